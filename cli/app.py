@@ -119,6 +119,7 @@ COMMANDS: Sections = {
             "cli.commands.act.extend:extend", "Put the end of a cluster off, or hold the cluster."
         ),
         "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
+        "suspend": Entry("cli.commands.act.suspend:suspend", "Propose to suspend clusters until a time."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),
@@ -138,7 +139,9 @@ COMMANDS: Sections = {
         "health": Entry("cli.commands.run.health:health", "Show whether the app can work."),
         "doctor": Entry("cli.commands.run.doctor:doctor", "Have each app examine itself."),
         "contexts": Entry("cli.commands.run.contexts:contexts", "List the contexts of the file."),
-        "dead-letters": Entry("cli.commands.run.dead_letters:dead_letters", "List or dismiss dead letters."),
+        "dead-letters": Entry(
+            "cli.commands.run.dead_letters:dead_letters", "List, replay or dismiss dead letters."
+        ),
         "drill": Entry("cli.commands.run.drill:drill", "Show what a loss of the tables would cost."),
         "mcp": Entry("cli.commands.run.mcp:mcp", "Let an assistant read the fleet."),
     },

@@ -13,7 +13,7 @@ from handlers.bodies import Body
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, fleet, lifetime, pulls, readiness, rollout, tries
+from shared.app.api.acts import azure, cluster, fleet, lifetime, pulls, readiness, rollout, suspensions, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
@@ -81,6 +81,11 @@ def _on_clusters(action: str, names: Iterable[str], target: str = "") -> Audited
     return AuditedAct(action, target or ", ".join(names) or "all", tuple(names))
 
 
+def _on_letters(action: str, call: ActCall) -> AuditedAct:
+    return AuditedAct(action, ", ".join(map("/".join, sorted(call.body.named))))
+
+
+WRONG_LETTERS = 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'
 ACTS = (
     ActRoute(
         "approve",
@@ -228,6 +233,19 @@ ACTS = (
         concerns=of_clusters,
     ),
     ActRoute(
+        "suspend",
+        "suspensions",
+        Role.OPERATOR,
+        schema.SuspensionReceipt,
+        audit=lambda call: _on_clusters("suspend", call.body.clusters),
+        act=lambda call: suspensions.suspend(
+            call.body.clusters, call.body.lasts, call.body.owner, call.by, call.ports, call.reason
+        ),
+        body=bodies.SuspensionBody,
+        wrong=suspensions.WRONG_BODY,
+        concerns=of_clusters,
+    ),
+    ActRoute(
         "sync",
         "sync",
         Role.OPERATOR,
@@ -262,14 +280,24 @@ ACTS = (
         act=lambda call: fleet.resume(call.by, call.ports),
     ),
     ActRoute(
+        "replay_letters",
+        "dead-letters/replay",
+        Role.OPERATOR,
+        schema.LettersReceipt,
+        audit=lambda call: _on_letters("replay-letters", call),
+        act=lambda call: fleet.replay_letters(call.body.named, call.by, call.ports),
+        body=bodies.LettersBody,
+        wrong=WRONG_LETTERS,
+    ),
+    ActRoute(
         "dismiss",
         "dead-letters/dismiss",
         Role.OPERATOR,
         schema.DismissReceipt,
-        audit=lambda call: AuditedAct("dismiss", ", ".join(map("/".join, sorted(call.body.named)))),
+        audit=lambda call: _on_letters("dismiss", call),
         act=lambda call: HttpResult(200, fleet.dismiss(call.body.named, call.by, call.ports)),
         body=bodies.LettersBody,
-        wrong='the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}',
+        wrong=WRONG_LETTERS,
     ),
     ActRoute(
         "notify_test",

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from shared.app.api.acts import suspensions
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.api.acts.lifetime import LONGEST as MOST
 from shared.app.api.acts.tries import LONGEST, USUAL
@@ -81,6 +82,16 @@ class LifetimeBody(Body):
     hold: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
 
 
+class SuspensionBody(Body):
+    """Some clusters, for how long they are suspended, and who is responsible, "" for the caller."""
+
+    clusters: list[Name] = Field(min_length=1, max_length=MAX_CLUSTERS)
+    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=suspensions.LONGEST)] = (
+        Field(alias="for")
+    )
+    owner: str = ""
+
+
 class RefreshBody(Body):
     """Some clusters, or all."""
 
@@ -113,7 +124,7 @@ class NamedLetter(BaseModel):
 
 
 class LettersBody(Body):
-    """The dead letters that are dismissed."""
+    """The dead letters that are replayed or dismissed."""
 
     deadLetters: list[NamedLetter]
 

@@ -52,7 +52,7 @@ class Annotation:
 class Check:
     """The result of a check, with a page of its own; ``conclusion`` is success, neutral or failure.
 
-    ``summary`` is Markdown, of at most 65,535 characters.
+    ``summary`` is Markdown, of at most 65,535 characters. ``target_url`` is its page, "" for none.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Check:
     title: str
     summary: str
     annotations: tuple[Annotation, ...] = ()
+    target_url: str = ""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,13 @@ def proposed(case: Case) -> str:
     return commit
 
 
+def test_a_commit_changes_several_files_at_once(case: Case) -> None:
+    main = case.git.head("main")
+    before = files(case, main)
+    commit = case.host.add_commit(NewCommit({"a.yaml": b"2\n", "folder/b.yaml": b"3\n"}, "Two", [main]))
+    assert files(case, commit) == {**before, "a.yaml": b"2\n", "folder/b.yaml": b"3\n"}
+
+
 def test_a_commit_changes_one_file_of_its_last_parent_and_is_on_no_branch(case: Case) -> None:
     main = case.git.head("main")
     commit = changed(case, main, content="é\n".encode())

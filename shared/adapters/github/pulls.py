@@ -82,7 +82,10 @@ class GitHubPullRequests(GitHubReviews):
             return [*newest.values()]
 
     def write_check(self, commit: str, check: Check) -> None:
-        """Create a check run: one call, and one more for each 50 annotations after the first 50."""
+        """Create a check run: one call, and one more for each 50 annotations after the first 50.
+
+        ``details_url`` is the page to which its "Details" lead: docs.github.com/rest/checks/runs.
+        """
         if not self._client.is_app:
             raise Unauthorized("only a GitHub App may write check runs; set GITHUB_APP_ID and its key")
         notes = [_annotation(annotation) for annotation in check.annotations[:ANNOTATIONS]]
@@ -93,6 +96,7 @@ class GitHubPullRequests(GitHubReviews):
             "status": "completed",
             "conclusion": check.conclusion,
             "output": {**output, "annotations": notes[:ANNOTATIONS_PER_CALL]},
+            **({"details_url": check.target_url} if check.target_url else {}),
         }
         with self._client.calling(f"no commit {commit}") as api:
             run = int(json_call(api, "POST", f"{api.url}/check-runs", body=body)["id"])

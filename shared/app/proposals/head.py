@@ -47,12 +47,12 @@ class Head:
 
     def text(self, path: str) -> str | None:
         """Return a file, None where there is none; raise InvalidManifest for one that is no text."""
-        if path not in self._files.blobs:
-            return None
-        try:
-            return self._contents([path])[path].decode()
-        except UnicodeDecodeError as error:
-            raise InvalidManifest(f"{path} is not UTF-8 text; save it as UTF-8") from error
+        return self.texts([path]).get(path)
+
+    def texts(self, paths: Iterable[str]) -> Mapping[str, str]:
+        """Return those of some files that there are; raise InvalidManifest for one that is no text."""
+        found = self._contents(path for path in paths if path in self._files.blobs)
+        return {path: _text(path, content) for path, content in found.items()}
 
     def folder(self, name: str) -> tuple[str, ...]:
         """Return the files of a cluster's folder; raise Conflict for one with a link or a submodule."""
@@ -106,3 +106,10 @@ class Head:
         wanted = {path: self._files.blobs[path] for path in paths}
         blobs = read_blobs(self.commit, wanted, self.ports)
         return {path: blobs[sha] for path, sha in wanted.items()}
+
+
+def _text(path: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidManifest(f"{path} is not UTF-8 text; save it as UTF-8") from error

@@ -33,8 +33,11 @@ from shared.ports.state.clusters import readable
 from shared.rollouts.candidates import upgrade_of
 
 
-def why_view(name: str, ports: Ports) -> schema.Why | None:
-    """Return why a cluster is in its phase; None when nothing is known of it."""
+def why_view(name: str, ports: Ports, *, acts: bool = True) -> schema.Why | None:
+    """Return why a cluster is in its phase; None when nothing is known of it.
+
+    Without ``acts`` it has no acts, and the audit is not read: what an act changed is among the events.
+    """
     fleet, record = ports.state.fleet(), ports.state.cluster(name)
     plan_record = ports.state.plan(fleet.commit)
     review = plan_record.review if plan_record else None
@@ -77,7 +80,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         certificates=certificates_of(record, now) if record else [],
         lifetime=lifetime_view(record, now) if record else None,
         readiness=_readiness(record, item, ports) if record and not (done and _runs_wanted(record)) else None,
-        acts=acts_on(name, ports),
+        acts=acts_on(name, ports) if acts else [],
     )
 
 
