@@ -15,6 +15,7 @@ from shared.app.api import schema
 from shared.app.api.access import Role
 from shared.app.api.acts import azure, cluster, fleet, pulls, readiness, rollout, tries
 from shared.app.api.acts.approval import approve
+from shared.app.api.acts.sleep import WRONG_UNTIL, OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import DRILL, LIVE
@@ -75,6 +76,23 @@ def _on_cluster(action: str, call: ActCall, *parts: str) -> AuditedAct:
 
 def _on_clusters(action: str, names: Iterable[str], target: str = "") -> AuditedAct:
     return AuditedAct(action, target or ", ".join(names) or "all", tuple(names))
+
+
+def _of_sleep(kind: OrderKind) -> ActRoute:
+    """Return an order about the sleep of a cluster; only one that keeps it awake needs its end."""
+    return ActRoute(
+        kind.value,
+        f"clusters/{{name}}/{kind}",
+        Role.OPERATOR,
+        schema.SleepReceipt,
+        audit=lambda call: _on_cluster(kind.value, call),
+        act=lambda call: order_sleep(
+            kind, call.path["name"], call.body.until, call.by, call.ports, call.reason
+        ),
+        body=bodies.PostponeBody if kind is OrderKind.POSTPONE else bodies.UntilBody,
+        wrong=WRONG_UNTIL,
+        concerns=of_cluster,
+    )
 
 
 ACTS = (
@@ -170,6 +188,7 @@ ACTS = (
         wrong=tries.WRONG_END,
         concerns=of_cluster,
     ),
+    *(_of_sleep(kind) for kind in OrderKind),
     ActRoute(
         "takeover",
         "clusters/{name}/takeover",
@@ -232,7 +251,7 @@ ACTS = (
         schema.PauseReceipt,
         audit=lambda call: AuditedAct("pause", call.ports.config.fleet),
         act=lambda call: fleet.pause(call.reason, call.body.until, call.by, call.ports),
-        body=bodies.PauseBody,
+        body=bodies.UntilBody,
         wrong=fleet.WRONG_PAUSE,
     ),
     ActRoute(

@@ -248,7 +248,7 @@ _NEEDED = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "
 
 # A cluster's own part of its spec: what its layers lack, and removals of what the cluster lacks.
 
-OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion", "drift")
+OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion", "drift", "sleep")
 """Fields that Azure does not know: the cluster inherits them from its layers."""
 
 

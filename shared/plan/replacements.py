@@ -143,7 +143,7 @@ def awaited(items: Collection[Item]) -> Mapping[str, int]:
 
 _OF_DOCUMENT = ("environment", "class", "labels")
 _OF_SPEC = ("resourceGroup", "nodeResourceGroup", "tags", "kubernetesVersion", "maintenanceWindows")
-_OF_OPERATION = ("deletionProtection", "suspend", "drift")
+_OF_OPERATION = ("deletionProtection", "suspend", "drift", "sleep")
 """What does not identify a cluster: who deletes one changes it first."""
 MOST_DIFFERENT = 2
 """Of ``_OF_DOCUMENT`` and ``_OF_SPEC``: who renames a folder may change as much in the same commit."""

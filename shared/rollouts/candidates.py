@@ -25,7 +25,7 @@ from shared.rollouts.rollout import Member, Rollout
 # Of which kinds the changes of a commit are, as strategies name them.
 
 ANY = "any"
-ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
+ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift", "spec.sleep")
 """The fields of which Azure sees nothing: a change of them alone waits for nobody."""
 _KINDS = (
     (
@@ -229,6 +229,7 @@ def _has_started(record: ClusterRecord, member: Member | None) -> bool:
 
 def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
     suspension = record.phase is Phase.SUSPENDED and _suspended_until(desired, now)
+    summary = summary_of(record)
     return Candidate(
         record.name,
         record.uid,
@@ -239,7 +240,7 @@ def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: da
         desired.digest,
         record.digest,
         suspended_until=_suspended_until(desired, now),
-        aside=bool(suspension) or record.contested or summary_of(record).absence.found,
+        aside=bool(suspension) or record.contested or summary.absence.found or summary.stays_asleep(now),
     )
 
 

@@ -14,6 +14,7 @@ from shared.cluster.findings.conditions import IN_SYNC, found_of, is_exempt, unn
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.cluster.sleep import CHANGES_WAIT
 from shared.frozen import dataclass, field
 from shared.kubernetes.kubeconfig import SOON
 from shared.language.cluster_systems import systems_in
@@ -121,7 +122,8 @@ class ClusterSummary:
     the ``uid``. ``took`` are the seconds from the start of its last change until it was Ready, 0 where that
     is not known.
     ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
-    something that ends, None where nothing is known to end. ``details`` are None where they were not asked
+    something that ends, None where nothing is known to end. ``asleep_until`` is when it is
+    started for which changes wait, None where none does. ``details`` are None where they were not asked
     for.
     """
 
@@ -146,6 +148,7 @@ class ClusterSummary:
     failed_since: datetime | None = None
     trial: Trial | None = None
     warned: date | None = None
+    asleep_until: datetime | None = None
 
     @property
     def tried(self) -> str:
@@ -163,6 +166,21 @@ class ClusterSummary:
     def idle(self) -> bool:
         """Whether the record is idle: a cluster whose job is active has the phase of that job."""
         return bool(self.finding) or self.phase is Phase.READY
+
+    @property
+    def sleeps_soundly(self) -> bool:
+        """Whether its job waits for the end of its sleep, and so looks at Azure no more before that."""
+        return self.phase is Phase.SLEEPING and self.step is Step.SLEEP
+
+    def stays_asleep(self, now: datetime) -> bool:
+        """Return whether it sleeps, and a change waits for its start."""
+        return self.asleep_until is not None and self.asleep_until - now <= CHANGES_WAIT
+
+    @property
+    def settled(self) -> bool:
+        """Whether its generation was verified Ready, and it is so, or sleeps."""
+        asleep = self.phase is Phase.SLEEPING and self.step in STEPS[Recipe.SLEEP]
+        return self.phase is Phase.READY or asleep
 
     @property
     def at_rest(self) -> bool:
@@ -242,7 +260,14 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         failed_since=_failed_since(record),
         trial=record.divergence.trial,
         warned=min((end.warned for end in ends), default=None),
+        asleep_until=_asleep_until(record),
     )
+
+
+def _asleep_until(record: ClusterRecord) -> datetime | None:
+    sleep = record.document["spec"].get("sleep") or {}
+    waits = record.phase is Phase.SLEEPING and sleep.get("changes", "wait") == "wait"
+    return record.job.next_run.at if waits else None
 
 
 def _ends_of(record: ClusterRecord) -> tuple[SummaryEnd, ...]:

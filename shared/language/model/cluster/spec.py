@@ -67,6 +67,7 @@ from shared.language.model.cluster.nodes import (
     WindowsProfile,
 )
 from shared.language.model.cluster.policies import PolicyAssignments, check_policies
+from shared.language.model.cluster.sleep import Sleep
 from shared.language.model.node_pool import NodePool
 
 ImageVersion = Annotated[
@@ -222,6 +223,7 @@ class ClusterSpec(ClusterProperties):
     min_node_image_version: ImageVersion | None = None
     """The oldest image of Linux nodes that is accepted."""
     drift: DriftPolicy | None = None
+    sleep: Sleep | None = None
 
     @field_validator("node_pools")
     @classmethod
