@@ -15,6 +15,7 @@ from shared.app.api import schema
 from shared.app.api.access import Role
 from shared.app.api.acts import azure, cluster, fleet, lifetime, pulls, readiness, rollout, suspensions, tries
 from shared.app.api.acts.approval import approve
+from shared.app.api.acts.sleep import WRONG_UNTIL, OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import DRILL, LIVE
@@ -86,6 +87,25 @@ def _on_letters(action: str, call: ActCall) -> AuditedAct:
 
 
 WRONG_LETTERS = 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'
+
+
+def _of_sleep(kind: OrderKind) -> ActRoute:
+    """Return an order about the sleep of a cluster; only one that keeps it awake needs its end."""
+    return ActRoute(
+        kind.value,
+        f"clusters/{{name}}/{kind}",
+        Role.OPERATOR,
+        schema.SleepReceipt,
+        audit=lambda call: _on_cluster(kind.value, call),
+        act=lambda call: order_sleep(
+            kind, call.path["name"], call.body.until, call.by, call.ports, call.reason
+        ),
+        body=bodies.PostponeBody if kind is OrderKind.POSTPONE else bodies.UntilBody,
+        wrong=WRONG_UNTIL,
+        concerns=of_cluster,
+    )
+
+
 ACTS = (
     ActRoute(
         "approve",
@@ -193,6 +213,7 @@ ACTS = (
         wrong=tries.WRONG_END,
         concerns=of_cluster,
     ),
+    *(_of_sleep(kind) for kind in OrderKind),
     ActRoute(
         "takeover",
         "clusters/{name}/takeover",
@@ -268,7 +289,7 @@ ACTS = (
         schema.PauseReceipt,
         audit=lambda call: AuditedAct("pause", call.ports.config.fleet),
         act=lambda call: fleet.pause(call.reason, call.body.until, call.by, call.ports),
-        body=bodies.PauseBody,
+        body=bodies.UntilBody,
         wrong=fleet.WRONG_PAUSE,
     ),
     ActRoute(

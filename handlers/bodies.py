@@ -110,10 +110,16 @@ def _time(given: Any) -> Any:
     return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
 
 
-class PauseBody(Body):
-    """Until when the fleet is paused, None for until a resume."""
+class UntilBody(Body):
+    """Until when something lasts; None for a resume, or the next time of a schedule."""
 
     until: Annotated[AwareDatetime | None, BeforeValidator(_time)] = None
+
+
+class PostponeBody(Body):
+    """Until when a cluster stays awake."""
+
+    until: Annotated[AwareDatetime, BeforeValidator(_time)]
 
 
 class NamedLetter(BaseModel):

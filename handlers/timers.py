@@ -60,9 +60,9 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
-        from shared.app.recovery import missed_work
+        from shared.app.recovery import missed_work, sleepers
 
-        _run("resend_overdue", ports, missed_work.resend_overdue)
+        _run("resend_overdue", ports, missed_work.resend_overdue, sleepers.put_to_sleep)
 
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)

@@ -96,6 +96,7 @@ resource worker 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.Resources/subscriptions/resourceGroups/write'
           'Microsoft.ContainerService/managedClusters/write'
           'Microsoft.ContainerService/managedClusters/start/action'
+          'Microsoft.ContainerService/managedClusters/stop/action'
           'Microsoft.ContainerService/managedClusters/agentPools/write'
           'Microsoft.ContainerService/managedClusters/agentPools/delete'
           'Microsoft.ContainerService/managedClusters/agentPools/upgradeNodeImageVersion/action'

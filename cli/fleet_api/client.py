@@ -137,6 +137,22 @@ class Api:
         """Have the branch read and its head planned, if it was not planned yet."""
         return self._typed(schema.SyncReceipt, self.post("sync", {"reason": reason}))
 
+    def wake(self, name: str, until: str, reason: str) -> schema.SleepReceipt:
+        """Start a cluster that sleeps; raise NotFound, or Refused for one that does not sleep."""
+        return self._sleep(name, "wake", until, reason)
+
+    def sleep(self, name: str, until: str, reason: str) -> schema.SleepReceipt:
+        """Stop a cluster that is awake; raise NotFound, or Refused for one that sleeps, or never may."""
+        return self._sleep(name, "sleep", until, reason)
+
+    def postpone(self, name: str, until: str, reason: str) -> schema.SleepReceipt:
+        """Keep a cluster awake until a time; raise NotFound, or Refused for one that sleeps."""
+        return self._sleep(name, "postpone", until, reason)
+
+    def _sleep(self, name: str, act: str, until: str, reason: str) -> schema.SleepReceipt:
+        body = {"until": until, "reason": reason}
+        return self._typed(schema.SleepReceipt, self.post(f"clusters/{name}/{act}", body))
+
     def pause(self, reason: str, until: str) -> schema.PauseReceipt:
         """Stop what the app starts by itself, until a time, or "" for a resume."""
         return self._typed(schema.PauseReceipt, self.post("pause", {"reason": reason, "until": until}))

@@ -50,6 +50,7 @@ class Wait:
     knows that it had no effect. ``waiting_on`` is a part of the step with its own time limit.
     ``action_required`` is what an operator has to do, "" when the job continues without one. ``open_ended``:
     the wait may last indefinitely, so it never becomes Stalled. ``suspended``: a manifest asks for it.
+    ``sleeping``: the cluster is stopped, as it is to be now.
     ``contest`` is what a takeover decides. ``restored``: the delete has not started, and git has the cluster.
     """
 
@@ -60,6 +61,7 @@ class Wait:
     action_required: str = ""
     open_ended: bool = False
     suspended: bool = False
+    sleeping: bool = False
     contest: Contest | None = None
     restored: bool = False
 

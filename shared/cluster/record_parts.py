@@ -13,6 +13,7 @@ from shared.azure.running_versions import PoolVersions
 from shared.cluster.divergence.drift import Correction, Drift, HeldStart
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.divergence.verification import Verification
+from shared.cluster.sleep import SleepOrder
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer
@@ -28,6 +29,8 @@ class Phase(StrEnum):
     READY = "Ready"
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
+    SLEEPING = "Sleeping"
+    """A job stopped the cluster, or a change waits for its start. It is neither drift nor a failure."""
     FAILED = "Failed"
     EXEMPT = "Exempt"
     """What is shown, and never stored, of a Failed cluster that an exemption has be missing or stopped."""
@@ -43,6 +46,7 @@ class ConditionReason(StrEnum):
     WAITING = "Waiting"
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
+    SLEEPING = "Sleeping"
     RESTARTED = "Restarted"
     DRIFTED = "Drifted"
     TRIED = "Tried"
@@ -183,7 +187,8 @@ class AzureLife:
     ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that
     is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again;
     until it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for
-    none. ``lifetime`` is how long it lasts.
+    none. ``lifetime`` is how long it lasts. ``slept`` is since when a job of ours has it stopped, None once
+    it is verified.
     """
 
     group_requested: bool = False
@@ -196,6 +201,7 @@ class AzureLife:
     recreating: bool = False
     rebuilt_for: str = ""
     lifetime: LifetimeState = LifetimeState()
+    slept: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -248,7 +254,8 @@ class Divergence:
     ``drift`` are the fields that differed when it was compared last, None for none. ``corrections`` are those
     of this generation. ``held`` is what keeps a correction from starting that the last sweep wanted, None for
     nothing. ``lowered`` are the versions that git had and has lowered since, by their paths below ``spec``.
-    ``trial`` is the last try, None once its pull request says what became of it.
+    ``trial`` is the last try, None once its pull request says what became of it. ``order`` is the last
+    that an operator gave about its sleep, which may be over.
     """
 
     drift: Drift | None = None
@@ -256,3 +263,4 @@ class Divergence:
     held: HeldStart | None = None
     lowered: Mapping[str, str] = field(default_factory=dict)
     trial: Trial | None = None
+    order: SleepOrder | None = None

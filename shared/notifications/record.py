@@ -47,7 +47,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class SentMessage:
-    """A message of a route, when it was sent last, and why it has not arrived, "" if the channel took it."""
+    """A message of a route, when it was sent last, and why it has not arrived, "" if the route took it."""
 
     id: str
     title: str

@@ -91,7 +91,7 @@ def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
         case WaitReason.BACK:
             return f"cannot go back from {commit[:8]}: the commit that Flux pulled before is not known"
         case WaitReason.ASIDE:
-            why = "it is suspended, stopped, missing or contested, or tries a pull request"
+            why = "it is suspended, asleep, stopped, missing or contested, or tries a pull request"
             return f"is set aside, because {why}; it catches up later"
         case WaitReason.WINDOW:
             return f"waits until {_time(wait.until)}, when its change window {wait.window} lets it start"

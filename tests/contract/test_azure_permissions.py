@@ -19,6 +19,7 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
+from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.acts.tries import begin_try
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.queues.envelopes import job_message
@@ -71,7 +72,7 @@ CHANGES = frozenset(
     {
         *(f"{GROUPS}/{verb}" for verb in ("write", "delete")),
         *(f"{CONTAINERS}/{verb}" for verb in ("write", "delete", "listClusterUserCredential/action")),
-        f"{CONTAINERS}/start/action",
+        *(f"{CONTAINERS}/{verb}/action" for verb in ("start", "stop")),
         *(f"{CONTAINERS}/agentPools/{verb}" for verb in ("write", "delete")),
         f"{CONTAINERS}/agentPools/upgradeNodeImageVersion/action",
         *(f"{CONTAINERS}/maintenanceConfigurations/{verb}" for verb in ("write", "delete")),
@@ -99,7 +100,7 @@ GRANTS = (
     + ROLE
     + SECOND_ROLE.replace("kubelet", SHOP.resource)
 )
-POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
+POLICY = "  drift: {action: propose, stoppedCluster: start}\n  sleep: {}\n"
 NETWORK = "Microsoft.Network"
 LINKED: Mapping[str, tuple[str, ...]] = {
     "a public address": (f"{NETWORK}/publicIPAddresses/join/action",),
@@ -246,6 +247,9 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     sweep(cloud)
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
+    end = cloud.clock() + timedelta(hours=1)
+    assert order_sleep(OrderKind.SLEEP, "one", end, "ops", cloud.ports).status == 202
+    cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     _with_namespace(cloud, newer)
     _with_extension(cloud, newer)

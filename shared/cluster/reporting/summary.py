@@ -15,6 +15,7 @@ from shared.cluster.lifetime import due_at
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.cluster.sleep import CHANGES_WAIT
 from shared.frozen import dataclass, field
 from shared.kubernetes.kubeconfig import SOON
 from shared.language.cluster_systems import systems_in
@@ -124,7 +125,8 @@ class ClusterSummary:
     ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
     something that ends, None where nothing is known to end. ``lifetime_due`` is when something is to be done
     about its lifetime, None for never, and ``lifetime_pull`` the pull request that removes it, 0 for none.
-    ``details`` are None where they were not asked for.
+    ``asleep_until`` is when it is started for which changes wait, None where none does. ``details`` are None
+    where they were not asked for.
     """
 
     name: str
@@ -150,6 +152,7 @@ class ClusterSummary:
     warned: date | None = None
     lifetime_due: datetime | None = None
     lifetime_pull: int = 0
+    asleep_until: datetime | None = None
 
     @property
     def tried(self) -> str:
@@ -167,6 +170,21 @@ class ClusterSummary:
     def idle(self) -> bool:
         """Whether the record is idle: a cluster whose job is active has the phase of that job."""
         return bool(self.finding) or self.phase is Phase.READY
+
+    @property
+    def sleeps_soundly(self) -> bool:
+        """Whether its job waits for the end of its sleep, and so looks at Azure no more before that."""
+        return self.phase is Phase.SLEEPING and self.step is Step.SLEEP
+
+    def stays_asleep(self, now: datetime) -> bool:
+        """Return whether it sleeps, and a change waits for its start."""
+        return self.asleep_until is not None and self.asleep_until - now <= CHANGES_WAIT
+
+    @property
+    def settled(self) -> bool:
+        """Whether its generation was verified Ready, and it is so, or sleeps."""
+        asleep = self.phase is Phase.SLEEPING and self.step in STEPS[Recipe.SLEEP]
+        return self.phase is Phase.READY or asleep
 
     @property
     def at_rest(self) -> bool:
@@ -248,7 +266,14 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         warned=min((end.warned for end in ends), default=None),
         lifetime_due=due_at(record),
         lifetime_pull=record.azure.lifetime.pull.number if record.azure.lifetime.pull else 0,
+        asleep_until=_asleep_until(record),
     )
+
+
+def _asleep_until(record: ClusterRecord) -> datetime | None:
+    sleep = record.document["spec"].get("sleep") or {}
+    waits = record.phase is Phase.SLEEPING and sleep.get("changes", "wait") == "wait"
+    return record.job.next_run.at if waits else None
 
 
 def _ends_of(record: ClusterRecord) -> tuple[SummaryEnd, ...]:

@@ -32,6 +32,7 @@ from shared.ports.azure.clusters import (
     PutCluster,
     PutGroup,
     StartCluster,
+    StopCluster,
 )
 from shared.ports.azure.flux_extension import (
     DeleteFluxConfiguration,
@@ -150,6 +151,7 @@ __all__ = [
     "PutRoleAssignment",
     "QueryPolicyStates",
     "StartCluster",
+    "StopCluster",
     "UpgradeNodeImage",
     "Write",
     "WriteResponse",

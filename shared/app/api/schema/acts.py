@@ -82,6 +82,16 @@ class ExaminationReceipt(TypedDict):
 
 
 @final
+class SleepReceipt(TypedDict):
+    """``POST clusters/NAME/wake``, ``sleep`` and ``postpone``: until when the cluster is awake, or sleeps."""
+
+    cluster: str
+    awake: bool
+    until: str
+    by: str
+
+
+@final
 class TakeoverReceipt(TypedDict):
     """``POST clusters/NAME/takeover``: the installations that the takeover overrules, by id."""
 

@@ -68,6 +68,7 @@ from shared.language.model.cluster.nodes import (
     WindowsProfile,
 )
 from shared.language.model.cluster.policies import PolicyAssignments, check_policies
+from shared.language.model.cluster.sleep import Sleep
 from shared.language.model.node_pool import NodePool
 
 ImageVersion = Annotated[
@@ -180,6 +181,10 @@ class ClusterAzure(Manifest):
     """Any JSON object; it is merged into ARM's properties last."""
 
 
+OPERATION_FIELDS = ("deletionProtection", "suspend", "drift", "lifetime", "expires", "sleep")
+"""The fields of a spec that say what Roadstead does with a cluster: Azure sees nothing of them."""
+
+
 class ClusterSpec(ClusterProperties):
     """One AKS cluster and what runs on it."""
 
@@ -230,6 +235,7 @@ class ClusterSpec(ClusterProperties):
     min_node_image_version: ImageVersion | None = None
     """The oldest image of Linux nodes that is accepted."""
     drift: DriftPolicy | None = None
+    sleep: Sleep | None = None
 
     @field_validator("node_pools")
     @classmethod
