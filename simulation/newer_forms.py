@@ -76,8 +76,8 @@ class _Table:
 class FormerTable(_Table):
     """A table as instances of the present version use it: one writes over nothing that it cannot read.
 
-    What is put over any version is whole in either form: an event, whose key is what it says, and the plan of a
-    commit, which a planner that was frozen stores after the one that took its place.
+    What is put over any version is whole in either form: an event, whose key is what it says, and the plan
+    of a commit, which a planner that was frozen stores after the one that took its place.
     """
 
     def _replaces(self, before: Entity | None, *names: str) -> None:
