@@ -95,6 +95,8 @@ class ShownClusters:
                     cloud, f"{name} is shown as deleted only, and {fleet.commit[:8]} has it, too large"
                 )
             return
+        if valid and name in fleet.expects.unreadable:
+            return  # it was planned while its record was of a newer version: a timer plans again
         if valid and name not in fleet.expects.deletion:
             removed = any(record.name not in desired.clusters for record in cloud.state.clusters())
             if renamed and removed and phase == schema.NOT_CREATED:
