@@ -22,6 +22,9 @@ var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 @description('Also let a sweep read the activity log, which says who changed a cluster by hand.')
 param readActivityLog bool = false
 
+@description('Also let checks of gates read the alerts that fire.')
+param readAlerts bool = false
+
 @description('The roles, by the ids of their definitions, that manifests may give to identities; with none, no app may assign a role.')
 param assignableRoles uuid[] = []
 
@@ -93,6 +96,7 @@ resource worker 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.Resources/subscriptions/resourceGroups/write'
           'Microsoft.ContainerService/managedClusters/write'
           'Microsoft.ContainerService/managedClusters/start/action'
+          'Microsoft.ContainerService/managedClusters/stop/action'
           'Microsoft.ContainerService/managedClusters/agentPools/write'
           'Microsoft.ContainerService/managedClusters/agentPools/delete'
           'Microsoft.ContainerService/managedClusters/agentPools/upgradeNodeImageVersion/action'
@@ -188,6 +192,31 @@ resource activityReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-
     principalId: identities.control
     principalType: 'ServicePrincipal'
     roleDefinitionId: activityReader.id
+  }
+}
+
+// Narrower than the built-in Monitoring Reader, which reads everything.
+resource alertReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readAlerts) {
+  name: guid(subscription().id, 'roadstead-alerts')
+  properties: {
+    roleName: 'Roadstead alerts (${subscription().subscriptionId})'
+    description: 'Read the alerts that fire.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: ['Microsoft.AlertsManagement/alerts/read']
+      }
+    ]
+  }
+}
+
+resource alertReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readAlerts) {
+  name: guid(subscription().id, identities.control, alertReader.id)
+  properties: {
+    principalId: identities.control
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: alertReader.id
   }
 }
 

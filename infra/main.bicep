@@ -2,7 +2,7 @@
 // The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
-import { existing, groupPlace, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
+import { existing, groupPlace, monitored, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
 
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
 @minLength(1)
@@ -169,6 +169,12 @@ param maximumInstances int = 40
 
 @description('The hosts that checks of gates may ask, such as prometheus.example.com; without one they ask nobody.')
 param rolloutCheckHosts string[] = []
+
+@description('The workspaces of Azure Monitor that checks of gates may query. They exist; the control app gets the role of a reader on each. With none, they query nothing.')
+param monitorWorkspaces monitored[] = []
+
+@description('Also let checks of gates read the alerts that fire in the target subscriptions.')
+param readAlerts bool = false
 
 @description('Ids of the action groups that alerts call. With one, the app is also asked every quarter of an hour whether it is ready.')
 param alertActionGroupIds string[] = []
@@ -636,6 +642,7 @@ module control 'function.bicep' = {
       GITHUB_SETUP_VAULT: setUpInBrowser ? 'https://${vaultName}${environment().suffixes.keyvaultDns}' : ''
       FLUX_GIT_HOST: fluxGitHost
       ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
+      AZURE_MONITOR_WORKSPACES: join(map(monitorWorkspaces, workspace => '${workspace.name}=${workspace.url}'), ',')
     })
   }
   dependsOn: [vault, dataEndpoint]
@@ -731,6 +738,7 @@ module access 'access.bicep' = [
       identities: identities
       grantKubernetesAdmin: grantKubernetesAdmin
       readActivityLog: readActivityLog
+      readAlerts: readAlerts
       assignableRoles: assignableRoles
       federates: !empty(federatedIdentities)
       createsIdentities: !empty(identityGroups)
@@ -779,6 +787,17 @@ module bootstrapAccess 'bootstrap_vault.bicep' = [
     params: {
       name: target.name
       principalId: identities.worker
+    }
+  }
+]
+
+module monitorAccess 'monitor_workspace.bicep' = [
+  for target in assignRoles ? monitorWorkspaces : []: {
+    scope: resourceGroup(target.subscriptionId, target.resourceGroup)
+    params: {
+      name: target.workspace
+      logs: contains(target.url, '/v1/workspaces/')
+      principalId: identities.control
     }
   }
 ]

@@ -161,3 +161,21 @@ type rule = {
   ipAddress: string
   tag: 'Default' | 'ServiceTag'
 }
+
+@export()
+@description('A workspace of Azure Monitor.')
+@sealed()
+type monitored = {
+  @description('What manifests call it.')
+  @minLength(1)
+  @maxLength(63)
+  name: string
+
+  @description('Where it answers queries: the query endpoint of a managed Prometheus, or https://api.loganalytics.azure.com/v1/workspaces/ID.')
+  url: string
+
+  @description('The name of the resource.')
+  workspace: string
+  resourceGroup: string
+  subscriptionId: string
+}

@@ -24,13 +24,21 @@ class Right(StrEnum):
 
     KUBERNETES_ADMIN = "grantKubernetesAdmin"
     ACTIVITY_LOG = "readActivityLog"
+    ALERTS = "readAlerts"
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"
     IDENTITIES = "identityGroups"
 
 
-OPTIONS = ("grantKubernetesAdmin", "readActivityLog", "assignableRoles", "assignPolicies", "manageNamespaces")
+OPTIONS = (
+    "grantKubernetesAdmin",
+    "readActivityLog",
+    "readAlerts",
+    "assignableRoles",
+    "assignPolicies",
+    "manageNamespaces",
+)
 """What ``access.bicep`` takes under the name that it has in the parameter file."""
 
 

@@ -202,6 +202,20 @@ class Desired:
         return self if pin == self.pin else replace(self, pin=pin)
 
     @property
+    def pins(self) -> Mapping[str, Pin]:
+        """The pins of the systems that have one, by their names, and that of the cluster, as ""."""
+        own = {"": self.pin} if self.pin else {}
+        return own | {system["name"]: pin for system in self.systems if (pin := Pin.of(system))}
+
+    def with_pins(self, pins: Mapping[str, Pin]) -> Desired:
+        """Return the cluster with these pins, by the names of systems and as "" its own, instead of those."""
+        systems = [
+            {**system, "pin": pins[system["name"]].stored()} if system["name"] in pins else system
+            for system in self.systems
+        ]
+        return self.with_systems(systems).with_pin(pins.get("", self.pin))
+
+    @property
     def digest(self) -> str:
         """A hash of the stored form without the commit of its pin: equal ones describe the same cluster."""
         return document_digest(self.document())

@@ -19,6 +19,7 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
+from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.acts.tries import begin_try
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.queues.envelopes import job_message
@@ -71,7 +72,7 @@ CHANGES = frozenset(
     {
         *(f"{GROUPS}/{verb}" for verb in ("write", "delete")),
         *(f"{CONTAINERS}/{verb}" for verb in ("write", "delete", "listClusterUserCredential/action")),
-        f"{CONTAINERS}/start/action",
+        *(f"{CONTAINERS}/{verb}/action" for verb in ("start", "stop")),
         *(f"{CONTAINERS}/agentPools/{verb}" for verb in ("write", "delete")),
         f"{CONTAINERS}/agentPools/upgradeNodeImageVersion/action",
         *(f"{CONTAINERS}/maintenanceConfigurations/{verb}" for verb in ("write", "delete")),
@@ -99,7 +100,7 @@ GRANTS = (
     + ROLE
     + SECOND_ROLE.replace("kubelet", SHOP.resource)
 )
-POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
+POLICY = "  drift: {action: propose, stoppedCluster: start}\n  sleep: {}\n"
 NETWORK = "Microsoft.Network"
 LINKED: Mapping[str, tuple[str, ...]] = {
     "a public address": (f"{NETWORK}/publicIPAddresses/join/action",),
@@ -246,9 +247,13 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     sweep(cloud)
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
+    end = cloud.clock() + timedelta(hours=1)
+    assert order_sleep(OrderKind.SLEEP, "one", end, "ops", cloud.ports).status == 202
+    cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     _with_namespace(cloud, newer)
     _with_extension(cloud, newer)
+    _gate(cloud, newer)
     _contest(cloud, newer)
     _roll_back(cloud)
     group = ONE.resource.partition("/providers")[0]
@@ -302,6 +307,19 @@ def _with_extension(cloud: CloudWithRights, extra: str) -> None:
     push(cloud, files(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def _gate(cloud: CloudWithRights, extra: str) -> None:
+    """Let a change wait for a check of alerts."""
+    scope = f"/subscriptions/{ONE.subscription}"
+    gate = f"gate: {{owner: qa, reason: nothing fires, alertChecks: [{{name: quiet, scope: {scope}}}]}}"
+    gated = files(extra + "  tags: {gated: yes}\n")
+    stages = f"  rollout:\n    stages:\n      - {{name: all, {gate}}}\n".encode()
+    gated["fleet.yaml"] += stages
+    for wanted in (gated, files(extra)):
+        push(cloud, wanted)
+        cloud.run()
+        assert phases(cloud) == {"one": Phase.READY}
 
 
 def _call_the_rest(cloud: CloudWithRights) -> None:

@@ -238,7 +238,7 @@ def test_what_would_write_is_refused_and_what_would_read_finds_nothing(case: Cas
         lambda: found.tip("main"),
         lambda: found.branches("pins/"),
         lambda: found.is_guarded("main"),
-        lambda: found.add_commit(NewCommit("a", b"", "m", ())),
+        lambda: found.add_commit(NewCommit({"a": b""}, "m", ())),
         lambda: found.delete_branch("b"),
         lambda: found.open_pull("b", "main", PullText("t", "b")),
         lambda: found.edit_pull(1, PullText("t", "b")),

@@ -32,6 +32,7 @@ from shared.ports.azure.clusters import (
     PutCluster,
     PutGroup,
     StartCluster,
+    StopCluster,
 )
 from shared.ports.azure.flux_extension import (
     DeleteFluxConfiguration,
@@ -65,6 +66,7 @@ from shared.ports.azure.node_pools import (
     UpgradeNodeImage,
 )
 from shared.ports.azure.offers import (
+    ListAlerts,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -111,6 +113,7 @@ __all__ = [
     "GetTags",
     "GetUpgradeProfile",
     "ListActivity",
+    "ListAlerts",
     "ListClusters",
     "ListComputeUsages",
     "ListFeatures",
@@ -148,6 +151,7 @@ __all__ = [
     "PutRoleAssignment",
     "QueryPolicyStates",
     "StartCluster",
+    "StopCluster",
     "UpgradeNodeImage",
     "Write",
     "WriteResponse",

@@ -21,6 +21,7 @@ from shared.language.resolve.problems import Path
 from shared.language.resolve.repository_layout import cluster_path
 from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import Finding, dns_prefix, duplicates
+from shared.language.resolve.rules.quota_rules import over_budget
 from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.parser import YamlError, parse
 from shared.sentences import some_of
@@ -42,10 +43,11 @@ def over_limits(
 ) -> Mapping[str, list[LimitFinding]]:
     """Return, by cluster, what exceeds a limit of Azure."""
     found: dict[str, list[LimitFinding]] = {}
+    of_azure = [quota for quota in quotas if quota.of_azure]
     for name, finding in (
         *_credentials(clusters, recorded),
         *_shared_identities(clusters, recorded),
-        *_clusters(clusters, recorded, quotas),
+        *_clusters(clusters, recorded, of_azure),
     ):
         found.setdefault(name, []).append(finding)
     return found
@@ -57,8 +59,9 @@ def within_limits(places: Mapping[tuple[str, str], int], quotas: Sequence[Cluste
     for (subscription, location), count in places.items():
         regions[subscription.lower(), location.lower()] += count
         subscriptions[subscription.lower()] += count
-    allowed = ((_quota(quotas, *place), count) for place, count in regions.items())
-    fits = all(quota is None or count <= quota for quota, count in allowed)
+    of_azure = [quota for quota in quotas if quota.of_azure]
+    allowed = ((_quota(of_azure, *place), count) for place, count in regions.items())
+    fits = all(quota is None or count <= quota for quota, count in allowed)  # others are over_budgets
     return fits and all(count <= MOST_OF_A_SUBSCRIPTION for count in subscriptions.values())
 
 
@@ -298,6 +301,9 @@ def clashes_between(
     in_all = seen.and_of(stay[name] for name in stay.keys() - existing.keys())
     if in_all.federated or not within_limits(in_all.places, limits.quotas):
         _add(found, over_limits(clusters, stay, limits.quotas).items())
+    for quota in limits.quotas:
+        if not quota.of_azure:
+            _add(found, over_budget(clusters, stay, quota).items())
     if seen.access:
         _add(found, ((name, (problem,)) for name, problem in unreachable(clusters, limits.reaches_private)))
     return found
