@@ -24,7 +24,7 @@ VALUE_LIMIT = 400
 NAMED = 3
 ROLLBACKS = "roadstead/rollback/"
 """The beginning of the branches of rollbacks; the fleet, the cluster and the pool with a time follow."""
-PROMOTIONS = "roadstead/promote/"
+PROMOTIONS, VERSIONS = "roadstead/promote/", "roadstead/versions/"
 """The beginning of the branches of promotions; the fleet and the environment follow."""
 BRANCHES = "roadstead/drift/"
 """The beginning of the branches of pull requests that propose drift; the fleet and the cluster follow."""
