@@ -27,7 +27,7 @@ from shared.azure.availability.channels import Offered, Step, following
 from shared.cluster.divergence.drift import VERSIONS
 from shared.cluster.failures.errors import InvalidManifest, Terminal, Unavailable, Unreadable
 from shared.cluster.findings.readiness import readiness_of
-from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.summary import ClusterSummary
 from shared.json_tree import digest_of
 from shared.language.resolve.repository_layout import versions_path
 from shared.language.yaml.nodes import plain_value
@@ -40,7 +40,7 @@ from shared.resource_ids import RegionId
 log = logging.getLogger(__name__)
 
 
-def follow_channels(number: int, head: Head, ports: Ports) -> None:
+def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
     """Bring the pull requests of all channels up to date.
 
     ``number`` is a pull request that somebody closed or reopened, 0 for none.
@@ -53,18 +53,21 @@ def follow_channels(number: int, head: Head, ports: Ports) -> None:
     for rule in rules.values():
         known = ports.state.channel_pull(rule.environment) or Promotion(rule.environment)
         try:
-            _follow(rule, known, head, ports)
+            places = {_place(found) for found in summaries if _is_of(rule.environment, found)}
+            _follow(rule, known, sorted(places), head)
         except (Terminal, Unreadable, Unavailable) as error:  # of this environment alone
             log.warning("no version is proposed to %s: %s: %s", rule.environment, error.kind, error)
             known = ports.state.channel_pull(rule.environment) or Promotion(rule.environment)
             _note(replace(known, problem=f"{error.kind}: {error}"), ports)
 
 
-def _follow(rule: ChannelRule, known: Promotion, head: Head, ports: Ports) -> None:
-    """Open, update or close the pull request of an environment."""
-    fleet, today = head.fleet, ports.clock().date()
-    own = [record for record in head.records.values() if _is_of(rule.environment, record)]
-    offers = _offers(own, ports)
+def _follow(rule: ChannelRule, known: Promotion, places: Sequence[RegionId], head: Head) -> None:
+    """Open, update or close the pull request of an environment, whose clusters are in these places.
+
+    What Azure offers is all that is read where neither that nor git has changed since.
+    """
+    ports, fleet = head.ports, head.fleet
+    today, offers = ports.clock().date(), _offers(places, ports)
     digest = digest_of([repr(rule), fleet.commit, today.isoformat(), [sorted(offer) for offer in offers]])
     if known.digest == digest:
         return
@@ -72,7 +75,7 @@ def _follow(rule: ChannelRule, known: Promotion, head: Head, ports: Ports) -> No
     if head.commit != fleet.commit:  # what was taken back with it is not noted before its plan
         return
     present = present_version(rule.environment, head)
-    step = following(rule.channel, present, offers, today, rule.pace) if own else None
+    step = following(rule.channel, present, offers, today, rule.pace)
     branch, over, problem = _branch_to(rule.environment, ports), NO_NEWER, ""
     if step is not None:
         value = Value(VERSION_PATH, step.version)
@@ -93,14 +96,17 @@ def _follow(rule: ChannelRule, known: Promotion, head: Head, ports: Ports) -> No
     _note(replace(pull_of, digest=digest, problem=problem), ports)
 
 
-def _is_of(environment: str, record: ClusterRecord) -> bool:
-    desired = record.desired
-    return desired.environment == environment and not desired.is_attached and not record.deleting
+def _is_of(environment: str, summary: ClusterSummary) -> bool:
+    return summary.place.environment == environment and not summary.place.attached
 
 
-def _offers(own: Sequence[ClusterRecord], ports: Ports) -> list[Offered]:
-    """Return what each region of these clusters offers; raise Unavailable if Azure did not say."""
-    offers = versions_in(sorted({RegionId(*record.desired.place) for record in own}), ports)
+def _place(summary: ClusterSummary) -> RegionId:
+    return RegionId(summary.place.subscription.lower(), summary.place.location.lower())
+
+
+def _offers(places: Sequence[RegionId], ports: Ports) -> list[Offered]:
+    """Return what each of these regions offers; raise Unavailable if Azure did not say."""
+    offers = versions_in(places, ports)
     silent = sorted({place.location for place, offered in offers.items() if offered is None})
     if silent:
         raise Unavailable(f"which versions of Kubernetes {', '.join(silent)} offers is unknown")

@@ -93,7 +93,7 @@ def _by_rules(number: int, ports: Ports) -> None:
         if promotion.target not in rules or promotion.number == number:
             refreshed(promotion, promotion_over_text(""), _branch_to(promotion.target, ports), ports)
     head = Head(fleet, ports)
-    follow_channels(number, head, ports)
+    follow_channels(number, summaries, head, ports)
     for rule in fleet.rules.promotions:
         try:
             _carry_out(rule, summaries, head, ports)
