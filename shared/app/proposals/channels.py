@@ -58,7 +58,7 @@ def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head
         except (Terminal, Unreadable, Unavailable) as error:  # of this environment alone
             log.warning("no version is proposed to %s: %s: %s", rule.environment, error.kind, error)
             known = ports.state.channel_pull(rule.environment) or Promotion(rule.environment)
-            _note(replace(known, problem=f"{error.kind}: {error}"), ports)
+            _note(replace(known, digest="", problem=f"{error.kind}: {error}"), ports)
 
 
 def _follow(rule: ChannelRule, known: Promotion, places: Sequence[RegionId], head: Head) -> None:

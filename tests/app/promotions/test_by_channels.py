@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
 from localcloud.github.world.pull_requests import PullRecord
@@ -9,8 +13,11 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.versions import versions_view
 from shared.app.intake.accept import accept
 from shared.app.outbox import send
+from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import PromoteRequest
 from shared.cluster.record_parts import Phase
+from shared.frozen import replace
+from shared.ports.azure import AzureCall, ListVersions
 from shared.ports.state import Promotion
 from tests.language.test_channels_of_environments import fleet, versions
 from tests.support.pipeline_runs import phases, push, pushed
@@ -20,6 +27,13 @@ pytestmark = pytest.mark.lives(4)
 
 BRANCH = "roadstead/versions/example/development"
 FILE = "environments/development.versions.yaml"
+
+
+@dataclass
+class Answering:
+    """Azure, answered by a function."""
+
+    call: Callable[[AzureCall[Any]], Any]
 
 
 def tree(version: str = "1.35.7", *names: str) -> dict[str, bytes]:
@@ -163,6 +177,26 @@ def test_a_channel_whose_regions_say_nothing_proposes_nothing_and_says_why() -> 
     cloud.azure.withheld.update(("1.33.11", "1.33.13", "1.34.9", "1.34.10", "1.35.6", "1.35.7"))
     swept(cloud)
     assert proposed(cloud) == []
+
+
+def test_while_azure_says_nothing_the_pull_request_stays_and_the_reason_is_shown_until_it_does() -> None:
+    cloud = begun("1.36.3")
+    (pull,) = proposed(cloud)
+
+    def silent(call: AzureCall[Any]) -> Any:
+        if isinstance(call, ListVersions):
+            raise Unavailable("nobody answers")
+        return azure.call(call)
+
+    azure = cloud.ports.azure
+    cloud.with_ports(lambda ports: replace(ports, azure=Answering(silent)))
+    swept(cloud)
+    assert "which versions of Kubernetes eastus offers is unknown" in stored(cloud).problem
+    assert [found.number for found in proposed(cloud)] == [pull.number]
+    cloud.with_ports(lambda ports: replace(ports, azure=azure))
+    swept(cloud)
+    assert stored(cloud).problem == ""
+    assert [found.title for found in proposed(cloud)] == ["Kubernetes 1.36.2 for development"]
 
 
 def test_another_channel_of_the_target_is_not_overruled_by_a_promotion() -> None:
