@@ -73,6 +73,10 @@ COMMANDS: Sections = {
         "import": Entry(
             "cli.commands.write.import_cluster:import_cluster", "Write the manifest of a cluster in Azure."
         ),
+        "versions": Entry(
+            "cli.commands.write.versions:versions",
+            "Write the version that an environment has of its channel.",
+        ),
         "rebuild": Entry("cli.commands.write.rebuild:rebuild", "Ask for a rebuild in a manifest."),
         "validate": Entry("cli.commands.write.validate:validate", "Check every manifest."),
         "explain": Entry(

@@ -74,10 +74,11 @@ class Head:
         return resolved(self.commit, self._files, known, self.ports, work).desired
 
     def resolved_with(
-        self, names: Sequence[str], path: str, text: str
+        self, names: Sequence[str], texts: Mapping[str, str]
     ) -> Mapping[str, Desired | tuple[Problem, ...]]:
-        """Return clusters as they would be with another text of a shared file."""
-        shared = {**self._contents(shared_paths(self._files)), path: text.encode()}
+        """Return clusters as they would be with other texts of shared files, by their paths."""
+        changed = {path: text.encode() for path, text in texts.items()}
+        shared = {**self._contents(shared_paths(self._files)), **changed}
         work = Work(self.ports.config.limits.plan_work)
         layers = read_layers(self.ports.config.fleet, self._files, shared, work)
         own = self._contents(map(cluster_path, names))
