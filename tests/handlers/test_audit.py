@@ -110,6 +110,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "end_try": {"pull": 7},
     "refresh": {"all": True},
     "read_readiness": {"all": True},
+    "postpone": {"until": "2099-01-01T00:00:00Z"},
     "dismiss": {"deadLetters": []},
     "notify_test": {"route": "a"},
     "promote": {"from": "a", "to": "b"},

@@ -22,6 +22,7 @@ from tests.simulation.rollback_mutations import ROLLBACK_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.secret_mutations import SECRET_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
+from tests.simulation.sleep_mutations import SLEEP_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.system_mutations import SYSTEM_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
@@ -53,4 +54,5 @@ ALL = (
     *REBUILD_MUTATIONS,
     *REPLACEMENT_MUTATIONS,
     *SECRET_MUTATIONS,
+    *SLEEP_MUTATIONS,
 )
