@@ -118,6 +118,10 @@ def test_a_role_in_the_environment_alone_is_enough() -> None:
     assert ask(fleet(RULE), principal=limited).status == 201
 
 
+def test_a_role_that_includes_the_one_of_the_rule_is_enough() -> None:
+    assert ask(fleet(RULE), principal=replace(SOMEBODY, roles=frozenset({Role.ADMIN}))).status == 201
+
+
 def test_without_a_rule_nobody_may_ask() -> None:
     refused = ask(fleet())
     assert (refused.status, "has no rule" in str(refused.body["error"])) == (403, True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from shared.app.api import schema
-from shared.app.api.access import Principal
+from shared.app.api.access import INCLUDED, Principal
 from shared.app.api.acts import Refusal, answers, operator
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import pull_text
@@ -104,7 +104,8 @@ def _allowed(
 
 
 def _problem(asked: ClusterRequest, environment: str, principal: Principal, rule: SelfServiceRule) -> str:
-    if not principal.roles_in([environment]) & {*rule.roles}:
+    roles = {role for own in principal.roles_in([environment]) for role in INCLUDED[own]}
+    if roles.isdisjoint(rule.roles):
         return f"it is for the roles {', '.join(rule.roles)}"
     if asked.cluster_class not in rule.classes:
         return f"it is for the classes {', '.join(rule.classes)}"
