@@ -83,6 +83,7 @@ REQUESTS: Mapping[str, Any] = {
     "replay_letters": {"deadLetters": [{"queue": "jobs", "id": "7:m"}]},
     "replay": {"override": False, "reason": "why"},
     "try": {"pull": 7, "for": "4h", "reason": "why"},
+    "request": {"name": "new", "class": "small", "lifetime": "8h", "reason": "why"},
     "extend": {"for": "4h", "hold": True, "reason": "why"},
     "end_try": {"pull": 7},
     "promote": {"from": "test", "to": "production", "what": ["kubernetesVersion"]},
