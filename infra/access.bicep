@@ -22,6 +22,9 @@ var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 @description('Also let a sweep read the activity log, which says who changed a cluster by hand.')
 param readActivityLog bool = false
 
+@description('Also let the control app read what Azure has billed for resources of the subscription.')
+param readCosts bool = false
+
 @description('The roles, by the ids of their definitions, that manifests may give to identities; with none, no app may assign a role.')
 param assignableRoles uuid[] = []
 
@@ -185,6 +188,31 @@ resource activityReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-
     principalId: identities.control
     principalType: 'ServicePrincipal'
     roleDefinitionId: activityReader.id
+  }
+}
+
+// Narrower than the built-in Cost Management Reader, which reads budgets, exports and support tickets too.
+resource costReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readCosts) {
+  name: guid(subscription().id, 'roadstead-costs')
+  properties: {
+    roleName: 'Roadstead costs (${subscription().subscriptionId})'
+    description: 'Ask Cost Management what resources have cost.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: ['Microsoft.CostManagement/query/action']
+      }
+    ]
+  }
+}
+
+resource costReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readCosts) {
+  name: guid(subscription().id, identities.control, costReader.id)
+  properties: {
+    principalId: identities.control
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: costReader.id
   }
 }
 

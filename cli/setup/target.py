@@ -24,12 +24,16 @@ class Right(StrEnum):
 
     KUBERNETES_ADMIN = "grantKubernetesAdmin"
     ACTIVITY_LOG = "readActivityLog"
+    COSTS = "readCosts"
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"
 
 
-OPTIONS = ("grantKubernetesAdmin", "readActivityLog", "assignableRoles", "assignPolicies", "manageNamespaces")
+OPTIONS = (
+    *("grantKubernetesAdmin", "readActivityLog", "readCosts", "assignableRoles", "assignPolicies"),
+    "manageNamespaces",
+)
 """What ``access.bicep`` takes under the name that it has in the parameter file."""
 
 

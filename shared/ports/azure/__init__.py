@@ -33,6 +33,7 @@ from shared.ports.azure.clusters import (
     PutGroup,
     StartCluster,
 )
+from shared.ports.azure.costs import GetCosts
 from shared.ports.azure.flux_extension import (
     DeleteFluxConfiguration,
     GetExtension,
@@ -98,6 +99,7 @@ __all__ = [
     "DeletePool",
     "DeleteRoleAssignment",
     "GetCluster",
+    "GetCosts",
     "GetExtension",
     "GetFederatedCredential",
     "GetGroup",
