@@ -13,7 +13,18 @@ from handlers.bodies import Body
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, fleet, lifetime, pulls, readiness, requests, rollout, suspensions, tries
+from shared.app.api.acts import (
+    azure,
+    cluster,
+    fleet,
+    lifetime,
+    pulls,
+    readiness,
+    requests,
+    rollout,
+    suspensions,
+    tries,
+)
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.sleep import WRONG_UNTIL, OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct

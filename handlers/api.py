@@ -23,7 +23,7 @@ from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
-from shared.app.api.views import clusters, drift, offers, plans, tree, versions, why
+from shared.app.api.views import clusters, costs, drift, offers, plans, tree, versions, why
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plans import log_view
@@ -95,6 +95,7 @@ WHOLE: Mapping[str, Callable[[Ports], View]] = {
     "notifications": routes_view,
     "rollouts": rollouts_view,
     "promotions": plans.promotions_view,
+    "cost": costs.costs_view,
     "versions": versions.versions_view,
     "systems": versions.systems_view,
 }

@@ -27,7 +27,7 @@ CHECK_WITHIN = 300.0
 
 
 def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func.Blueprint:
-    """Return the timers: missed heads, overdue messages, export and retention of records, sweeps, checks.
+    """Return the timers: missed heads, overdue messages, retention of records, costs, sweeps, checks.
 
     The first one also has clusters checked whose Flux applies what a commit changed, and looks at lifetimes.
 
@@ -67,9 +67,10 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
+        from shared.app.costs import read_costs
         from shared.app.recovery import exports, housekeeping
 
-        _run("purge_expired", ports, exports.export_days, housekeeping.purge_expired)
+        _run("purge_expired", ports, exports.export_days, housekeeping.purge_expired, read_costs)
 
     @bp.function_name("sweep")
     @bp.timer_trigger("timer", sweep_schedule, run_on_startup=False, use_monitor=False)

@@ -25,6 +25,9 @@ param readActivityLog bool = false
 @description('Also let checks of gates read the alerts that fire.')
 param readAlerts bool = false
 
+@description('Also let the control app read what Azure has billed for resources of the subscription.')
+param readCosts bool = false
+
 @description('The roles, by the ids of their definitions, that manifests may give to identities; with none, no app may assign a role.')
 param assignableRoles uuid[] = []
 
@@ -217,6 +220,31 @@ resource alertReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-
     principalId: identities.control
     principalType: 'ServicePrincipal'
     roleDefinitionId: alertReader.id
+  }
+}
+
+// Narrower than the built-in Cost Management Reader, which reads budgets, exports and support tickets too.
+resource costReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readCosts) {
+  name: guid(subscription().id, 'roadstead-costs')
+  properties: {
+    roleName: 'Roadstead costs (${subscription().subscriptionId})'
+    description: 'Ask Cost Management what resources have cost.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: ['Microsoft.CostManagement/query/action']
+      }
+    ]
+  }
+}
+
+resource costReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readCosts) {
+  name: guid(subscription().id, identities.control, costReader.id)
+  properties: {
+    principalId: identities.control
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: costReader.id
   }
 }
 

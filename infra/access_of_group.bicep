@@ -17,6 +17,7 @@ param options {
   grantKubernetesAdmin: bool?
   readActivityLog: bool?
   readAlerts: bool?
+  readCosts: bool?
   assignableRoles: uuid[]?
   federates: bool?
   assignPolicies: bool?
@@ -31,6 +32,7 @@ module access 'access.bicep' = [
       grantKubernetesAdmin: options.?grantKubernetesAdmin
       readActivityLog: options.?readActivityLog
       readAlerts: options.?readAlerts
+      readCosts: options.?readCosts
       assignableRoles: options.?assignableRoles
       federates: options.?federates
       assignPolicies: options.?assignPolicies

@@ -61,6 +61,9 @@ param grantKubernetesAdmin bool = false
 @description('Also let sweeps read the activity log of the target subscriptions, so that drift has who changed it.')
 param readActivityLog bool = false
 
+@description('Also let the control app read once a day what Azure has billed for the clusters of the target subscriptions.')
+param readCosts bool = false
+
 @description('The roles, by the ids of their definitions, that manifests may give to identities (spec.roleAssignments). With none, no app may assign a role.')
 param assignableRoles uuid[] = []
 
@@ -739,6 +742,7 @@ module access 'access.bicep' = [
       grantKubernetesAdmin: grantKubernetesAdmin
       readActivityLog: readActivityLog
       readAlerts: readAlerts
+      readCosts: readCosts
       assignableRoles: assignableRoles
       federates: !empty(federatedIdentities)
       createsIdentities: !empty(identityGroups)

@@ -89,6 +89,10 @@ class Api:
             return self._typed(schema.DriftView, self.get(f"drift?cluster={quote(name, safe='')}"))
         return self._typed(schema.DriftView, self.whole("drift", "clusters"))
 
+    def costs(self) -> schema.CostsView:
+        """Return what Azure has billed for the clusters."""
+        return self._typed(schema.CostsView, self.get("cost"))
+
     def audit(self, *, limit: int, before: str = "") -> schema.Audit:
         """Return the newest acts, before a time."""
         older = f"&before={quote(before, safe='')}" if before else ""

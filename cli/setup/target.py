@@ -25,6 +25,7 @@ class Right(StrEnum):
     KUBERNETES_ADMIN = "grantKubernetesAdmin"
     ACTIVITY_LOG = "readActivityLog"
     ALERTS = "readAlerts"
+    COSTS = "readCosts"
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"
@@ -35,6 +36,7 @@ OPTIONS = (
     "grantKubernetesAdmin",
     "readActivityLog",
     "readAlerts",
+    "readCosts",
     "assignableRoles",
     "assignPolicies",
     "manageNamespaces",

@@ -39,7 +39,7 @@ READS = {
         "page",
         "metric",
     ),
-    *("get_extension", "list_flux_configurations"),
+    *("get_extension", "list_flux_configurations", "get_costs"),
     *("get_identity", "list_federated_credentials", "get_federated_credential", "list_roles"),
     *("list_role_assignments", "get_role_assignment", "certificates"),
     *("list_policy_assignments", "query_policy_states", "list_managed_namespaces"),

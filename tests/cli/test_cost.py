@@ -11,6 +11,7 @@ import pytest
 from cli.errors import ExitCode
 from cli.worktree import open_worktree
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.costs import read_costs
 from shared.prices.price_file import Kind, Prices, written
 from tests.support import fleet_files
 from tests.support.proposals import Repo
@@ -96,3 +97,20 @@ def test_the_accepted_clusters_are_those_of_the_app(tmp_path: Path, url: str) ->
 
     assert done.returncode == ExitCode.OK, done.stderr
     assert [text.split()[0] for text in done.stdout.splitlines()[2:]] == ["one", "two"]
+
+
+def test_what_azure_has_billed_is_a_column_of_its_own(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:
+    cloud.run()
+    read_costs(cloud.ports)
+    write(tmp_path, fleet_files.fleet("one", "two"))
+    fleet = str(priced(tmp_path))
+
+    done = roadstead("cost", fleet, "--url", url, "--by", "environment")
+    view = json.loads(roadstead("cost", fleet, "--url", url, "-o", "json").stdout)
+
+    assert done.stdout.splitlines()[1].split() == [
+        *("ENVIRONMENT", "CLUSTERS", "A", "MONTH", "AT", "MOST", "SPOT", "AT", "MOST", "BILLED"),
+    ]
+    assert "$1,584" in done.stdout
+    assert "Billed by Azure from " in done.stdout
+    assert [group["billed"]["amount"] for group in view["groups"]] == [792, 792]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
 from shared.azure.companions.compliance import compliance_of
+from shared.azure.costs import Places, costs_in
 from shared.azure.drift.activity import writes_in
 from shared.azure.importer import NotImportable, imported
 from shared.azure.ownership import Owner
@@ -52,6 +54,7 @@ from shared.ports.azure import (
     every_document,
 )
 from shared.ports.azure.clusters import ListActivity
+from shared.ports.azure.costs import GetCosts, following
 from shared.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from tests.support.azure_ports import CLUSTER, StaticCredential
 from tests.support.cluster_records import NOW
@@ -87,6 +90,13 @@ STATE = {
     "timestamp": "2026-01-01T12:00:00Z",
 }
 UPGRADES = {"kubernetesVersion": "1.36.1", "upgrades": [{"kubernetesVersion": "1.37.0"}]}
+BILLED = {
+    "properties": {
+        "columns": [{"name": "Cost"}, {"name": "ResourceId"}, {"name": "Currency"}],
+        "rows": [[1.5, CLUSTER.resource, "USD"]],
+        "nextLink": None,
+    }
+}
 READS: list[tuple[AzureCall[Any], dict[str, Any]]] = [
     (GetGroup(CLUSTER.group), RESOURCE | {"properties": {"provisioningState": "Succeeded"}}),
     (ListResources(CLUSTER.group), RESOURCE),
@@ -120,6 +130,7 @@ READS: list[tuple[AzureCall[Any], dict[str, Any]]] = [
     (ListPolicyAssignments(CLUSTER.group), RESOURCE | {"properties": {"parameters": {"a": {"value": 1}}}}),
     (QueryPolicyStates(CLUSTER, "x"), STATE),
     (ListActivity(HERE, filter="x"), EVENT),
+    (GetCosts(HERE, "2026-10-01", "2026-10-30"), BILLED),
 ]
 JSON = {"Content-Type": "application/json"}
 
@@ -143,6 +154,10 @@ def answered(operation: AzureCall[Any], azure: ArmAzure) -> Any:
         return None
     if isinstance(operation, ListActivity):
         return writes_in(found.documents)
+    if isinstance(operation, GetCosts):
+        with suppress(ValueError):
+            return (costs_in([found], Places({}, {CLUSTER.resource.lower(): "one"})), following(found))
+        return None
     return compliance_of(found, ["x"], NOW) if isinstance(operation, QueryPolicyStates) else found
 
 

@@ -16,7 +16,7 @@ from shared.cluster.transitions.acceptance import accept_delete, accept_new
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
-from shared.ports.state import ReadinessRecord
+from shared.ports.state import ReadinessRecord, SubscriptionCosts
 from shared.ports.state.examinations import Examination, Finding
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
@@ -138,3 +138,13 @@ def test_an_examination_takes_the_place_of_the_one_before_of_its_app(state: Stat
     second = replace(first, at=NOW + timedelta(seconds=1), findings=())
     state.save_examination(second)
     assert list(state.examinations()) == [replace(first, app="deleter"), second]
+
+
+def test_the_costs_of_a_subscription_take_the_place_of_those_before(state: State) -> None:
+    first = SubscriptionCosts("a", NOW, NOW, "2026-10-01", "2026-10-30", "USD", {"one": 70.08})
+    state.save_costs(first)
+    other = replace(first, subscription="b", at=None, clusters={}, problem="no right")
+    state.save_costs(other)
+    second = replace(first, tried=NOW + timedelta(days=1), problem="used up")
+    state.save_costs(second)
+    assert list(state.costs()) == [second, other]

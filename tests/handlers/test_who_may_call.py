@@ -42,6 +42,7 @@ ROUTES = {
     "tree": ("GET", "clusters/{name}/tree", "Reader"),
     "output": ("GET", "clusters/{name}/output", "Reader"),
     "drift": ("GET", "drift", "Reader"),
+    "cost": ("GET", "cost", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "try": ("POST", "clusters/{name}/try", "Operator"),
     "request": ("POST", "requests", "Reader"),

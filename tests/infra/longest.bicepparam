@@ -12,6 +12,7 @@ param storageRedundancy = 'Standard_GZRS'
 param maximumInstances = 1000
 param grantKubernetesAdmin = true
 param readActivityLog = true
+param readCosts = true
 param assignPolicies = true
 param manageNamespaces = true
 param assignableRoles = ['acdd72a7-3385-48ef-bd42-f606fba81ae7']

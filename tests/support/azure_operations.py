@@ -52,6 +52,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "extension": "flux",
         "namespace": "Microsoft.Compute" if kind.name == "list_features" else "shop",
         "etag": None,
+        **{"since": "2026-10-01", "until": "2026-10-30", "skip": ""},
         "only_new": False,
         "page": "",
         "credential": "roadstead-shop",

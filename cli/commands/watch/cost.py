@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import CommandError
+from cli.fleet_api.client import Api
 from cli.fleet_api.recorded import recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.price_file import prices_in
@@ -21,6 +23,8 @@ from cli.terminal.columns import fitted
 from cli.terminal.output import Output, OutputOption, console, show
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
+from shared.app.api import schema
+from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.stored_cluster import StoredCluster
 from shared.plan.list_price import NAMED, amount, price_day
@@ -58,14 +62,29 @@ def cost(
     prices = prices_in(tree)
     if isinstance(prices, str):
         raise CommandError(f"the list price is {prices}")
-    clusters = tree.resolve().clusters if files else _accepted(tree, url, key_file, timeout)
+    billed, problems = dict[str, schema.ClusterCost](), list[str]()
+    if files:
+        clusters: Mapping[str, Desired] = tree.resolve().clusters
+    else:
+        with connect(url, key_file, timeout) as api:
+            clusters, found = _accepted(tree, api), api.costs()
+        billed = {cost["name"]: cost for cost in found["clusters"]}
+        problems = [f"costs of {cost['subscription']}: {cost['problem']}" for cost in found["problems"]]
     listed, invalid = dict[str, list[Monthly]](), list[str]()
+    actual = dict[str, list[schema.ClusterCost]]()
     for name, cluster in sorted(clusters.items()):
         try:
-            listed.setdefault(_group(name, cluster, by), []).append(monthly(cluster.spec, prices))
+            group = _group(name, cluster, by)
+            listed.setdefault(group, []).append(monthly(cluster.spec, prices))
+            if name in billed:
+                actual.setdefault(group, []).append(billed[name])
         except ValidationError:
             invalid.append(f"{name}, whose accepted spec is not valid by the rules of today")
-    groups = {group: (len(found), together(found)) for group, found in listed.items()}
+    groups = {
+        name: _Group(len(found), together(found), _billed(actual.get(name, [])))
+        for name, found in listed.items()
+    }
+    invalid += problems
     show(
         _as_json(groups, prices, by, invalid),
         output,
@@ -74,9 +93,8 @@ def cost(
     )
 
 
-def _accepted(tree: Worktree, url: str, key_file: Path | None, timeout: str) -> Mapping[str, Desired]:
-    with connect(url, key_file, timeout) as api:
-        known = recorded(tree, api).clusters or {}
+def _accepted(tree: Worktree, api: Api) -> Mapping[str, Desired]:
+    known = recorded(tree, api).clusters or {}
     return {name: StoredCluster(found.document) for name, found in known.items() if not found.deleting}
 
 
@@ -92,19 +110,52 @@ def _group(name: str, cluster: Desired, by: str) -> str:
     return (keys[by] if by in keys else cluster.labels.get(by, "")) or WITHOUT
 
 
-_Groups = Mapping[str, tuple[int, Monthly]]
+@dataclass(frozen=True)
+class _Billed:
+    """What Azure has billed for clusters in a time, each once; ``clusters`` is how many it knows."""
+
+    amount: float
+    currency: str
+    since: str
+    until: str
+    clusters: int
+
+
+@dataclass(frozen=True)
+class _Group:
+    """So many clusters with their list price, and what Azure has billed for them, None for nothing known."""
+
+    clusters: int
+    listed: Monthly
+    billed: _Billed | None
+
+
+_Groups = Mapping[str, _Group]
+
+
+def _billed(costs: Sequence[schema.ClusterCost]) -> _Billed | None:
+    """Return the sum of costs; None without any, and where they are of several times or currencies."""
+    if len({(cost["currency"], cost["since"], cost["until"]) for cost in costs}) != 1:
+        return None
+    first, total = costs[0], sum(cost["cost"] for cost in costs)
+    return _Billed(round(total, 2), first["currency"], first["since"], first["until"], len(costs))
 
 
 def _as_json(groups: _Groups, prices: Prices, by: str, invalid: Sequence[str]) -> Mapping[str, Any]:
-    whole = together(found for _, found in groups.values())
+    whole = together(group.listed for group in groups.values())
     return {
         "by": by,
         "currency": prices.currency,
         "day": prices.day.isoformat(),
         "listPrice": _amounts(whole),
         "groups": [
-            {"name": name, "clusters": count, "listPrice": _amounts(found)}
-            for name, (count, found) in _ordered(groups)
+            {
+                "name": name,
+                "clusters": group.clusters,
+                "listPrice": _amounts(group.listed),
+                "billed": asdict(group.billed) if group.billed else None,
+            }
+            for name, group in _ordered(groups)
         ],
         "missing": list(whole.missing),
         "leftOut": [*invalid, *whole.left_out],
@@ -117,25 +168,40 @@ def _amounts(found: Monthly) -> Mapping[str, float]:
     return {name: round(float(value), 2) for name, value in amounts.items()}
 
 
-def _ordered(groups: _Groups) -> list[tuple[str, tuple[int, Monthly]]]:
-    return sorted(groups.items(), key=lambda group: (-group[1][1].low, group[0]))
+def _ordered(groups: _Groups) -> list[tuple[str, _Group]]:
+    return sorted(groups.items(), key=lambda found: (-found[1].listed.low, found[0]))
 
 
 def _table(groups: _Groups, prices: Prices, by: str, invalid: Sequence[str], *, wide: bool) -> RenderableType:
-    whole = together(found for _, found in groups.values())
+    whole = together(group.listed for group in groups.values())
     low, high = (amount(float(value), prices.currency, signed=False) for value in (whole.low, whole.high))
     most = f", at most {high} by the autoscaler" if whole.low != whole.high else ""
     head = f"List price: {low} a month{most}, {price_day(prices.day.isoformat(), datetime.now(UTC).date())}"
-    entries: list[tuple[str, Sequence[Text]]] = [
+    entries: list[tuple[str, list[Text]]] = [
         (by.upper(), [Text("CLUSTERS"), Text("A MONTH"), Text("AT MOST"), Text("SPOT AT MOST")])
     ]
-    for name, (count, found) in _ordered(groups):
-        amounts = (found.low, found.high, found.spot.high)
+    times = sorted({(g.billed.since, g.billed.until) for g in groups.values() if g.billed})
+    if times:
+        entries[0][1].append(Text("BILLED"))
+    for name, group in _ordered(groups):
+        amounts = (group.listed.low, group.listed.high, group.listed.spot.high)
         cells = [Text(amount(float(value), prices.currency, signed=False)) for value in amounts]
-        entries.append((line(name), [Text(str(count)), *cells]))
+        entries.append((line(name), [Text(str(group.clusters)), *cells, *_billed_cell(group, bool(times))]))
     lines, _ = fitted(entries, 2, console().width)
+    lines += [Text(f"Billed by Azure from {since} to {until}", "dim") for since, until in times]
     notes = [*_notes(whole, invalid)] if wide or whole.missing or invalid else []
     return Group(Text(head, "bold"), *lines, *(indented(Text(line(note), "yellow"), 2) for note in notes))
+
+
+def _billed_cell(group: _Group, shown: bool) -> list[Text]:
+    """Return the cell of what was billed, where there is such a column."""
+    if not shown:
+        return []
+    billed = group.billed
+    if billed is None:
+        return [Text("not known", "dim")]
+    of = f" of {billed.clusters}" if billed.clusters < group.clusters else ""
+    return [Text(f"{amount(billed.amount, billed.currency, signed=False)}{of}")]
 
 
 def _notes(whole: Monthly, invalid: Sequence[str]) -> Iterator[str]:

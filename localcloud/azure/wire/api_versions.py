@@ -10,6 +10,7 @@ Source of those of extensions and configurations of Flux: specification/kubernet
 Source of those of identities and roles: specification/msi and specification/authorization, without previews.
 Source of those of policies: specification/resources (from 2019-09-01, without previews) and
 specification/policyinsights (policyStates).
+Source of those of costs: specification/cost-management, some of the last ones.
 Source of those of sizes, limits and networks: specification/compute and specification/network; of their many
 versions only some of the last years.
 Source of those of alerts: specification/alertsmanagement.
@@ -48,6 +49,7 @@ _OF_PROVIDERS = {
     "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
     "microsoft.authorization": ("2015-07-01", "2022-04-01"),
     "microsoft.policyinsights": ("2018-04-04", "2019-10-01"),
+    "microsoft.costmanagement": ("2023-11-01", "2024-08-01", "2025-03-01"),
     "microsoft.compute": ("2019-04-01", "2021-07-01", "2024-03-01", "2024-07-01", "2024-11-01"),
     "microsoft.network": ("2023-09-01", "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01"),
 }

@@ -7,6 +7,7 @@ import re
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire.access_routes import Handler
+from localcloud.azure.wire.bodies import read_body
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
@@ -54,6 +55,20 @@ def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": found})
 
 
+def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    body = read_body(request)
+    try:
+        grouping = [group["name"] for group in body["dataset"]["grouping"]]
+        asked = (body["type"], body["timeframe"], body["dataset"]["granularity"], grouping)
+        since, until = (body["timePeriod"][end].partition("T")[0] for end in ("from", "to"))
+    except (KeyError, TypeError) as error:
+        raise ArmError(400, "BadRequest", f"Invalid query definition: {error}") from error
+    if asked != ("ActualCost", "Custom", "None", ["ResourceId"]):  # the one question that is asked here
+        raise ArmError(400, "BadRequest", f"Invalid query definition: {asked}")
+    skip = request.args.get("$skiptoken", "")
+    return json_response(200, world.get_costs(at["subscription"], since, until, skip))
+
+
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _USAGES = "/locations/(?P<location>[^/]+)/usages"
 TABLE: tuple[tuple[str, str, Handler], ...] = (
@@ -63,6 +78,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _alerts),
+    ("POST", _SUBSCRIPTION + r"/providers/microsoft\.costmanagement/query", _costs),
     ("GET", _SUBSCRIPTION + "/providers", _providers),
     (
         "GET",

@@ -30,6 +30,7 @@ from localcloud.azure.world.clusters.managed_namespaces import NamespaceRequests
 from localcloud.azure.world.clusters.power import PowerOperations
 from localcloud.azure.world.clusters.upkeep import MaintenanceRequests
 from localcloud.azure.world.completions import set_state
+from localcloud.azure.world.costs import Costs
 from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.offers import Offers
@@ -91,6 +92,7 @@ class AzureWorld:
         self.list_sizes, self.list_alerts = self.offers.list_sizes, self.offers.list_alerts
         self.list_compute_usages = self.offers.list_compute_usages
         self.list_network_usages = self.offers.list_network_usages
+        self.get_costs = Costs(self.engine).get_costs
         self.list_providers, self.list_features = self.offers.list_providers, self.offers.list_features
         below = KubernetesConfiguration(self.engine)
         self.get_extension, self.put_extension = below.get_extension, below.put_extension

@@ -139,7 +139,7 @@ class ArmRequests:
         if operation.writes:
             return written(response)
         page = response.json()
-        if operation.request is None or operation.request.verb == "GET":
+        if operation.request is None or operation.request.verb in ("GET", "POST"):
             check_document(page, operation.needs)
             return page
         found, links = _documents(page, operation), set[str]()

@@ -34,6 +34,7 @@ from shared.ports.azure.clusters import (
     StartCluster,
     StopCluster,
 )
+from shared.ports.azure.costs import GetCosts
 from shared.ports.azure.flux_extension import (
     DeleteFluxConfiguration,
     GetExtension,
@@ -103,6 +104,7 @@ __all__ = [
     "DeletePool",
     "DeleteRoleAssignment",
     "GetCluster",
+    "GetCosts",
     "GetExtension",
     "GetFederatedCredential",
     "GetGroup",

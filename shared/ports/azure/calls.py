@@ -34,10 +34,11 @@ class WriteResponse:
 class Request:
     """A request for which no library is worth its size; ``path`` has fields of its operation in braces.
 
-    The body is the field of that name. A LIST is a GET of all pages, and a QUERY is a POST that lists.
+    The body is the field of that name. A LIST is a GET of all pages, a QUERY is a POST that lists, and a
+    POST reads one document.
     """
 
-    verb: Literal["GET", "LIST", "QUERY", "PUT", "PATCH", "DELETE"]
+    verb: Literal["GET", "LIST", "POST", "QUERY", "PUT", "PATCH", "DELETE"]
     path: str
     version: str
 

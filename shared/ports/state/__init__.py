@@ -29,6 +29,7 @@ from shared.ports.state.app import (
     Timers,
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
+from shared.ports.state.costs import COSTS, Costs, SubscriptionCosts
 from shared.ports.state.examinations import EXAMINATION, Examinations
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
@@ -96,6 +97,7 @@ __all__ = [
     "ReadinessRecord",
     "Source",
     "State",
+    "SubscriptionCosts",
     "SweepRecord",
     "TimerRun",
 ]
@@ -118,6 +120,7 @@ _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
             CHANGES,
             READINESS,
             EXAMINATION,
+            COSTS,
         )
     ),
     (PLAN, (("open", "eq", True),)),
@@ -136,6 +139,7 @@ class State(
     Sweeps,
     Readinesses,
     Examinations,
+    Costs,
     ExportedRows,
     Proposals,
     Promotions,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from shared.app.api.schema.acts import *
 from shared.app.api.schema.clusters import *
+from shared.app.api.schema.costs import *
 from shared.app.api.schema.drift import *
 from shared.app.api.schema.fleet import *
 from shared.app.api.schema.plans import *

@@ -1,0 +1,87 @@
+"""What Azure has billed for resources, as the costs of clusters. Pure.
+
+The nodes, disks and addresses of a cluster are in its node resource group, whose resources do not get the
+cluster's tags; the fee of its tier is on the cluster itself (learn.microsoft.com/azure/aks/cost-analysis and
+free-standard-pricing-tiers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+
+from shared.frozen import dataclass
+from shared.json_tree import Json
+from shared.language.desired import Desired
+
+_GROUP = "resourcegroups"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where costs of clusters are: node resource groups and ids in lower case, each with its cluster."""
+
+    groups: Mapping[tuple[str, str], str]
+    ids: Mapping[str, str]
+
+    @classmethod
+    def of(cls, clusters: Iterable[Desired]) -> Places:
+        """Return the places of clusters in Azure."""
+        known = [cluster for cluster in clusters if not cluster.is_attached]
+        return cls(
+            {(c.azure_names.subscription_id.lower(), node_group(c).lower()): c.name for c in known},
+            {c.id.resource.lower(): c.name for c in known},
+        )
+
+
+def node_group(cluster: Desired) -> str:
+    """Return the name of the group that AKS makes for the nodes of a cluster."""
+    names = cluster.azure_names
+    default = f"MC_{names.resource_group}_{cluster.name}_{cluster.footprint[2]}"
+    return names.node_resource_group or default
+
+
+def costs_in(documents: Iterable[Json], places: Places) -> tuple[dict[str, Decimal], str]:
+    """Return the costs of clusters by their names, and the currency, "" where nothing was billed.
+
+    Raise ValueError for columns that are not understood, or several currencies.
+    """
+    found, currencies = dict[str, Decimal](), set[str]()
+    for document in documents:
+        names = [str(column["name"]) for column in document["properties"]["columns"]]
+        try:
+            cost, resource, currency = map(names.index, ("Cost", "ResourceId", "Currency"))
+        except ValueError as error:
+            raise ValueError(f"the columns are {', '.join(names)}") from error
+        for line in _lines(document["properties"].get("rows")):
+            if not isinstance(line, list) or len(line) != len(names):
+                raise ValueError("a line has not a value for each column")
+            currencies.add(str(line[currency]))
+            if cluster := _cluster(str(line[resource]).lower(), places):
+                found[cluster] = found.get(cluster, Decimal()) + _amount(line[cost])
+    if len(currencies) > 1:
+        raise ValueError(f"the currencies are {', '.join(sorted(currencies))}")
+    return found, "".join(currencies)
+
+
+def _lines(found: object) -> list[object]:
+    if not isinstance(found, list):
+        raise ValueError("there are no lines of values")  # noqa: TRY004  # as any other odd answer
+    return found
+
+
+def _cluster(resource: str, places: Places) -> str:
+    parts = resource.strip("/").split("/")
+    in_group = len(parts) > 3 and parts[0] == "subscriptions" and parts[2] == _GROUP
+    own = places.groups.get((parts[1], parts[3]), "") if in_group else ""
+    return own or places.ids.get(f"/{'/'.join(parts)}", "")
+
+
+def _amount(value: object) -> Decimal:
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation as error:
+        raise ValueError("a cost is no number") from error
+    if not amount.is_finite():
+        raise ValueError("a cost is no number")
+    return amount
