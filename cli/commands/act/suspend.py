@@ -23,7 +23,9 @@ def suspend(
     lasts: Annotated[
         str, typer.Option("--for", metavar="TIME", help="For how long, such as 4h or 7d; 365d at most.")
     ],
-    owner: Annotated[str, typer.Option("--owner", help="Who is responsible; you, without it.")] = "",
+    owner: Annotated[
+        str, typer.Option("--owner", metavar="OWNER", help="Who is responsible; you, without it.")
+    ] = "",
     reason: Reason = "",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
