@@ -2,7 +2,7 @@
 // The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
-import { existing, monitored, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
+import { existing, groupPlace, monitored, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
 
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
 @minLength(1)
@@ -66,6 +66,9 @@ param assignableRoles uuid[] = []
 
 @description('The identities that pods of clusters may act as (spec.federatedCredentials). They exist, in target subscriptions. With none, no app may write a federated credential.')
 param federatedIdentities existing[] = []
+
+@description('Resource groups in which the app creates identities of clusters (spec.identities), and all of whose identities pods may act as. They exist, in target subscriptions, and hold nothing else. With none, no app may create an identity.')
+param identityGroups groupPlace[] = []
 
 @description('Also let manifests assign policies of Azure Policy to clusters (spec.policies), in the target subscriptions.')
 param assignPolicies bool = false
@@ -717,6 +720,7 @@ module access 'access.bicep' = [
       readAlerts: readAlerts
       assignableRoles: assignableRoles
       federates: !empty(federatedIdentities)
+      createsIdentities: !empty(identityGroups)
       assignPolicies: assignPolicies
       manageNamespaces: manageNamespaces
     }
@@ -744,6 +748,14 @@ module federatedIdentity 'federated_identity.bicep' = [
       name: target.name
       identities: identities
     }
+    dependsOn: [access]
+  }
+]
+
+module identityGroup 'identity_group.bicep' = [
+  for target in assignRoles ? identityGroups : []: {
+    scope: resourceGroup(target.subscriptionId, target.resourceGroup)
+    params: { identities: identities }
     dependsOn: [access]
   }
 ]

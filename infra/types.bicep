@@ -24,6 +24,19 @@ type existing = {
 }
 
 @export()
+@description('A resource group of yours that exists.')
+@sealed()
+type groupPlace = {
+  @description('Its name.')
+  @minLength(1)
+  @maxLength(90)
+  resourceGroup: string
+
+  @description('The id of its subscription.')
+  subscriptionId: uuid
+}
+
+@export()
 @description('Tags of a resource, or settings of an app: texts by name.')
 type texts = {
   *: string

@@ -28,6 +28,7 @@ from simulation.actors.secrets import Secrets
 from simulation.actors.sweeps import SweepActor
 from simulation.actors.systems import Systems
 from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.versions import Versions
 from simulation.history import AzureHistory
 from simulation.observed_ports import ObservedState
 from simulation.operators import Operators
@@ -92,6 +93,9 @@ class Cast:
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
         if self.secrets is not None:
             self.upkeep[named.SECRETS] = self.secrets
+        self.versions = Versions(seed, everybody, loop) if named.VERSIONS in kinds else None
+        if self.versions is not None:
+            self.upkeep[named.VERSIONS] = self.versions
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {operators.cloud: operators.history for operators in everybody}
@@ -115,6 +119,8 @@ class Cast:
             self.secrets.calm()
         if self.contributors is not None:
             self.contributors.deliver_again()
+        if self.versions is not None:
+            self.versions.calm()
 
     def acts(self) -> Counter[str]:
         """Return how often each acted, without a second app."""

@@ -28,6 +28,7 @@ class Right(StrEnum):
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"
+    IDENTITIES = "identityGroups"
 
 
 OPTIONS = (
@@ -67,6 +68,7 @@ def add_target(az: Az, wanted: Wanted, *, target: str, own: str) -> None:
     access = {
         "identities": {app: found["principalId"] for app, found in identities.items()},
         "federates": bool(given.get("federatedIdentities")),
+        "createsIdentities": bool(given.get("identityGroups")),
         **{name: given[name] for name in OPTIONS if given.get(name)},
     }
     place = ("--subscription", target, "--location", buses[0]["location"])

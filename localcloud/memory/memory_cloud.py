@@ -130,6 +130,8 @@ class MemoryCloud:
             self.vault.set(name, value)
         self.vaults = WorldVaults({EXAMPLE_VAULT: self.vault})
         self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
+        self.reads: Callable[[bytes, Ports], bytes] = lambda body, _: body
+        """What an instance reads of a message: one of a newer version reads more forms."""
         self._timers = timedelta(seconds=timer_seconds)
         self._timer_due = self.clock() + self._timers
         self.ports = Ports(
@@ -275,7 +277,7 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
             return
         try:
-            receive(queue, lock.session, delivery.message.draft.body, partial(handle, queue), ports)
+            receive(queue, lock.session, delivery.message.draft.body, partial(self._handle, queue), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):
@@ -287,6 +289,9 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
         except (MessageLockLost, SessionLockLost):
             return
+
+    def _handle(self, queue: str, body: bytes, ports: Ports) -> None:
+        handle(queue, self.reads(body, ports), ports)
 
     def hear_events(self) -> None:
         """Give the app an event subscription, as ``infra/events.bicep`` does."""
@@ -325,7 +330,7 @@ class MemoryCloud:
             queue,
             id=f"{delivery.message.sequence}:{draft.id}",
             at=delivery.message.enqueued_at,
-            body=draft.body,
+            body=self.reads(draft.body, ports),
             shown=draft.body.decode(errors="backslashreplace"),
             reason=delivery.message.dead_letter_reason,
             description=delivery.message.dead_letter_description,

@@ -34,6 +34,7 @@ class NotificationKind(StrEnum):
     PLAN = "plan"
     CREDENTIAL = "credential"
     EXPIRING = "expiring"
+    ENDING = "ending"
     TOKEN = "token"  # noqa: S105 - the name of a kind
     SWEEP = "sweep"
     ORPHAN = "orphan"
@@ -111,6 +112,11 @@ KINDS: Mapping[NotificationKind, About] = {
         Severity.WARNING,
         *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
         "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
+    ),
+    NotificationKind.ENDING: About(
+        Severity.WARNING,
+        *(_C, _CS, "at the end of its lifetime", ""),
+        "The lifetime of a cluster ends soon, or a pull request removes it because it is over.",
     ),
     NotificationKind.TOKEN: About(
         Severity.WARNING,

@@ -29,6 +29,8 @@ PASSING: Mapping[NotificationKind, timedelta] = {
     NotificationKind.SWEEP: timedelta(minutes=15),
 }
 """How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
+MESSAGES = 20
+"""So many messages of a route are remembered."""
 MOST_PENDING = 2000
 """So many notifications wait for a route at most; of older ones the next message has the number."""
 
@@ -44,6 +46,16 @@ class Outage:
 
 
 @dataclass(frozen=True)
+class SentMessage:
+    """A message of a route, when it was sent last, and why it has not arrived, "" if the route took it."""
+
+    id: str
+    title: str
+    at: datetime
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class RouteState:
     """What a route has not received, by ids of notifications, oldest first.
 
@@ -51,7 +63,7 @@ class RouteState:
     the route takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
     gets a message at the earliest, None for at once. ``burst`` counts successive digests, ``dropped`` the
     notifications of which it gets the number alone, ``sent`` every message. ``issues`` are the open issues
-    by group.
+    by group. ``messages`` are the newest ones, the last one last.
     """
 
     pending: tuple[str, ...] = ()
@@ -62,6 +74,7 @@ class RouteState:
     outage: Outage | None = None
     issues: Mapping[str, int] = field(default_factory=dict)
     sending: tuple[str, ...] = ()
+    messages: tuple[SentMessage, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -286,6 +299,14 @@ def begin(known: NotifierRecord, route: str, facts: Sequence[str]) -> NotifierRe
         return known
     left = tuple(identifier for identifier in state.missing if identifier not in facts)
     return replace(known, routes={**known.routes, route: replace(state, sending=tuple(facts), pending=left)})
+
+
+def with_message(known: NotifierRecord, route: str, message: SentMessage) -> NotifierRecord:
+    """Return with a message that was sent to a route; one that is sent again takes its own place."""
+    state = known.routes[route]
+    others = tuple(sent for sent in state.messages if sent.id != message.id)
+    after = replace(state, messages=(*others, message)[-MESSAGES:])
+    return replace(known, routes={**known.routes, route: after})
 
 
 def delivered(

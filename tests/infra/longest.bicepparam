@@ -22,6 +22,12 @@ param federatedIdentities = [
     subscriptionId: '00000000-0000-0000-0000-000000000001'
   }
 ]
+param identityGroups = [
+  {
+    resourceGroup: 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
+    subscriptionId: '00000000-0000-0000-0000-000000000001'
+  }
+]
 param bootstrapVaults = [
   {
     name: 'kv-aaaaaaaaaaaaaaaaaaaaa'

@@ -25,6 +25,7 @@ from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.system_mutations import SYSTEM_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
+from tests.simulation.version_mutations import VERSION_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 
 MOST_SEEDS = 400
@@ -53,4 +54,5 @@ ALL = (
     *REBUILD_MUTATIONS,
     *REPLACEMENT_MUTATIONS,
     *SECRET_MUTATIONS,
+    *VERSION_MUTATIONS,
 )

@@ -32,6 +32,7 @@ from shared.ports.azure.clusters import (
     PutCluster,
     PutGroup,
     StartCluster,
+    StopCluster,
 )
 from shared.ports.azure.flux_extension import (
     DeleteFluxConfiguration,
@@ -42,6 +43,7 @@ from shared.ports.azure.flux_extension import (
 )
 from shared.ports.azure.identity_access import (
     DeleteFederatedCredential,
+    DeleteIdentity,
     DeleteRoleAssignment,
     GetFederatedCredential,
     GetIdentity,
@@ -50,6 +52,7 @@ from shared.ports.azure.identity_access import (
     ListRoleAssignments,
     ListRoles,
     PutFederatedCredential,
+    PutIdentity,
     PutRoleAssignment,
 )
 from shared.ports.azure.node_pools import (
@@ -94,6 +97,7 @@ __all__ = [
     "DeleteFederatedCredential",
     "DeleteFluxConfiguration",
     "DeleteGroup",
+    "DeleteIdentity",
     "DeleteManagedNamespace",
     "DeletePolicyAssignment",
     "DeletePool",
@@ -139,6 +143,7 @@ __all__ = [
     "PutFederatedCredential",
     "PutFluxConfiguration",
     "PutGroup",
+    "PutIdentity",
     "PutMaintenance",
     "PutManagedNamespace",
     "PutPolicyAssignment",
@@ -146,6 +151,7 @@ __all__ = [
     "PutRoleAssignment",
     "QueryPolicyStates",
     "StartCluster",
+    "StopCluster",
     "UpgradeNodeImage",
     "Write",
     "WriteResponse",

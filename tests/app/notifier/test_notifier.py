@@ -9,6 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay
+from shared.app.api.views.notifications import routes_view
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unauthorized, Unavailable
@@ -288,3 +289,23 @@ def test_a_list_that_goes_on_failing_is_one_message_whatever_the_number_of_sweep
     cloud.run_timers(cloud.ports)
     cloud.run(1200)
     assert kinds(cloud)[1:] == [(NotificationKind.SWEEP, ONE.subscription, True)]
+
+
+def test_it_is_known_what_was_sent_to_whom_and_whether_it_arrived() -> None:
+    cloud = with_failures("one")
+    (view,) = routes_view(cloud.ports)["routes"]
+    title = "example: 1 cluster failed in eastus: InvalidManifest"
+    assert [(message["title"], message["problem"]) for message in view["messages"]] == [(title, "")]
+    cloud.routes.failing["ops"] = Unavailable("no answer")
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    ended = "example: 1 cluster no longer failed in eastus"
+    (view,) = routes_view(cloud.ports)["routes"]
+    told = [(message["title"], message["problem"]) for message in view["messages"]]
+    assert told == [(ended, "Unavailable: no answer"), (title, "")]
+    del cloud.routes.failing["ops"]
+    cloud.run(7200)
+    (view,) = routes_view(cloud.ports)["routes"]
+    told = [(message["title"], message["problem"]) for message in view["messages"]]
+    again = "example: 1 route failing: Unavailable; now delivering again"
+    assert told == [(again, ""), (ended, ""), (title, "")]

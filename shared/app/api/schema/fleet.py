@@ -307,13 +307,17 @@ class VersionsView(TypedDict):
 
 
 class SystemView(TypedDict):
-    """A team's system; ``clusters`` and ``unhealthy`` are the first of so many."""
+    """A team's system; ``clusters`` and ``unhealthy`` are the first of so many.
+
+    ``unreadCount`` are the clusters of which no check has read what runs there, or could not.
+    """
 
     name: str
     owners: list[str]
     namespaces: list[str]
     clusterCount: int
     clusters: list[str]
+    unreadCount: int
     unhealthyCount: int
     unhealthy: list[str]
 

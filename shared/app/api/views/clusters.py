@@ -19,6 +19,7 @@ from shared.app.api.parts import (
     fleet_problem,
     followed_sources,
     items_of,
+    lifetime_view,
     names_in,
     not_created,
     phase_of_gone,
@@ -262,6 +263,7 @@ def cluster_view(
             for condition in record.conditions
         ],
         trial=projected(schema.TrialView, record.trial, startedAt=record.trial.at) if record.trial else None,
+        lifetime=lifetime_view(record, now),
         retirements=retirements_of(record, now),
         certificates=certificates_of(record, now),
     )

@@ -41,4 +41,5 @@ def _view(route: Route, state: RouteState) -> schema.RouteView:
         problem=f"{outage.kind}: {outage.message}" if outage else "",
         failingSince=outage.since if outage else None,
         nextAt=state.next_at if state.missing else None,
+        messages=[*reversed(state.messages)],
     )
