@@ -119,6 +119,7 @@ COMMANDS: Sections = {
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
         ),
         "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
+        "request": Entry("cli.commands.act.request:request", "Ask for a cluster for a time."),
         "extend": Entry(
             "cli.commands.act.extend:extend", "Put the end of a cluster off, or hold the cluster."
         ),

@@ -24,6 +24,7 @@ from shared.language.model.fleet_rules import (
     differ,
 )
 from shared.language.model.rollout import RolloutSpec
+from shared.language.model.self_service import SelfServiceRule
 from shared.language.model.system import SystemSpec
 
 API_VERSION = "roadstead.dev/v1alpha1"
@@ -117,6 +118,8 @@ class FleetSpec(Manifest):
     ] = ()
     """How much some clusters may have together, of Azure or by a budget; what a commit adds beyond that is
     refused before anything is created."""
+    self_service: Annotated[tuple[SelfServiceRule, ...], Field(max_length=100)] = ()
+    """Who may have clusters by request; by default nobody."""
     rollout: RolloutSpec = RolloutSpec.model_construct()
     """In which order the clusters that a commit changes are changed; by default environment by environment,
     and in each of them one cluster first."""
