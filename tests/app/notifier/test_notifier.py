@@ -307,5 +307,5 @@ def test_it_is_known_what_was_sent_to_whom_and_whether_it_arrived() -> None:
     cloud.run(7200)
     (view,) = routes_view(cloud.ports)["routes"]
     told = [(message["title"], message["problem"]) for message in view["messages"]]
-    again = "example: 1 channel failing: Unavailable; now delivering again"
+    again = "example: 1 route failing: Unavailable; now delivering again"
     assert told == [(again, ""), (ended, ""), (title, "")]

@@ -12,7 +12,8 @@ from localcloud.memory.memory_monitor import constant
 from shared.cluster.failures.errors import Unauthorized
 from shared.rollouts.monitored import Series
 from tests.app.planner.test_endpoint_gates import change, check_of, waits
-from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet
+from tests.support.pipeline_runs import push, step_until
+from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
 
 pytestmark = pytest.mark.lives(4)
 
@@ -44,8 +45,8 @@ def begun(rollout: str, *workspaces: str) -> MemoryCloud:
 def test_a_stage_begins_once_every_value_over_the_time_passes_and_why_says_what_was_read_and_when() -> None:
     cloud = begun(QUERY, "shop")
     cloud.monitor.values[ERRORS] = 0.5
-    commit = change(cloud, QUERY, seconds=120)
-    assert changed(cloud, "one") == {*DEV}
+    commit = push(cloud, staged(QUERY, tags("one")))
+    step_until(cloud, lambda: len(cloud.monitor.asked) == 1)
     text, action = waits(cloud)
     assert "errors failed (0.5 at " in text
     assert "UTC, a success is < 0.01 over 30 minutes; 1 failure, 3 allowed) (qa: the shop sells)" in text
