@@ -116,14 +116,14 @@ class Cast:
 
     def calm(self) -> None:
         """End what only they can end, when the faults have ended."""
+        if self.versions is not None:
+            self.versions.calm()
         if self.routes is not None:
             self.routes.calm()
         if self.secrets is not None:
             self.secrets.calm()
         if self.contributors is not None:
             self.contributors.deliver_again()
-        if self.versions is not None:
-            self.versions.calm()
 
     def acts(self) -> Counter[str]:
         """Return how often each acted, without a second app."""

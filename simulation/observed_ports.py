@@ -134,7 +134,7 @@ class ObservedState(MemoryState):
 
     def prune_notices(self, before: datetime) -> int:
         """Remove older facts."""
-        self.pruned |= {notice.id for notice in self.notices(len(self.facts)) if notice.at < before}
+        self.pruned |= {notice.id for notice in self.whole.notices(len(self.facts)) if notice.at < before}
         return super().prune_notices(before)
 
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:

@@ -18,7 +18,7 @@ from shared.app.intake.webhook import (
     ReviewDelivery,
 )
 from shared.app.outbox import send
-from shared.cluster.failures.errors import Retryable
+from shared.cluster.failures.errors import Retryable, Unreadable
 from shared.cluster.queues.messages import (
     PlanRequest,
     PreviewRequest,
@@ -41,6 +41,7 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
     """Queue the plan request of a delivery, once.
 
     A push is queued also while the state does not answer: the planner then says on its commit that it waits.
+    Any delivery is queued while the record of the fleet is of a newer version: the message waits for that.
     """
     began = ports.clock()
     result = _accepted(delivery, ports)
@@ -64,9 +65,9 @@ def _accepted_once(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) 
     try:
         ignored = _ignored(delivery, ports)
     except Retryable as error:
-        if not isinstance(delivery, Push):
+        if not isinstance(delivery, Push) and not isinstance(error, Unreadable):
             raise
-        log.warning("a push is queued without asking the state: %s: %s", error.kind, error)
+        log.warning("a delivery is queued without asking the state: %s: %s", error.kind, error)
         return _queued(delivery, ports)
     return ignored or _queued(delivery, ports)
 

@@ -13,6 +13,8 @@ from pydantic import BaseModel
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import PullChanged
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
 from shared.cluster.job import JobQueue
@@ -26,6 +28,8 @@ from shared.cluster.queues.messages import (
     ReadinessMessage,
 )
 from shared.cluster.record_parts import Phase
+from shared.ports.state.clusters import FLEETS
+from simulation.newer_forms import NewerTable
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
 from tests.support.function_calls import functions
@@ -119,3 +123,16 @@ def test_a_dead_letter_of_a_newer_form_is_stored_as_it_is(name: str) -> None:
     handle_dead_letter(ReceivedDeadLetter(queue, "1:m", cloud.clock(), body, body.decode()), cloud.ports)
     (letter,) = cloud.state.dead_letters(5)
     assert letter.body == body.decode()
+
+
+def test_a_webhook_is_queued_also_where_the_record_of_the_fleet_is_of_a_newer_version() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    step_until(cloud, lambda: bool(cloud.state.clusters()))
+    table = cloud.state.tables[FLEETS]
+    (entity,) = table.query("fleet")
+    NewerTable(table).put("fleet", {entity["RowKey"]: entity.properties})
+    before = len(cloud.broker.peek("previews"))
+    pull = PullChanged("d" * 36, "e" * 64, number=7, head="f" * 40, action="opened")
+    assert accept(pull, cloud.ports).status == 202
+    assert len(cloud.broker.peek("previews")) > before
