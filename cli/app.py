@@ -34,6 +34,13 @@ NEW: Sections = {
         "cluster": Entry("cli.commands.write.init:new_cluster", "Add the manifest of a cluster."),
     }
 }
+PRICES: Sections = {
+    "Commands": {
+        "update": Entry(
+            "cli.commands.write.prices:update", "Write the list prices of what the fleet uses to prices.yaml."
+        ),
+    }
+}
 ROLLOUT: Sections = {
     "Commands": {
         "list": Entry("cli.commands.watch.rollouts:rollouts", "List the newest rollouts."),
@@ -75,6 +82,7 @@ COMMANDS: Sections = {
         "plan": Entry(
             "cli.commands.write.plan:plan", "Show what the files would change if they were merged."
         ),
+        "prices": Entry("cli.app:prices", "Write the list prices of what the fleet uses."),
     },
     "Watch a fleet": {
         "status": Entry("cli.commands.watch.status:status", "Show the fleet, or one cluster in detail."),
@@ -88,6 +96,7 @@ COMMANDS: Sections = {
         ),
         "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
         "ready": Entry("cli.commands.watch.ready:ready", "Show what blocks an upgrade of Kubernetes."),
+        "cost": Entry("cli.commands.watch.cost:cost", "Show what the fleet is listed at for a month."),
         "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
@@ -106,7 +115,11 @@ COMMANDS: Sections = {
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
         ),
         "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
+        "extend": Entry(
+            "cli.commands.act.extend:extend", "Put the end of a cluster off, or hold the cluster."
+        ),
         "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
+        "suspend": Entry("cli.commands.act.suspend:suspend", "Propose to suspend clusters until a time."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),
@@ -129,7 +142,9 @@ COMMANDS: Sections = {
         "health": Entry("cli.commands.run.health:health", "Show whether the app can work."),
         "doctor": Entry("cli.commands.run.doctor:doctor", "Have each app examine itself."),
         "contexts": Entry("cli.commands.run.contexts:contexts", "List the contexts of the file."),
-        "dead-letters": Entry("cli.commands.run.dead_letters:dead_letters", "List or dismiss dead letters."),
+        "dead-letters": Entry(
+            "cli.commands.run.dead_letters:dead_letters", "List, replay or dismiss dead letters."
+        ),
         "drill": Entry("cli.commands.run.drill:drill", "Show what a loss of the tables would cost."),
         "mcp": Entry("cli.commands.run.mcp:mcp", "Let an assistant read the fleet."),
     },
@@ -144,6 +159,10 @@ class _New(LazyGroup):
     sections = NEW
 
 
+class _Prices(LazyGroup):
+    sections = PRICES
+
+
 class _Rollout(LazyGroup):
     sections = ROLLOUT
 
@@ -154,6 +173,7 @@ class _Setup(LazyGroup):
 
 rollout = typer.Typer(cls=_Rollout, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 setup = typer.Typer(cls=_Setup, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
+prices = typer.Typer(cls=_Prices, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 new = typer.Typer(cls=_New, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
 app = typer.Typer(
     cls=_Commands,
@@ -246,4 +266,9 @@ def _setup() -> None:
 
 @new.callback(help="Add a manifest to a fleet repository.")
 def _new() -> None:
+    pass
+
+
+@prices.callback(help="Write the list prices of what the fleet uses.")
+def _prices() -> None:
     pass

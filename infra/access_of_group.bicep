@@ -16,6 +16,7 @@ param targetSubscriptions uuid[]
 param options {
   grantKubernetesAdmin: bool?
   readActivityLog: bool?
+  readAlerts: bool?
   assignableRoles: uuid[]?
   federates: bool?
   assignPolicies: bool?
@@ -29,6 +30,7 @@ module access 'access.bicep' = [
       identities: identities
       grantKubernetesAdmin: options.?grantKubernetesAdmin
       readActivityLog: options.?readActivityLog
+      readAlerts: options.?readAlerts
       assignableRoles: options.?assignableRoles
       federates: options.?federates
       assignPolicies: options.?assignPolicies

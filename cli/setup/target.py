@@ -24,12 +24,21 @@ class Right(StrEnum):
 
     KUBERNETES_ADMIN = "grantKubernetesAdmin"
     ACTIVITY_LOG = "readActivityLog"
+    ALERTS = "readAlerts"
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"
+    IDENTITIES = "identityGroups"
 
 
-OPTIONS = ("grantKubernetesAdmin", "readActivityLog", "assignableRoles", "assignPolicies", "manageNamespaces")
+OPTIONS = (
+    "grantKubernetesAdmin",
+    "readActivityLog",
+    "readAlerts",
+    "assignableRoles",
+    "assignPolicies",
+    "manageNamespaces",
+)
 """What ``access.bicep`` takes under the name that it has in the parameter file."""
 
 
@@ -59,6 +68,7 @@ def add_target(az: Az, wanted: Wanted, *, target: str, own: str) -> None:
     access = {
         "identities": {app: found["principalId"] for app, found in identities.items()},
         "federates": bool(given.get("federatedIdentities")),
+        "createsIdentities": bool(given.get("identityGroups")),
         **{name: given[name] for name in OPTIONS if given.get(name)},
     }
     place = ("--subscription", target, "--location", buses[0]["location"])

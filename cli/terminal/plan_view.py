@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import date
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -16,9 +17,10 @@ from cli.terminal.render import few, to_approve
 from cli.text import line
 from shared.app.api import schema
 from shared.app.api.parts import plan_part
-from shared.app.api.views.plans import plan_item
+from shared.app.api.views.plans import list_price_view, plan_item
 from shared.app.api.views.rollouts import as_object
 from shared.azure.changes.field_effects import Effect
+from shared.plan.list_price import ListPrice, changes_of, details_of, headline
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.estimate import (
     Durations,
@@ -103,11 +105,14 @@ def table(
     *,
     platform: PlatformView = NO_PLATFORM,
     lacking: Sequence[str] = (),
+    price: ListPrice | None = None,
+    today: date = date.min,
     wide: bool = False,
 ) -> RenderableType:
     """Return the plan for people; clusters without a change are only counted, unless ``wide``.
 
     ``platform`` is what changes of what Flux applies, and ``lacking`` what Azure does not have.
+    ``price`` is by how much the list price changes, as of ``today``.
     """
     counts = Counter(_action(item) for item in sorted(items, key=_rank))
     summary = ", ".join(f"{number} {name}" for name, number in counts.items()) or "no clusters"
@@ -123,7 +128,21 @@ def table(
     if lacking:
         parts.append(Text("\nWhat Azure has:", style="bold yellow"))
         parts += [indented(Text(line(sentence)), 2) for sentence in lacking]
+    parts += _list_price(price, today, wide=wide)
     return Group(*parts, *_stages(rollout, against.durations), *_held(held, {item.cluster for item in items}))
+
+
+def _list_price(price: ListPrice | None, today: date, *, wide: bool) -> Iterator[RenderableType]:
+    """Yield by how much the list price changes; what it counts and what not where there is room."""
+    if price is None:
+        return
+    head = headline(price, today)
+    yield Text(f"\n{head[0].upper()}{line(head[1:])}", style="yellow" if price.problem else "bold")
+    for clusters, change in changes_of(price):
+        yield indented(Text(f"{line(clusters)}: {change}"), 2)
+    details = [*details_of(price)]
+    shown = details if wide else [detail for detail in details if not detail.startswith("not counted")]
+    yield from (indented(Text(line(detail)), 2) for detail in shown)
 
 
 def _held(held: Sequence[Item], shown: Set[str]) -> Iterator[RenderableType]:
@@ -233,6 +252,9 @@ def as_json(
     held: Sequence[Item] = (),
     platform: PlatformView = NO_PLATFORM,
     lacking: Sequence[str] = (),
+    *,
+    price: ListPrice | None = None,
+    today: date = date.min,
 ) -> Mapping[str, Any]:
     """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved.
 
@@ -257,6 +279,7 @@ def as_json(
         "held": [{"cluster": item.cluster, **plan_part(item)} for item in held if item.cluster in names],
         "platform": platform.as_json(),
         "azure": list(lacking),
+        "listPrice": list_price_view(price, today),
     }
 
 

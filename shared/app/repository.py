@@ -125,7 +125,8 @@ class PlanInputs:
 
     ``unreadable`` are the records of the clusters that cannot be read, by name. ``platform`` is what the
     commit does to what Flux applies, and ``followed`` the sources besides the fleet's that clusters follow.
-    ``line`` is which commit of the platform each stage is to have.
+    ``line`` is which commit of the platform each stage is to have. ``files`` are those of the commit, None
+    for the next clusters of a rollout.
     """
 
     desired: DesiredFleet
@@ -135,6 +136,7 @@ class PlanInputs:
     platform: PlatformPlan = NO_PLATFORM_CHANGE
     followed: tuple[Followed, ...] = ()
     line: Line = NO_LINE
+    files: Files | None = None
 
     @property
     def problems(self) -> Mapping[str, str]:

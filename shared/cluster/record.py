@@ -43,6 +43,7 @@ from shared.frozen import dataclass, field, replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.stored_cluster import StoredCluster
+from shared.plan.holds import Postponement
 
 READY = CONDITIONS[Step.VERIFY]
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
@@ -84,6 +85,11 @@ class ClusterRecord:
     def rebuilt_for(self) -> str:
         """The time of the rebuild that this life of the cluster was created for, "" for none."""
         return self.azure.rebuilt_for
+
+    @property
+    def lifetime_hold(self) -> Postponement | None:
+        """Until when somebody holds it, also once that is over; None for a cluster without a hold."""
+        return self.azure.lifetime.hold
 
     @property
     def recovering(self) -> bool:

@@ -17,6 +17,7 @@ from shared.cluster.sleep import SleepOrder
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer
+from shared.plan.holds import Postponement
 
 
 class Phase(StrEnum):
@@ -142,6 +143,38 @@ NOTHING_REMOVED, UNREAD_COMPANIONS = Removals(), CompanionState()
 
 
 @dataclass(frozen=True)
+class EndPull:
+    """The pull request that removes a cluster whose lifetime has ended: its ``commit`` is ours.
+
+    ``end`` is the end for which it was opened. ``declined``: somebody closed it without a merge.
+    """
+
+    number: int
+    url: str
+    commit: str
+    end: datetime
+    declined: bool = False
+
+
+@dataclass(frozen=True)
+class LifetimeState:
+    """What is known of the lifetime of a cluster.
+
+    ``first_ready`` is when this life of it was verified Ready first, None before that. ``extension`` and
+    ``hold`` are what people asked for. ``warned`` is the end of which it was warned last, and the moment that
+    was due; None for none. ``pull`` is the pull request that removes the cluster, ``problem`` why there is
+    none although the lifetime has ended, "" for nothing.
+    """
+
+    first_ready: datetime | None = None
+    extension: Postponement | None = None
+    hold: Postponement | None = None
+    warned: tuple[datetime, datetime] | None = None
+    pull: EndPull | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class AzureLife:
     """One life of the cluster in Azure, from its creation to its delete.
 
@@ -154,7 +187,8 @@ class AzureLife:
     ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that
     is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again;
     until it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for
-    none. ``slept`` is since when a job of ours has it stopped, None once it is verified.
+    none. ``lifetime`` is how long it lasts. ``slept`` is since when a job of ours has it stopped, None once
+    it is verified.
     """
 
     group_requested: bool = False
@@ -166,6 +200,7 @@ class AzureLife:
     life: str = ""
     recreating: bool = False
     rebuilt_for: str = ""
+    lifetime: LifetimeState = LifetimeState()
     slept: datetime | None = None
 
 

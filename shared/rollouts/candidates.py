@@ -15,6 +15,7 @@ from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.cluster_systems import by_name, systems_in
 from shared.language.desired import Desired
+from shared.language.model.cluster.spec import OPERATION_FIELDS
 from shared.language.model.rollout import Strategy
 from shared.language.pin import UNKNOWN, Pin
 from shared.plan.differences import FieldChange
@@ -25,7 +26,7 @@ from shared.rollouts.rollout import Member, Rollout
 # Of which kinds the changes of a commit are, as strategies name them.
 
 ANY = "any"
-ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift", "spec.sleep")
+ROADSTEADS_OWN = tuple(f"spec.{name}" for name in OPERATION_FIELDS)
 """The fields of which Azure sees nothing: a change of them alone waits for nobody."""
 _KINDS = (
     (

@@ -14,9 +14,11 @@ from cli.app import COMMANDS as SECTIONS
 from cli.errors import ExitCode
 from cli.terminal.output import Output
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.prices.price_file import Prices, written
 from shared.rollouts.rollout import Rollout
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
+from tests.support.recorded_prices import DAY
 from tests.support.roadstead_command import GROUPS, commands, on_terminal, options, roadstead, write
 from tests.support.served_api import served
 
@@ -42,6 +44,7 @@ LISTS = {
     "roadstead rollout list": [],
     "roadstead rollout show": [],
     "roadstead plan": ["fleet", "--empty"],
+    "roadstead cost": ["fleet", "--files"],
     "roadstead validate": ["fleet"],
     "roadstead explain": ["one", "fleet"],
 }
@@ -121,7 +124,8 @@ def test_every_command_that_lists_or_shows_takes_the_same_formats() -> None:
 
 @pytest.mark.parametrize("name", sorted(LISTS))
 def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -> None:
-    write(tmp_path / "fleet", fleet_files.fleet("one"))
+    prices = written(Prices(DAY, "USD", "https://prices.example.com", ())).encode()
+    write(tmp_path / "fleet", {**fleet_files.fleet("one"), "prices.yaml": prices})
     arguments = [*name.split()[1:], *LISTS[name]]
     shown = {
         output: roadstead(*arguments, "-o", output.value, cwd=tmp_path, ROADSTEAD_URL=url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,14 @@ from cli.worktree import open_commit, open_worktree
 from shared.plan.plan import Plan
 from shared.platform.changes.guards import judge
 from shared.platform.changes.report import sections_of
+from shared.prices.price_file import written
 from tests.platform.inventories import claim, deployment, inventory, owner
 from tests.support import fleet_files
 from tests.support.git_folders import WITHOUT_APP, committed
+from tests.support.recorded_prices import prices_of
 from tests.support.roadstead_command import roadstead, write
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
 FLEET = fleet_files.fleet("one", "two", "three")
 
 
@@ -131,3 +135,21 @@ def test_only_one_comparison_is_asked_for(tmp_path: Path) -> None:
     done = roadstead("plan", "--against", "HEAD", "--empty", cwd=tmp_path, **WITHOUT_APP)
     assert (done.returncode, done.stdout) == (2, "")
     assert "give one of them" in done.stderr
+
+
+def test_a_plan_says_by_how_much_it_changes_the_list_price(tmp_path: Path) -> None:
+    fleet = Path(shutil.copytree(EXAMPLE, tmp_path / "fleet"))
+    clusters = open_worktree(fleet).resolve().clusters
+    (fleet / "prices.yaml").write_text(written(prices_of(cluster.spec for cluster in clusters.values())))
+
+    done = roadstead("plan", str(fleet), "--empty")
+    shown = json.loads(roadstead("plan", str(fleet), "--empty", "-o", "json").stdout)["listPrice"]
+
+    assert (
+        "List price: +$2,852 (at most +$5,399, by the autoscaler) a month, prices of 2026-09-23"
+        in done.stdout
+    )
+    assert "  atlantic-aks: +$1,193 (at most +$3,740, by the autoscaler)" in done.stdout
+    assert "not counted" not in done.stdout
+    assert (shown["low"], shown["high"], shown["currency"]) == (2851.97, 5398.63, "USD")
+    assert any(detail.startswith("not counted: ") for detail in shown["details"])

@@ -44,6 +44,7 @@ from tests.support.identity_access import (
     ACCESS,
     CREDENTIAL,
     ISSUER,
+    OWN_IDENTITY,
     ROLE,
     SECOND_CREDENTIAL,
     SECOND_ROLE,
@@ -62,7 +63,8 @@ ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
 EXTENSIONS = "Microsoft.KubernetesConfiguration"
 GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
-FEDERATION = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+IDENTITIES = "Microsoft.ManagedIdentity/userAssignedIdentities"
+FEDERATION = f"{IDENTITIES}/federatedIdentityCredentials"
 ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
 POLICY_ASSIGNMENTS = "Microsoft.Authorization/policyAssignments"
 
@@ -77,6 +79,7 @@ CHANGES = frozenset(
         *(f"{CONTAINERS}/managedNamespaces/{verb}" for verb in ("write", "delete")),
         f"{EXTENSIONS}/extensions/write",
         *(f"{EXTENSIONS}/fluxConfigurations/{verb}" for verb in ("write", "delete")),
+        *(f"{IDENTITIES}/{verb}" for verb in ("write", "delete")),
         *(f"{FEDERATION}/{verb}" for verb in ("write", "delete")),
         *(f"{ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
         *(f"{POLICY_ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
@@ -87,7 +90,16 @@ CHANGES = frozenset(
 """The changes that an operation may make, and a read that is an action, by the names of the pages for
 Containers, for Management and governance, and for Hybrid and multicloud."""
 
-GRANTS = ISSUER + CREDENTIAL + SECOND_CREDENTIAL + ROLE + SECOND_ROLE.replace("kubelet", SHOP.resource)
+MORE_IDENTITY = OWN_IDENTITY.splitlines()[-1].replace("flux", "more") + "\n"
+GRANTS = (
+    ISSUER
+    + OWN_IDENTITY
+    + MORE_IDENTITY
+    + CREDENTIAL
+    + SECOND_CREDENTIAL
+    + ROLE
+    + SECOND_ROLE.replace("kubelet", SHOP.resource)
+)
 POLICY = "  drift: {action: propose, stoppedCluster: start}\n  sleep: {}\n"
 NETWORK = "Microsoft.Network"
 LINKED: Mapping[str, tuple[str, ...]] = {
@@ -169,7 +181,7 @@ def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_a
 
 def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing() -> None:
     deletes = {f"{CONTAINERS}/delete", f"{GROUPS}/delete"}
-    grants = {f"{each}/delete" for each in (FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
+    grants = {f"{each}/delete" for each in (IDENTITIES, FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
     changes = {app: {name for name in actions(app) if not name.endswith("/read")} for app in App}
     assert changes[App.CONTROL] == {"Microsoft.Resources/tags/write"}
     assert changes[App.DELETER] == deletes | grants
@@ -216,7 +228,9 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     with_identity(cloud)
     push(cloud, files(pool() + WINDOW + GRANTS + POLICIES + '  kubernetesVersion: "1.35"\n'))
     cloud.run()
-    newer = pool("Standard_D8s_v5") + WINDOW + ACCESS + '  kubernetesVersion: "1.36"\n' + POLICY
+    newer = (
+        pool("Standard_D8s_v5") + WINDOW + ACCESS + OWN_IDENTITY + '  kubernetesVersion: "1.36"\n' + POLICY
+    )
     newer += ADDON + "  policies:\n" + DENY
     push(cloud, files(newer))
     cloud.run()
@@ -239,6 +253,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     assert phases(cloud) == {"one": Phase.READY}
     _with_namespace(cloud, newer)
     _with_extension(cloud, newer)
+    _gate(cloud, newer)
     _contest(cloud, newer)
     _roll_back(cloud)
     group = ONE.resource.partition("/providers")[0]
@@ -292,6 +307,19 @@ def _with_extension(cloud: CloudWithRights, extra: str) -> None:
     push(cloud, files(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def _gate(cloud: CloudWithRights, extra: str) -> None:
+    """Let a change wait for a check of alerts."""
+    scope = f"/subscriptions/{ONE.subscription}"
+    gate = f"gate: {{owner: qa, reason: nothing fires, alertChecks: [{{name: quiet, scope: {scope}}}]}}"
+    gated = files(extra + "  tags: {gated: yes}\n")
+    stages = f"  rollout:\n    stages:\n      - {{name: all, {gate}}}\n".encode()
+    gated["fleet.yaml"] += stages
+    for wanted in (gated, files(extra)):
+        push(cloud, wanted)
+        cloud.run()
+        assert phases(cloud) == {"one": Phase.READY}
 
 
 def _call_the_rest(cloud: CloudWithRights) -> None:

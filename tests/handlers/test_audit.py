@@ -112,6 +112,8 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "read_readiness": {"all": True},
     "postpone": {"until": "2099-01-01T00:00:00Z"},
     "dismiss": {"deadLetters": []},
+    "replay_letters": {"deadLetters": []},
+    "suspend": {"clusters": ["one"], "for": "4h"},
     "notify_test": {"route": "a"},
     "promote": {"from": "a", "to": "b"},
     "rollout_approve": {"stage": "a"},

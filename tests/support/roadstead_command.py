@@ -17,7 +17,7 @@ from pathlib import Path
 from signal import SIGINT
 from typing import Any
 
-from cli.app import COMMANDS, NEW, ROLLOUT, SETUP
+from cli.app import COMMANDS, NEW, PRICES, ROLLOUT, SETUP
 from cli.lazy import Sections
 from localcloud.common.programs import TOOLS
 from tests.support.function_calls import ADMIN_KEY
@@ -25,7 +25,7 @@ from tests.support.warm_processes import start
 
 ROADSTEAD = Path(sys.executable).with_name("roadstead")
 ROOT = Path(__file__).parent.parent.parent
-GROUPS: Mapping[str, Sections] = {"new": NEW, "rollout": ROLLOUT, "setup": SETUP}
+GROUPS: Mapping[str, Sections] = {"new": NEW, "prices": PRICES, "rollout": ROLLOUT, "setup": SETUP}
 OWN = {
     "PYTHONPATH": str(ROOT),
     "ROADSTEAD_KEY": ADMIN_KEY,

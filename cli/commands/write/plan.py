@@ -20,6 +20,7 @@ from cli.fleet_api.offers import what_azure_lacks
 from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.platform import Platform, platform_of
+from cli.price_file import prices_in
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.platform_view import NO_PLATFORM, PlatformView
@@ -28,6 +29,8 @@ from cli.worktree import Worktree, open_commit, open_worktree
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
+from shared.language.stored_cluster import StoredCluster
+from shared.plan.list_price import ListPrice, list_price
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
 from shared.platform.changes.guards import judge_all
@@ -107,12 +110,33 @@ def plan(
     planned = replace(planned, problems=(*planned.problems, *platform.problems))
     items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)
+    price = _list_price(items, desired, against, tree)
     held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)
     show(
-        plan_view.as_json(planned, items, tree.fleet, against, rollout, held, platform, lacking),
+        plan_view.as_json(
+            planned,
+            items,
+            tree.fleet,
+            against,
+            rollout,
+            held,
+            platform,
+            lacking,
+            price=price,
+            today=now.date(),
+        ),
         output,
         table=lambda wide: plan_view.table(
-            planned, items, against, rollout, held, platform=platform, lacking=lacking, wide=wide
+            planned,
+            items,
+            against,
+            rollout,
+            held,
+            platform=platform,
+            lacking=lacking,
+            price=price,
+            today=now.date(),
+            wide=wide,
         ),
         names=lambda: (f"cluster/{item.cluster}" for item in items if item.action is not Action.UNCHANGED),
     )
@@ -138,6 +162,14 @@ def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list
         "; ".join(dict.fromkeys(filter(None, (old.note, new.note)))),
         tuple(chart_changes((chosen_of(old), base), (chosen_of(new), tree))),
     )
+
+
+def _list_price(
+    items: list[Item], desired: DesiredFleet, against: Against, tree: Worktree
+) -> ListPrice | None:
+    """Return by how much the items change the list price, by the price file on disk."""
+    recorded = {name: StoredCluster(known.document) for name, known in (against.clusters or {}).items()}
+    return list_price(items, desired.clusters, recorded, prices_in(tree))
 
 
 def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_changes: bool) -> ExitCode:

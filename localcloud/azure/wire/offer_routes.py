@@ -45,6 +45,15 @@ def _features(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": world.list_features(at["subscription"], at["namespace"])})
 
 
+def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    if request.args.get("monitorCondition") != "Fired" or request.args.get("timeRange") != "30d":
+        raise ArmError(
+            400, "BadRequest", "The local Azure lists what has fired in 30 days, and nothing else."
+        )
+    found = world.list_alerts(at["subscription"], request.args.get("targetResourceGroup", ""))
+    return json_response(200, {"value": found})
+
+
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _USAGES = "/locations/(?P<location>[^/]+)/usages"
 TABLE: tuple[tuple[str, str, Handler], ...] = (
@@ -53,6 +62,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.compute" + _USAGES, _cores),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _alerts),
     ("GET", _SUBSCRIPTION + "/providers", _providers),
     (
         "GET",

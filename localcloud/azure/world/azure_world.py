@@ -87,7 +87,7 @@ class AzureWorld:
         self.list_pool_versions = upkeep.list_pool_versions
         self.offers = Offers(self.engine)
         self.list_locations, self.list_networks = self.offers.list_locations, self.offers.list_networks
-        self.list_sizes = self.offers.list_sizes
+        self.list_sizes, self.list_alerts = self.offers.list_sizes, self.offers.list_alerts
         self.list_compute_usages = self.offers.list_compute_usages
         self.list_network_usages = self.offers.list_network_usages
         self.list_providers, self.list_features = self.offers.list_providers, self.offers.list_features

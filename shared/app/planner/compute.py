@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
+from shared.app.list_prices import list_price_of
 from shared.app.notifications import approval_notifications
 from shared.app.planner.approvals import approved_plan
 from shared.app.planner.pins.distances import with_distances
@@ -26,6 +27,7 @@ from shared.cluster.transitions.acceptance import follows
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.notifications.notification import Notification
+from shared.plan.list_price import ListPrice
 from shared.plan.plan import Item, Plan, above_any, held_since
 from shared.plan.replacements import Replacement, remembered, replaced_in
 from shared.platform.followed import Followed
@@ -93,6 +95,7 @@ def compute_plan(
         review=approved.review,
         writing=earlier.writing if earlier else None,
         held=_held(plan, earlier, fleet, ports),
+        list_price=_list_price(approved.plan, earlier, inputs, ports),
     )
     replaced = replaced_in(inputs.desired, inputs.records, fleet.expects.replacing)
     # Before the first record: a new cluster that has one no longer shows whose delete it holds.
@@ -126,6 +129,15 @@ def _held(plan: Plan, earlier: PlanRecord | None, fleet: FleetRecord, ports: Por
     former = earlier or ports.state.plan(fleet.commit)
     since = former.held if former else {}
     return held_since(plan, former.plan if former else None, since, ports.clock())
+
+
+def _list_price(plan: Plan, earlier: PlanRecord | None, inputs: PlanInputs, ports: Ports) -> ListPrice | None:
+    """Return by how much a commit changes the list price, as its first plan found it."""
+    if earlier is not None or inputs.files is None:
+        return earlier.list_price if earlier else None
+    return list_price_of(
+        plan.commit, inputs.files, plan.items, inputs.desired.clusters, inputs.records, ports
+    )
 
 
 def _with_life(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Item:

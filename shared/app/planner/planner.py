@@ -163,7 +163,7 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
         return error.kind
     desired = with_form(planned.desired, fleet, ports)
     line = replace(planned.line, refused=platform.is_refused)
-    inputs = PlanInputs(desired, records, known, unreadable, platform, read.followed, line)
+    inputs = PlanInputs(desired, records, known, unreadable, platform, read.followed, line, read.tree.files)
     computed = compute_plan(request, before.planning, inputs, fleet, ports)
     carry_out(computed, request.approval, ports)
     if may_be_saved(before) and before.planning not in ("", head.commit):

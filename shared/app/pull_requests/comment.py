@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from itertools import groupby, islice
 from typing import Any
 
@@ -16,6 +17,8 @@ import yaml
 
 from shared.app.pull_requests.comment_parts import (
     held_items,
+    list_price_line,
+    list_price_parts,
     platform_parts,
     platform_title,
     shortages_of,
@@ -28,6 +31,7 @@ from shared.frozen import dataclass, field
 from shared.json_tree import children
 from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut
+from shared.plan.list_price import ListPrice
 from shared.plan.plan import Action, Item, Plan
 from shared.platform.changes.report import Section
 from shared.ports import Annotation, Check, CommitStatus
@@ -78,6 +82,7 @@ class PullPlan:
     hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
     Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
     and what was not built. ``followed`` are the sources besides this repository that clusters follow.
+    ``list_price`` is by how much it changes the list price, None where it does not, as of ``today``.
     ``page`` is the address of its page in the console, "" for none.
     """
 
@@ -103,6 +108,8 @@ class PullPlan:
     platform_note: str = ""
     platform_notes: tuple[Problem, ...] = ()
     followed: tuple[str, ...] = ()
+    list_price: ListPrice | None = None
+    today: date = date.min
     page: str = ""
 
     @property
@@ -170,7 +177,7 @@ def check_of(view: PullPlan) -> Check:
     notes = tuple(
         Annotation(p.file, p.line, f"{p.field}: {p.message}" if p.field else p.message) for p in view.problems
     )
-    return Check(CONTEXT, view.conclusion, line(view.title), _text(view), notes)
+    return Check(CONTEXT, view.conclusion, line(view.title), _text(view), notes, view.page)
 
 
 def _text(view: PullPlan) -> str:
@@ -188,12 +195,14 @@ def _parts(view: PullPlan) -> Iterator[str]:
             "the fleet is not shown."
         )
     else:
-        yield f"Merged into {_place(view)}: **{view.plan.summary}**."
+        price = list_price_line(view.list_price, view.today)
+        yield f"Merged into {_place(view)}: **{view.plan.summary}**.{price}"
     if view.page:
         yield f"[The same as a page of the console]({view.page})"
     if view.note:
         yield f"> [!NOTE]\n> {prose(view.note)}"
     yield from _problems(view)
+    yield from list_price_parts(view.list_price)
     yield from warnings_of("Retirements of AKS", view.retirements)
     if view.stale:
         yield f"> [!NOTE]\n> {prose(view.stale)}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 
-from shared.app.pull_requests.markdown import code, fence, line, names, prose, table
+from shared.app.pull_requests.markdown import code, details, fence, line, names, prose, table
 from shared.language.resolve.problems import Problem, number_of
+from shared.plan.list_price import NO_FILE, ListPrice, changes_of, details_of, headline
 from shared.plan.plan import Item
 from shared.platform.changes.report import Section, text_of, wrapped
 from shared.rollouts.estimate import (
@@ -93,6 +95,26 @@ def shortages_of(short: Sequence[str]) -> Iterator[str]:
         yield "#### What Azure has\n\n" + "\n".join(lines)
     if len(short) > WARNINGS_SHOWN:
         yield not_shown(len(short) - WARNINGS_SHOWN, "remark")
+
+
+def list_price_line(price: ListPrice | None, today: date) -> str:
+    """Return by how much the list price changes as a further sentence, "" where it does not.
+
+    Not every pull request repeats that there is no price file: ``roadstead plan`` says how to get one.
+    """
+    if price is None or price.problem == NO_FILE:
+        return ""
+    return f"\nList price: {prose(headline(price, today).partition(': ')[2])}."
+
+
+def list_price_parts(price: ListPrice | None) -> Iterator[str]:
+    """Yield what a list price counts and what not, which nobody has to open; nothing for none."""
+    counted = [f"- {prose(sentence)}" for sentence in details_of(price)] if price else []
+    if price is None or not counted:
+        return
+    changes = [(prose(clusters), prose(change)) for clusters, change in changes_of(price)]
+    each = table(("clusters", "each"), changes) + "\n\n" if changes else ""
+    yield details("What this list price counts", each + "\n".join(counted))
 
 
 # What a pull request changes of what Flux applies: a part of the comment, by change and not by cluster.

@@ -18,6 +18,7 @@ from datetime import timedelta
 
 from shared.app.followed import newest
 from shared.app.followed import recorded as recorded_sources
+from shared.app.list_prices import list_price_of
 from shared.app.offers import asked_of_azure, what_is_short
 from shared.app.outbox import send, send_unlike
 from shared.app.platform import platform_plan
@@ -40,7 +41,7 @@ from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.queues.messages import OutdatedRequest, PreviewRequest, QueueRequest
 from shared.cluster.record import ClusterRecord
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.repository_layout import manifest_paths
+from shared.language.resolve.repository_layout import Files, manifest_paths
 from shared.language.resolve.work import Work
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
@@ -175,7 +176,7 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
         view = replace(view, problems=(*desired.problems, *platform.problems))
         unreadable = {record.key: record for record in listed.unreadable}
         inputs = PlanInputs(desired, records, {}, unreadable, platform, read.followed)
-        return view if pull.fork else _planned(view, inputs, pull, ports)
+        return view if pull.fork else _planned(view, inputs, read.tree.files, pull, ports)
     except NotPlanned as error:
         return replace(view, refusal=str(error))
 
@@ -211,6 +212,7 @@ def _instead(pull: Pull) -> str:
 def _planned(
     view: PullPlan,
     inputs: PlanInputs,
+    files: Files,
     pull: Pull,
     ports: Ports,
 ) -> PullPlan:
@@ -258,6 +260,10 @@ def _planned(
         platform_notes=inputs.platform.notes,
         followed=tuple(map(str, inputs.followed)),
         held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
+        list_price=list_price_of(
+            pull.merge or pull.head, files, plan.items, desired.clusters, records, ports
+        ),
+        today=today,
     )
 
 
@@ -347,6 +353,7 @@ def _save(pull: Pull, view: PullPlan, ports: Ports) -> None:
         fork=view.fork,
         problems=tuple(map(str, view.problems[: comment.PROBLEMS_SHOWN])),
         plan=view.plan,
+        list_price=view.list_price,
     )
     try:
         ports.state.save_pull(record)

@@ -127,9 +127,12 @@ def _cores(request: Request, sizes: Mapping[str, Size]) -> Counter[str]:
 
 def _public(request: Request) -> int:
     """Return the public addresses that AKS makes for a new cluster."""
-    network = request.new.network_profile
-    if request.old is not None:
-        return 0
+    return managed_addresses(request.new) if request.old is None else 0
+
+
+def managed_addresses(spec: ClusterSpec) -> int:
+    """Return the public addresses for outbound traffic that AKS makes and owns."""
+    network = spec.network_profile
     if network.outbound_type == "managedNATGateway":
         gateway = network.nat_gateway_profile
         addresses = gateway.managed_outbound_ip_profile if gateway else None

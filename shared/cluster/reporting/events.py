@@ -76,6 +76,11 @@ def trial_ended_event(record: ClusterRecord, trial: Trial) -> Event:
     return _event(record, "TrialEnded", f"{trial}{by}; until then: {trial.result}")
 
 
+def lifetime_event(record: ClusterRecord, reason: str, message: str) -> Event:
+    """Return the event of a cluster that somebody extended or holds, or whose end is proposed."""
+    return _event(record, reason, message)
+
+
 def pin_back_event(record: ClusterRecord, pins: Mapping[str, Pin], by: str, reason: str) -> Event:
     """Return the event of a cluster that goes back to earlier pins, because somebody aborted a rollout."""
     moved = (

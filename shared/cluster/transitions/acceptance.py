@@ -23,10 +23,10 @@ from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import AzureLife, Phase, Removals
 from shared.cluster.sleep import SleepOrder
 from shared.frozen import replace
-from shared.json_tree import Json
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.pin import Pin
+from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import REMOVALS, Action, Item
 from shared.plan.system_removals import keeping, to_remove
 
@@ -166,12 +166,15 @@ def accept_replay(record: ClusterRecord, *, now: datetime, left: tuple[str, ...]
 def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:
     """Return the record whose job starts again and overrules what an operator decided.
 
-    One that was recovering knows nothing of the pin that the cluster has: the job takes that over, and the
+    One that was recovering knows nothing of the pins that the cluster has: the job takes those over, and the
     next plan judges what moves from there.
     """
+    if record.recovering:
+        stored = StoredCluster(record.document)
+        known = stored.with_pins({name: replace(pin, before="") for name, pin in stored.pins.items()})
+        record = replace(record, document=known.document(), digest=known.digest)
     taken = replace(
         record,
-        document=_without_earlier_pin(record.document) if record.recovering else record.document,
         ownership=replace(
             record.ownership,
             overruled=contest.installations,
@@ -190,11 +193,6 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         updated=now,
     )
     return with_summary(taken, now)
-
-
-def _without_earlier_pin(document: Json) -> Json:
-    pin = Pin.of(document)
-    return {**document, "pin": replace(pin, before="").stored()} if pin else document
 
 
 def accept_trial(record: ClusterRecord, trial: Trial, *, now: datetime) -> ClusterRecord:

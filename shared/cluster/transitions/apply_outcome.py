@@ -25,6 +25,7 @@ from shared.cluster.findings.conditions import (
     with_summary,
 )
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
+from shared.cluster.lifetime import ready_at
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
 from shared.cluster.record import READY, ClusterRecord, working_phase
@@ -185,8 +186,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
         record = replace(record, observation=replace(record.observation, facts=outcome.facts))
     if outcome.had_systems and not record.azure.had_systems:
         record = replace(record, azure=replace(record.azure, had_systems=True))
-    if outcome.pin is not None:
-        desired = StoredCluster(record.document).with_pin(outcome.pin)
+    if outcome.pins:
+        desired = StoredCluster(record.document).with_pins(outcome.pins)
         record = replace(record, document=desired.document(), digest=desired.digest)
     following = next_step(record.job.recipe, step.name)
     if following is None:
@@ -216,7 +217,12 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
                 record.observation, running=outcome.running or record.observation.running, loss=None
             ),
             removals=NOTHING_REMOVED,
-            azure=replace(record.azure, recreating=False, slept=None),
+            azure=replace(
+                record.azure,
+                recreating=False,
+                lifetime=ready_at(record.azure.lifetime, now),
+                slept=None,
+            ),
             ownership=replace(record.ownership, recovering=False),
         )
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))

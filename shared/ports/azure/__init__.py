@@ -43,6 +43,7 @@ from shared.ports.azure.flux_extension import (
 )
 from shared.ports.azure.identity_access import (
     DeleteFederatedCredential,
+    DeleteIdentity,
     DeleteRoleAssignment,
     GetFederatedCredential,
     GetIdentity,
@@ -51,6 +52,7 @@ from shared.ports.azure.identity_access import (
     ListRoleAssignments,
     ListRoles,
     PutFederatedCredential,
+    PutIdentity,
     PutRoleAssignment,
 )
 from shared.ports.azure.node_pools import (
@@ -64,6 +66,7 @@ from shared.ports.azure.node_pools import (
     UpgradeNodeImage,
 )
 from shared.ports.azure.offers import (
+    ListAlerts,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -94,6 +97,7 @@ __all__ = [
     "DeleteFederatedCredential",
     "DeleteFluxConfiguration",
     "DeleteGroup",
+    "DeleteIdentity",
     "DeleteManagedNamespace",
     "DeletePolicyAssignment",
     "DeletePool",
@@ -109,6 +113,7 @@ __all__ = [
     "GetTags",
     "GetUpgradeProfile",
     "ListActivity",
+    "ListAlerts",
     "ListClusters",
     "ListComputeUsages",
     "ListFeatures",
@@ -138,6 +143,7 @@ __all__ = [
     "PutFederatedCredential",
     "PutFluxConfiguration",
     "PutGroup",
+    "PutIdentity",
     "PutMaintenance",
     "PutManagedNamespace",
     "PutPolicyAssignment",

@@ -14,6 +14,7 @@ from shared.cluster.forms import RecordList, StoredText, WrongText
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.review_check import ReviewCheck
 from shared.frozen import dataclass, field, replace
+from shared.plan.list_price import ListPrice
 from shared.plan.plan import Plan
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import RecordKind, TableRepository, TextKind
@@ -32,7 +33,8 @@ class PlanRecord:
     ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent. ``writing``
     is when somebody began to send one who is not known to have ended; None for nobody.
     ``review`` is what the reviews on GitHub said when they were read last, None if they were not. ``held`` is
-    since when each cluster's item is on hold, also by the plans before. ``etag`` is the version that was
+    since when each cluster's item is on hold, also by the plans before. ``list_price`` is by how much it
+    changes the list price, None for nothing. ``etag`` is the version that was
     read, "" for a record not saved yet.
     """
 
@@ -47,6 +49,7 @@ class PlanRecord:
     review: ReviewCheck | None = None
     writing: datetime | None = None
     held: Mapping[str, datetime] = field(default_factory=dict)
+    list_price: ListPrice | None = None
     etag: str = field(default="", compare=False)
 
 
@@ -56,7 +59,7 @@ class PullRecord:
 
     ``plan`` is None for one from a ``fork``, which is only validated, and for a refusal. ``title`` is the
     result in a line, ``note`` and ``refusal`` what the comment says of the plan as a whole, and ``url`` the
-    pull request.
+    pull request. ``list_price`` is by how much it changes the list price, None where it does not.
     """
 
     number: int
@@ -70,6 +73,7 @@ class PullRecord:
     fork: bool = False
     problems: tuple[str, ...] = ()
     plan: Plan | None = None
+    list_price: ListPrice | None = None
 
 
 class Plans(TableRepository):

@@ -81,10 +81,46 @@ class ProgressView(TypedDict):
     firstProblem: str
 
 
+class ListPriceChange(TypedDict):
+    """Clusters whose list price of a month changes alike, each from ``low`` to ``high``."""
+
+    clusters: list[str]
+    low: float
+    high: float
+
+
+class ListPriceView(TypedDict):
+    """The difference of the list price of a month: no cost, and before every discount.
+
+    ``low`` has each autoscaled pool at its minimum, ``high`` at its maximum; ``spotLow`` and ``spotHigh`` are
+    the part of spot nodes. ``day`` is that of the prices, "" where there are none: ``problem`` says why.
+    ``changes`` are the 50 largest. ``missing`` has no price, ``leftOut`` is not counted, and ``waiting``
+    clusters are on hold. ``summary`` and ``details`` say the same in sentences.
+    """
+
+    currency: str
+    day: str
+    low: float
+    high: float
+    spotLow: float
+    spotHigh: float
+    changes: list[ListPriceChange]
+    missing: list[str]
+    leftOut: list[str]
+    waiting: int
+    problem: str
+    summary: str
+    details: list[str]
+
+
 @final
 class PlanView(PlanSummary):
-    """``GET plans/COMMIT``. ``needsApproval`` are the deletes of this page that need approval."""
+    """``GET plans/COMMIT``. ``needsApproval`` are the deletes of this page that need approval.
 
+    ``listPrice`` is by how much the commit changes the list price, null where it does not.
+    """
+
+    listPrice: ListPriceView | None
     problems: list[str]
     needsApproval: list[str]
     items: list[PlanItem]
@@ -98,7 +134,8 @@ class PullPlanView(TypedDict):
 
     ``outdated``: ``base`` is no longer the newest commit. ``title`` is the result in a line; ``note`` and
     ``refusal`` are about the plan as a whole, "" for none. One from a ``fork`` is validated, and has no
-    items. ``needsApproval`` are the deletes of this page that need approval.
+    items. ``needsApproval`` are the deletes of this page that need approval. ``listPrice`` is by how much it
+    changes the list price, null where it does not.
     """
 
     number: int
@@ -111,6 +148,7 @@ class PullPlanView(TypedDict):
     note: str
     refusal: str
     fork: bool
+    listPrice: ListPriceView | None
     problems: list[str]
     needsApproval: list[str]
     items: list[PlanItem]
@@ -128,8 +166,8 @@ class RunningPool(TypedDict):
 class RecordedCluster(TypedDict):
     """A cluster as its last accepted commit has it.
 
-    ``runningVersion`` and ``runningPools`` are what ran when it was read last. ``ready``: that was verified,
-    and is so.
+    ``heldUntil`` is until when somebody holds it, None for a cluster without a hold. ``runningVersion`` and
+    ``runningPools`` are what ran when it was read last. ``ready``: that was verified, and is so.
     """
 
     name: str
@@ -143,6 +181,9 @@ class RecordedCluster(TypedDict):
     runningVersion: str
     runningPools: list[RunningPool]
     rebuiltFor: str
+    heldUntil: str | None
+    heldBy: str
+    heldBecause: str
     ready: bool
     needsApproval: bool
     approved: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from operator import attrgetter
 
 from shared.app.api import schema
@@ -26,6 +26,7 @@ from shared.cluster.queues.message_parts import Approval
 from shared.cluster.record import ClusterRecord
 from shared.language.pin import Pin
 from shared.masking import cut
+from shared.plan.list_price import ListPrice, details_of, headline
 from shared.plan.plan import Item, Plan
 from shared.platform.pins import FleetSource
 from shared.ports import FleetRecord, PlanRecord, Ports
@@ -69,6 +70,7 @@ def plan_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> sche
     items = [item for item in items if item.cluster > page.after][: page.limit]
     return {
         **_summary(plan_record, newest=newest),
+        "listPrice": list_price_view(plan_record.list_price, ports.clock().date()),
         "problems": list(plan_record.plan.problems[:PROBLEMS_SHOWN]),
         "needsApproval": [item.cluster for item in items if item.needs_approval],
         "items": [plan_item(item, waits.get(item.cluster, "")) for item in items],
@@ -88,6 +90,7 @@ def pull_plan_view(number: int, ports: Ports, page: ClusterPage = FIRST_PAGE) ->
         schema.PullPlanView,
         record,
         plannedAt=record.at,
+        listPrice=list_price_view(record.list_price, ports.clock().date()),
         outdated=record.base != ports.state.fleet().commit,
         needsApproval=[item.cluster for item in items if item.needs_approval],
         items=[plan_item(item) for item in items],
@@ -110,6 +113,14 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
         "howToApprove": _how_to_approve(plan) if newest else "",
         "reviews": str(plan_record.review or ""),
     }
+
+
+def list_price_view(price: ListPrice | None, today: date) -> schema.ListPriceView | None:
+    """Return a difference of list prices with its sentences; None for none."""
+    if price is None:
+        return None
+    summary, details = headline(price, today), list(details_of(price))
+    return projected(schema.ListPriceView, price, summary=summary, details=details)
 
 
 def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
@@ -160,6 +171,9 @@ def _recorded(
     return projected(
         schema.RecordedCluster,
         record,
+        heldUntil=record.lifetime_hold.until if record.lifetime_hold else None,
+        heldBy=record.lifetime_hold.by if record.lifetime_hold else "",
+        heldBecause=record.lifetime_hold.reason if record.lifetime_hold else "",
         runningPools=[
             {"name": name, "kubernetesVersion": pool.kubernetes, "nodeImageVersion": pool.image}
             for name, pool in sorted(record.running.pools.items())

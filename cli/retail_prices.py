@@ -1,0 +1,128 @@
+"""The list of Azure's retail prices: a public service that asks for no sign-in.
+
+Source: learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices (api-version,
+currencyCode, meterRegion, and ``NextPageLink`` of an answer that has more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from cli.errors import CommandError, UsageError
+from cli.text import line
+from shared.prices.price_file import Price, Prices
+from shared.prices.retail import Need, NoPrice, filters_of, price_of
+
+ADDRESS = "https://prices.azure.com/api/retail/prices"
+API_VERSION = "2023-01-01-preview"
+MOST_PAGES = 20
+"""Pages of one answer: a need has few entries."""
+ATTEMPTS = 4
+MOST_SECONDS = 60.0
+"""How long one wait of a refusal by the service may be."""
+_SECONDS = 30.0
+_BUSY = (429, 500, 502, 503, 504)
+
+
+class RetailPrices:
+    """The list at an address; a context manager. Its methods raise CommandError where it does not answer."""
+
+    def __init__(self, address: str, currency: str, *, wait: Callable[[float], None]) -> None:
+        self._address, self._currency, self._wait = address, currency, wait
+        try:
+            self._host = httpx.URL(address).host
+            self._client = httpx.Client(timeout=_SECONDS, headers={"Accept": "application/json"})
+        except (httpx.InvalidURL, ValueError) as error:
+            raise UsageError(f"{line(address)} is not an address") from error
+        if not address.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
+            raise UsageError(f"{line(address)} does not begin with https://")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def prices(self, needs: Sequence[Need], day: date) -> tuple[Prices, Mapping[Need, str]]:
+        """Return the prices of these needs, and why others have none."""
+        found, missing = dict[tuple[object, ...], Price](), dict[Need, str]()
+        for need in needs:
+            try:
+                price = self._price(need)
+            except NoPrice as reason:
+                missing[need] = str(reason)
+            else:
+                found[price.region, price.kind, price.name] = price
+        source = f"{self._address}?api-version={API_VERSION}"
+        return Prices(day, self._currency, source, tuple(found.values())), missing
+
+    def _price(self, need: Need) -> Price:
+        entries = list[Mapping[str, Any]]()
+        for asked in filters_of(need):
+            entries = list(self._entries(asked))
+            if entries:
+                break
+        return price_of(need, entries, self._currency)
+
+    def _entries(self, asked: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what the list has for a filter, page by page."""
+        address = httpx.URL(
+            self._address,
+            params={
+                "api-version": API_VERSION,
+                "currencyCode": f"'{self._currency}'",
+                "meterRegion": "'primary'",
+                "$filter": asked,
+            },
+        )
+        for _ in range(MOST_PAGES):
+            page = self._page(address)
+            items, following = page.get("Items"), page.get("NextPageLink")
+            if not isinstance(items, list):
+                raise CommandError(f"{line(self._address)} did not answer with a list of prices")
+            yield from (item for item in items if isinstance(item, dict))
+            if not following:
+                return
+            address = httpx.URL(str(following))
+            if address.host != self._host:  # a list leads to itself only
+                raise CommandError(f"{line(self._address)} leads to another service, {line(address.host)}")
+        raise CommandError(f"{line(self._address)} has more than {MOST_PAGES} pages for: {line(asked)}")
+
+    def _page(self, address: httpx.URL) -> Mapping[str, Any]:
+        reply = None
+        for attempt in range(ATTEMPTS):
+            try:
+                reply = self._client.get(address)
+            except httpx.HTTPError as error:
+                problem = f"{line(self._address)} does not answer: {type(error).__name__}"
+            else:
+                if reply.status_code == httpx.codes.OK:
+                    return self._document(reply)
+                problem = f"{line(self._address)} answered {reply.status_code}: {line(reply.text, 200)}"
+                if reply.status_code not in _BUSY:
+                    break
+            if attempt + 1 < ATTEMPTS:
+                self._wait(_seconds(reply, attempt))
+        raise CommandError(f"{problem}; the price file is as it was")
+
+    def _document(self, reply: httpx.Response) -> Mapping[str, Any]:
+        try:
+            document = reply.json()
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            raise CommandError(f"{line(self._address)} did not answer with JSON; the price file is as it was")
+        return document
+
+
+def _seconds(reply: httpx.Response | None, attempt: int) -> float:
+    """Return how long to wait: what the service asks for, or twice as long each time."""
+    asked = reply.headers.get("Retry-After", "") if reply is not None else ""
+    return min(float(asked) if asked.isdecimal() else 2.0**attempt, MOST_SECONDS)

@@ -1,0 +1,1 @@
+"""The list of Azure's retail prices."""
