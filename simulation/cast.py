@@ -13,6 +13,7 @@ from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
+from simulation.actors.lifetimes import Lifetimes
 from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.other_sources import OTHER_SOURCES, OtherSources
 from simulation.actors.pauses import Pauses
@@ -92,6 +93,9 @@ class Cast:
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
         if self.secrets is not None:
             self.upkeep[named.SECRETS] = self.secrets
+        self.lifetimes: Lifetimes | None = None
+        if named.LIFETIMES in kinds:
+            self.lifetimes = self.upkeep[named.LIFETIMES] = Lifetimes(seed, everybody, loop, replaced)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {operators.cloud: operators.history for operators in everybody}

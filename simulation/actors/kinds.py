@@ -24,6 +24,7 @@ PROMOTIONS = "promotions"
 PLATFORM = "platform"
 AZURE_EVENTS = "azure-events"
 PAUSES = "pauses"
+LIFETIMES = "lifetimes"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -45,6 +46,7 @@ RARE: Mapping[str, float] = {
     PLATFORM: 0.15,
     AZURE_EVENTS: 0.12,
     PAUSES: 0.08,
+    LIFETIMES: 0.08,
 }
 
 

@@ -9,6 +9,7 @@ from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
+from tests.simulation.lifetime_mutations import LIFETIME_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pause_mutations import PAUSE_MUTATIONS
 from tests.simulation.pins_back_mutations import PINS_BACK_MUTATIONS
@@ -53,4 +54,5 @@ ALL = (
     *REBUILD_MUTATIONS,
     *REPLACEMENT_MUTATIONS,
     *SECRET_MUTATIONS,
+    *LIFETIME_MUTATIONS,
 )
