@@ -166,7 +166,7 @@ def test_an_act_without_an_environment_is_one_of_the_fleet() -> None:
     of_fleet = {entry.name for entry in ACTS if entry.concerns is None}
     assert of_fleet == {
         *("takeover_repository", "sync", "examine", "pause", "resume", "dismiss", "notify_test"),
-        *("import", "importable", "drill"),
+        *("import", "importable", "drill", "request"),
     }
     assert all(isinstance(entry, ActRoute) for entry in ACTS)
 
