@@ -12,6 +12,7 @@ from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
+from simulation.actors.lifetimes import Lifetimes
 from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.notification_routes import RouteFaults
 from simulation.actors.other_sources import OTHER_SOURCES, OtherSources
@@ -99,6 +100,9 @@ class Cast:
         self.versions = Versions(seed, everybody, loop) if named.VERSIONS in kinds else None
         if self.versions is not None:
             self.upkeep[named.VERSIONS] = self.versions
+        self.lifetimes: Lifetimes | None = None
+        if named.LIFETIMES in kinds:
+            self.lifetimes = self.upkeep[named.LIFETIMES] = Lifetimes(seed, everybody, loop, replaced)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {operators.cloud: operators.history for operators in everybody}

@@ -108,6 +108,8 @@ spec:
         text += "  drift: {action: propose}\n"
     if cluster.sleeps:
         text += f"  sleep: {cluster.sleeps}\n"
+    if cluster.lifetime:
+        text += f"  lifetime: {cluster.lifetime}m\n"
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()

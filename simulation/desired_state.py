@@ -69,7 +69,7 @@ class DesiredCluster:
     ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest
     asks for. ``replaces`` is the cluster that it replaces, "" for none. ``channel`` is what upgrades it by
     itself, ``OFF`` for nothing, "" where its manifest does not say it. ``sleeps`` is its sleep
-    as YAML, "" for none.
+    as YAML, "" for none. ``lifetime`` is how many minutes it lasts, 0 for no end.
     """
 
     name: str
@@ -89,6 +89,7 @@ class DesiredCluster:
     replaces: str = ""
     channel: str = ""
     sleeps: str = ""
+    lifetime: int = 0
 
     @property
     def asked(self) -> int:

@@ -17,6 +17,7 @@ from shared.ports import FleetRecord, Message, PlanRecord
 from shared.ports.state import TABLES
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
+from simulation.invariants.lifetimes import LifetimeInvariant
 from simulation.invariants.proposed_promotions import PromotionInvariant
 from simulation.invariants.rules import Invariants
 from simulation.newer_forms import FormerTable, NewerTable, known
@@ -61,6 +62,7 @@ class ObservedState(MemoryState):
             invariants.pauses.saved(cloud, before, saved)
             invariants.azure_writes.rebuilds.saved(cloud, before, saved)
             invariants.promotions.saved(cloud, saved)
+            invariants.lifetimes.saved(cloud, saved)
             invariants.rollbacks.saved(cloud, before, saved)
             invariants.rollouts.saved(cloud, before, saved)
             invariants.line.saved(cloud, before, saved)
@@ -174,13 +176,16 @@ class ObservedWrites(list[dict[str, str]]):
 class ObservedHost(WorldHost):
     """The git host of an app; the branches that it writes are reported before."""
 
-    def __init__(self, cloud: MemoryCloud, promotions: PromotionInvariant) -> None:
+    def __init__(
+        self, cloud: MemoryCloud, promotions: PromotionInvariant, lifetimes: LifetimeInvariant
+    ) -> None:
         super().__init__(cloud.repository, others=cloud.others)
-        self._cloud, self._promotions = cloud, promotions
+        self._cloud, self._promotions, self._lifetimes = cloud, promotions, lifetimes
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
         """Let a branch point to a commit."""
         self._promotions.proposed(self._cloud, branch, commit)
+        self._lifetimes.proposed(self._cloud, branch, commit)
         super().move_branch(branch, tip, commit)
 
 

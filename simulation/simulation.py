@@ -144,7 +144,7 @@ class Simulation:
         for cloud, of_versions in zip(clouds, versions, strict=True):
             for state in filter(None, of_versions):
                 state.observe(self._invariants, shown, cloud)
-            cloud.git_host = ObservedHost(cloud, self._invariants.promotions)
+            cloud.git_host = ObservedHost(cloud, self._invariants.promotions, self._invariants.lifetimes)
             cloud.ports = replace(cloud.ports, git_host=cloud.git_host)
         self.loop.after_event = self._after_event
         self._throttling = throttling = Throttling(self.loop)
@@ -160,6 +160,8 @@ class Simulation:
         everybody, states_of = [*self._operators.values()], dict(zip(clouds, states, strict=True))
         lost = self._context.replaced
         self._cast = cast = Cast(seed, kinds, everybody, states_of, oracle, history, lost)
+        if cast.lifetimes is not None:
+            cast.lifetimes.put_off = self._invariants.lifetimes.put_off
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}

@@ -26,6 +26,7 @@ AZURE_EVENTS = "azure-events"
 PAUSES = "pauses"
 VERSIONS = "versions"
 SLEEPERS = "sleepers"
+LIFETIMES = "lifetimes"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -49,6 +50,7 @@ RARE: Mapping[str, float] = {
     PAUSES: 0.08,
     VERSIONS: 0.08,
     SLEEPERS: 0.08,
+    LIFETIMES: 0.08,
 }
 
 

@@ -12,6 +12,7 @@ from simulation.invariants.context import Context
 from simulation.invariants.end import TheEnd
 from simulation.invariants.gaps import GapInvariant
 from simulation.invariants.hand_overs import HandOvers
+from simulation.invariants.lifetimes import LifetimeInvariant
 from simulation.invariants.line import LineRules
 from simulation.invariants.messages import Messages
 from simulation.invariants.pool_rollbacks import RollbackInvariant
@@ -32,6 +33,7 @@ class Invariants:
         self.azure_writes = AzureWrites(context, workloads)
         self.gaps = GapInvariant(context)
         self.hand_overs = HandOvers(context)
+        self.lifetimes = LifetimeInvariant(context)
         self.messages = Messages(context)
         self.pauses = Pauses(context)
         self.promotions = PromotionInvariant(context)

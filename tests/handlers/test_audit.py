@@ -107,6 +107,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "approve_correction": {"correction": "a"},
     "accept": {"fields": {"tags.a": "x"}},
     "try": {"pull": 7},
+    "extend": {"for": "24h", "reason": "why"},
     "end_try": {"pull": 7},
     "refresh": {"all": True},
     "read_readiness": {"all": True},

@@ -28,6 +28,8 @@ SAID: Mapping[str, Mapping[str, str]] = {
     "approve_correction": {"correction": "tags.a"},
     "accept": {"fields:tags.a": "b"},
     "try": {"pull": "1"},
+    "extend": {"for": "24h"},
+    "request": {"name": "new", "class": "small", "lifetime": "8h"},
     "end_try": {"pull": "1"},
     "refresh": {"clusters": "one"},
     "read_readiness": {"clusters": "one"},

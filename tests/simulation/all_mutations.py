@@ -8,6 +8,7 @@ from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
+from tests.simulation.lifetime_mutations import LIFETIME_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pause_mutations import PAUSE_MUTATIONS
 from tests.simulation.pins_back_mutations import PINS_BACK_MUTATIONS
@@ -57,4 +58,5 @@ ALL = (
     *SECRET_MUTATIONS,
     *VERSION_MUTATIONS,
     *SLEEP_MUTATIONS,
+    *LIFETIME_MUTATIONS,
 )

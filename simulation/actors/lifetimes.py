@@ -1,0 +1,160 @@
+"""People who give clusters an end, put it off, and merge or close the pull requests that remove them.
+
+The timer that looks at lifetimes runs in their seeds alone, so that every other seed is what it would be
+without them. When the faults have ended, the end of a cluster must be proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from localcloud.github.world.pull_requests import PullRecord
+from shared.app.api.acts.lifetime import extend
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import PullChanged
+from shared.app.proposals.ends import watch_lifetimes
+from shared.cluster.failures.errors import Conflict
+from shared.cluster.record_parts import Phase
+from shared.ports import Ports
+from simulation.actors.kinds import LIFETIMES
+from simulation.actors.upkeep import ActorUpkeep
+from simulation.desired_files import files_of
+from simulation.desired_state import DesiredCluster
+from simulation.event_loop import EventLoop
+from simulation.operators import Operators
+from simulation.rule import RuleViolated
+
+RULE, BRANCH = "early end", "roadstead/end/"
+ACTS, EVERY = (4, 9), 300.0
+MINUTES = (10, 10, 12, 20, 0)
+"""How long clusters last; 0 takes an end away."""
+LONGER = (timedelta(minutes=5), timedelta(minutes=20))
+QUIET = timedelta(hours=2)
+
+
+class Lifetimes(ActorUpkeep):
+    """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
+
+    def __init__(
+        self, seed: int, everybody: Iterable[Operators], loop: EventLoop, replaced: Mapping[str, int]
+    ) -> None:
+        super().__init__(LIFETIMES, seed, everybody, loop)
+        self._replaced = replaced
+        self.put_off: dict[tuple[str, str], datetime] = {}
+
+    def schedule(self, seconds: float) -> None:
+        """Let them act at some moments, and the timer run."""
+        lasts = max(seconds, 2400.0)
+        acts = (*(self._give,) * 3, *(self._extend,) * 2, *(self._decide,) * 2)
+        for _ in range(self._chance.randint(*ACTS)):
+            act = partial(self._act, self._chance.choice(acts), self._chance.choice(self._everybody))
+            self._loop.schedule(self._chance.uniform(0, lasts), act)
+        for tick in range(1, int(lasts / EVERY) + 1):
+            self._loop.schedule(tick * EVERY, self._look)
+
+    def _look(self) -> None:
+        for operators in self._everybody:
+            self._loop.run_function(operators.cloud, watch_lifetimes)
+
+    def _act(self, act: Any, operators: Operators) -> None:
+        if not self._loop.peaceful and operators.now.clusters and not operators.now.invalid:
+            self.acts += 1
+            act(operators)
+
+    def _give(self, operators: Operators) -> None:
+        cluster = self._chance.choice([*operators.now.clusters.values()])
+        wanted = replace(cluster, lifetime=self._chance.choice(MINUTES))
+        operators.push(operators.now.with_cluster(wanted))
+
+    def _extend(self, operators: Operators, name: str = "") -> None:
+        """Extend a cluster, or hold it."""
+        name = name or self._chance.choice([*operators.now.clusters])
+        lasts, hold = self._chance.choice(LONGER), self._chance.random() < 0.5
+
+        def act(ports: Ports) -> None:
+            answer = extend(name, lasts, "somebody", ports, "a test", hold=hold)
+            self._loop.log(
+                "%s: %s of %s: %s", operators.fleet, "hold" if hold else "extend", name, answer.body
+            )
+            until = answer.body.get("ends")
+            if until and not hold:
+                self.put_off[operators.fleet, name] = datetime.fromisoformat(str(until))
+
+        self._loop.run_function(operators.cloud, act)
+
+    def _decide(self, operators: Operators) -> None:
+        """Merge or close a pull request that removes a cluster."""
+        for pull in self._pulls(operators)[:1]:
+            if self._chance.random() < 0.7:
+                self._merge(operators, pull)
+            else:
+                self._loop.log("%s: somebody declines pull request %d", operators.fleet, pull.number)
+                operators.cloud.repository.pulls.change(pull.number, state="closed")
+                digest = f"end-{self._chance.getrandbits(64)}"
+                event = PullChanged("e1", digest, pull.number, pull.sha, "closed", proposal=True)
+                self._loop.run_function(operators.cloud, partial(accept, event))
+
+    def _pulls(self, operators: Operators) -> list[PullRecord]:
+        start = f"{BRANCH}{operators.fleet}/"
+        listed = operators.cloud.repository.pulls.listed()
+        return [pull for pull in listed if pull.head.startswith(start)]
+
+    def _merge(self, operators: Operators, pull: PullRecord) -> None:
+        name = pull.head.removeprefix(f"{BRANCH}{operators.fleet}/").rpartition("-")[0]
+        if name not in operators.now.clusters:
+            return
+        try:
+            merged = operators.cloud.repository.pulls.merged_into_base(pull.number, squash=True)
+        except Conflict:
+            return
+        self._loop.log("%s: somebody merges pull request %d", operators.fleet, pull.number)
+        desired = operators.now.without(name)
+        wanted = files_of(desired, operators.fleet)
+        if operators.cloud.repository.files(merged.merge_commit) != wanted:
+            raise RuleViolated(RULE, f"pull request {pull.number} changes more than the folder of {name}")
+        operators.merged(merged.merge_commit, desired)
+
+    # When the faults have ended
+
+    def check(self) -> None:
+        """Let a cluster reach its end, perhaps later or never, and perhaps end it; raise RuleViolated."""
+        operators = self._chance.choice(self._everybody)
+        able = [cluster for cluster in operators.now.clusters.values() if self._can_end(operators, cluster)]
+        if not able or self._replaced[operators.fleet] or operators.now.staging or operators.now.invalid:
+            return
+        self.acts += 1
+        cluster = self._chance.choice(able)
+        wanted = replace(cluster, lifetime=10, protected=self._chance.random() < 0.3)
+        operators.push(operators.now.with_cluster(wanted))
+        self._pass(timedelta(minutes=3))
+        if self._chance.random() < 0.7:
+            self._extend(operators, cluster.name)
+        self._pass(QUIET)
+        record = operators.cloud.state.cluster(cluster.name)
+        spec = record.document["spec"] if record else {}
+        if record is None or record.phase is not Phase.READY or spec.get("lifetime") != "10m":
+            return
+        pulls = [pull for pull in self._pulls(operators) if f"/{cluster.name}-" in pull.head]
+        proposed = record.azure.lifetime.pull is not None
+        if proposed == wanted.protected:
+            state = "is proposed" if proposed else "is not proposed"
+            raise RuleViolated(RULE, f"the end of {cluster.name} has come, and {state}")
+        if pulls and self._chance.random() < 0.5:
+            self._merge(operators, pulls[0])
+
+    def _pass(self, lasts: timedelta) -> None:
+        """Let time pass, and the timer run."""
+        end = self._loop.clock() + lasts
+        while self._loop.clock() < end:
+            self._loop.run_until(min(end, self._loop.clock() + timedelta(seconds=EVERY)))
+            self._look()
+
+    def _can_end(self, operators: Operators, cluster: DesiredCluster) -> bool:
+        if cluster.invalid or cluster.large or cluster.suspended or cluster.adopt or cluster.protected:
+            return False
+        record = operators.cloud.state.cluster(cluster.name)
+        return record is not None and record.phase is Phase.READY and not record.job.active
