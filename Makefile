@@ -22,7 +22,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate bicep lock package screenshots clean
+.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate bicep lock package release screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -97,6 +97,7 @@ style: $(READY) # all but the types, which take longest
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports --no-cache | tail -n 3
 	@$(BIN)/python -m tools.wording
+	@$(BIN)/python -m tools.announced || true # a day that passes fails no commit, only a release
 
 types: $(READY)
 	@$(BIN)/mypy --no-error-summary
@@ -109,6 +110,10 @@ screenshots: $(READY) $(BROWSER) ## take the pictures of the console and of a co
 
 package: $(READY) ## write what a release publishes to dist/, with the kustomize that Go builds, or KUSTOMIZE=/path
 	@$(BIN)/python -m tools.package dist
+
+release: $(READY) ## make package, where the table of retirements is new enough for a release of today
+	@$(BIN)/python -m tools.announced
+	@$(MAKE) --no-print-directory package
 
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .

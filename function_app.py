@@ -35,7 +35,12 @@ with lasting():
     from shared.ports.services import NoExports, NoTelemetry
     from shared.reachable_addresses import networks_of
     from shared.resource_ids import ClusterId
-    from shared.setting_texts import check_hosts, registry_addresses, vault_addresses
+    from shared.setting_texts import (
+        check_hosts,
+        registry_addresses,
+        vault_addresses,
+        workspace_addresses,
+    )
     from shared.settings import Settings, secret_text
 
 if TYPE_CHECKING:
@@ -44,11 +49,12 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusClient
 
     from shared.adapters.arm import ArmAzure
-    from shared.adapters.channels import AppChannels
     from shared.adapters.endpoints import HttpsEndpoints
     from shared.adapters.exports import BlobExports
     from shared.adapters.github import GitHubHost
     from shared.adapters.kubernetes import KubernetesConnections
+    from shared.adapters.monitor import MonitorWorkspaces
+    from shared.adapters.notification_routes import NotificationRoutes
     from shared.adapters.registries import OciRegistries
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
@@ -196,12 +202,12 @@ class Adapters:
 
         return OciRegistries(registry_addresses(self._settings.registries), self._credential())
 
-    def channels(self) -> AppChannels:
-        """Return the channels of notifications, with the addresses of the settings."""
-        from shared.adapters.channels import AppChannels
+    def routes(self) -> NotificationRoutes:
+        """Return the routes of notifications, with the addresses of the settings."""
+        from shared.adapters.notification_routes import NotificationRoutes
 
         addresses = {name: secret_text(value) for name, value in self._settings.notify.items()}
-        return AppChannels(addresses, clock=_now)
+        return NotificationRoutes(addresses, clock=_now)
 
     def endpoints(self) -> HttpsEndpoints:
         """Return the addresses that checks of gates ask, on the hosts of the settings."""
@@ -209,6 +215,13 @@ class Adapters:
 
         networks = networks_of(self._settings.rollout_check_networks)
         return HttpsEndpoints(check_hosts(self._settings.rollout_check_hosts), networks)
+
+    def monitor(self) -> MonitorWorkspaces:
+        """Return the workspaces of Azure Monitor that checks of gates query."""
+        from shared.adapters.monitor import MonitorWorkspaces
+
+        addresses = workspace_addresses(self._settings.azure_monitor_workspaces)
+        return MonitorWorkspaces(addresses, self._credential())
 
     def exports(self) -> BlobExports:
         """Return the container of the daily exports."""
@@ -278,8 +291,9 @@ def build_ports(settings: Settings) -> Ports:
         azure=azure,
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
         vaults=on_first_use(adapters.vaults),
-        channels=on_first_use(adapters.channels),
+        routes=on_first_use(adapters.routes),
         endpoints=on_first_use(adapters.endpoints),
+        monitor=on_first_use(adapters.monitor),
         registries=on_first_use(adapters.registries),
         exports=on_first_use(adapters.exports) if settings.has_exports else NoExports(),
         clock=_now,

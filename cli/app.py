@@ -115,12 +115,19 @@ COMMANDS: Sections = {
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
         ),
         "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
+        "extend": Entry(
+            "cli.commands.act.extend:extend", "Put the end of a cluster off, or hold the cluster."
+        ),
         "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
+        "suspend": Entry("cli.commands.act.suspend:suspend", "Propose to suspend clusters until a time."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),
         "pause": Entry("cli.commands.act.pause:pause", "Stop everything that the app starts by itself."),
         "resume": Entry("cli.commands.act.pause:resume", "End a pause."),
+        "wake": Entry("cli.commands.act.sleep:wake", "Start a cluster that sleeps."),
+        "sleep": Entry("cli.commands.act.sleep:sleep", "Stop a cluster until its schedule starts it."),
+        "postpone": Entry("cli.commands.act.sleep:postpone", "Keep a cluster awake until a time."),
         "replay": Entry("cli.commands.act.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
@@ -135,7 +142,9 @@ COMMANDS: Sections = {
         "health": Entry("cli.commands.run.health:health", "Show whether the app can work."),
         "doctor": Entry("cli.commands.run.doctor:doctor", "Have each app examine itself."),
         "contexts": Entry("cli.commands.run.contexts:contexts", "List the contexts of the file."),
-        "dead-letters": Entry("cli.commands.run.dead_letters:dead_letters", "List or dismiss dead letters."),
+        "dead-letters": Entry(
+            "cli.commands.run.dead_letters:dead_letters", "List, replay or dismiss dead letters."
+        ),
         "drill": Entry("cli.commands.run.drill:drill", "Show what a loss of the tables would cost."),
         "mcp": Entry("cli.commands.run.mcp:mcp", "Let an assistant read the fleet."),
     },

@@ -13,8 +13,9 @@ from handlers.bodies import Body
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, fleet, pulls, readiness, rollout, tries
+from shared.app.api.acts import azure, cluster, fleet, lifetime, pulls, readiness, rollout, suspensions, tries
 from shared.app.api.acts.approval import approve
+from shared.app.api.acts.sleep import WRONG_UNTIL, OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import DRILL, LIVE
@@ -34,6 +35,10 @@ def _override_refusal(call: ActCall) -> HttpResult | None:
     if denied is not None:
         return denied
     return rejected(400, cluster.WITHOUT_REASON) if call.body.override and not call.reason.strip() else None
+
+
+def _needs_reason(call: ActCall) -> HttpResult | None:
+    return None if call.reason.strip() else rejected(400, lifetime.WITHOUT_REASON)
 
 
 def _of_rollout(
@@ -75,6 +80,30 @@ def _on_cluster(action: str, call: ActCall, *parts: str) -> AuditedAct:
 
 def _on_clusters(action: str, names: Iterable[str], target: str = "") -> AuditedAct:
     return AuditedAct(action, target or ", ".join(names) or "all", tuple(names))
+
+
+def _on_letters(action: str, call: ActCall) -> AuditedAct:
+    return AuditedAct(action, ", ".join(map("/".join, sorted(call.body.named))))
+
+
+WRONG_LETTERS = 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'
+
+
+def _of_sleep(kind: OrderKind) -> ActRoute:
+    """Return an order about the sleep of a cluster; only one that keeps it awake needs its end."""
+    return ActRoute(
+        kind.value,
+        f"clusters/{{name}}/{kind}",
+        Role.OPERATOR,
+        schema.SleepReceipt,
+        audit=lambda call: _on_cluster(kind.value, call),
+        act=lambda call: order_sleep(
+            kind, call.path["name"], call.body.until, call.by, call.ports, call.reason
+        ),
+        body=bodies.PostponeBody if kind is OrderKind.POSTPONE else bodies.UntilBody,
+        wrong=WRONG_UNTIL,
+        concerns=of_cluster,
+    )
 
 
 ACTS = (
@@ -160,6 +189,20 @@ ACTS = (
         concerns=of_cluster,
     ),
     ActRoute(
+        "extend",
+        "clusters/{name}/extend",
+        Role.OPERATOR,
+        schema.LifetimeReceipt,
+        audit=lambda call: _on_cluster("hold" if call.body.hold else "extend", call),
+        act=lambda call: lifetime.extend(
+            call.path["name"], call.body.lasts, call.by, call.ports, call.reason, hold=call.body.hold
+        ),
+        body=bodies.LifetimeBody,
+        wrong=lifetime.WRONG,
+        refusal=_needs_reason,
+        concerns=of_cluster,
+    ),
+    ActRoute(
         "end_try",
         "clusters/{name}/try/end",
         Role.OPERATOR,
@@ -170,6 +213,7 @@ ACTS = (
         wrong=tries.WRONG_END,
         concerns=of_cluster,
     ),
+    *(_of_sleep(kind) for kind in OrderKind),
     ActRoute(
         "takeover",
         "clusters/{name}/takeover",
@@ -210,6 +254,19 @@ ACTS = (
         concerns=of_clusters,
     ),
     ActRoute(
+        "suspend",
+        "suspensions",
+        Role.OPERATOR,
+        schema.SuspensionReceipt,
+        audit=lambda call: _on_clusters("suspend", call.body.clusters),
+        act=lambda call: suspensions.suspend(
+            call.body.clusters, call.body.lasts, call.body.owner, call.by, call.ports, call.reason
+        ),
+        body=bodies.SuspensionBody,
+        wrong=suspensions.WRONG_BODY,
+        concerns=of_clusters,
+    ),
+    ActRoute(
         "sync",
         "sync",
         Role.OPERATOR,
@@ -232,7 +289,7 @@ ACTS = (
         schema.PauseReceipt,
         audit=lambda call: AuditedAct("pause", call.ports.config.fleet),
         act=lambda call: fleet.pause(call.reason, call.body.until, call.by, call.ports),
-        body=bodies.PauseBody,
+        body=bodies.UntilBody,
         wrong=fleet.WRONG_PAUSE,
     ),
     ActRoute(
@@ -244,14 +301,24 @@ ACTS = (
         act=lambda call: fleet.resume(call.by, call.ports),
     ),
     ActRoute(
+        "replay_letters",
+        "dead-letters/replay",
+        Role.OPERATOR,
+        schema.LettersReceipt,
+        audit=lambda call: _on_letters("replay-letters", call),
+        act=lambda call: fleet.replay_letters(call.body.named, call.by, call.ports),
+        body=bodies.LettersBody,
+        wrong=WRONG_LETTERS,
+    ),
+    ActRoute(
         "dismiss",
         "dead-letters/dismiss",
         Role.OPERATOR,
         schema.DismissReceipt,
-        audit=lambda call: AuditedAct("dismiss", ", ".join(map("/".join, sorted(call.body.named)))),
+        audit=lambda call: _on_letters("dismiss", call),
         act=lambda call: HttpResult(200, fleet.dismiss(call.body.named, call.by, call.ports)),
         body=bodies.LettersBody,
-        wrong='the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}',
+        wrong=WRONG_LETTERS,
     ),
     ActRoute(
         "notify_test",

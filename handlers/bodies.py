@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from shared.app.api.acts import suspensions
 from shared.app.api.acts.cluster import MAX_CLUSTERS
+from shared.app.api.acts.lifetime import LONGEST as MOST
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.cluster.divergence.drift import FIELDS
@@ -73,6 +75,23 @@ class TryBody(PullBody):
     )
 
 
+class LifetimeBody(Body):
+    """For how long the end of a cluster is put off, or the cluster is on hold."""
+
+    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=MOST)] = Field(alias="for")
+    hold: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
+
+
+class SuspensionBody(Body):
+    """Some clusters, for how long they are suspended, and who is responsible, "" for the caller."""
+
+    clusters: list[Name] = Field(min_length=1, max_length=MAX_CLUSTERS)
+    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=suspensions.LONGEST)] = (
+        Field(alias="for")
+    )
+    owner: str = ""
+
+
 class RefreshBody(Body):
     """Some clusters, or all."""
 
@@ -91,10 +110,16 @@ def _time(given: Any) -> Any:
     return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
 
 
-class PauseBody(Body):
-    """Until when the fleet is paused, None for until a resume."""
+class UntilBody(Body):
+    """Until when something lasts; None for a resume, or the next time of a schedule."""
 
     until: Annotated[AwareDatetime | None, BeforeValidator(_time)] = None
+
+
+class PostponeBody(Body):
+    """Until when a cluster stays awake."""
+
+    until: Annotated[AwareDatetime, BeforeValidator(_time)]
 
 
 class NamedLetter(BaseModel):
@@ -105,7 +130,7 @@ class NamedLetter(BaseModel):
 
 
 class LettersBody(Body):
-    """The dead letters that are dismissed."""
+    """The dead letters that are replayed or dismissed."""
 
     deadLetters: list[NamedLetter]
 

@@ -276,7 +276,7 @@ class Console:
 
         Those that somebody ``selected`` in a list are counted in what came of it.
         """
-        refused = list[str]()
+        refused, pull = list[str](), ""
         try:
             enter(self.ports)
             body = act.body.model_validate(said)
@@ -284,29 +284,33 @@ class Console:
                 result = performed(act, parts, body, caller, self.ports)
                 if not result.ok:
                     refused.append(str(result.body.get("error", result.status)))
+                pull = str(result.body.get("pullRequest", ""))
         except (ValidationError, KeyError):
             return self._said(back, act.wrong or "the form lacks something", ok=False)
         except (NotReady, ReconcileError) as error:
             log.warning("console: the act %s: %s", act.name, error)
             return self._said(back, f"Not done{' for all' if selected else ''}: {error}", ok=False)
         self.reading.clear()
-        return self._said(back, _came_of(act, len(subjects) if selected else 0, refused), ok=not refused)
+        text = _came_of(act, len(subjects) if selected else 0, refused, MERGE if pull else DONE)
+        return self._said(back, text, pull, ok=not refused)
 
-    def _said(self, back: str, text: str, *, ok: bool) -> func.HttpResponse:
-        said = self.signer.sealed("said", {"text": text[:500], "ok": ok})
+    def _said(self, back: str, text: str, pull: str = "", *, ok: bool) -> func.HttpResponse:
+        """Lead back to a page that says what came of a form, with the address of a pull request."""
+        said = self.signer.sealed("said", {"text": text[:500], "ok": ok, "pull": pull[:500]})
         cookie = f"{SAID}={said}; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Strict"
         return led_to(back, 303, {"Set-Cookie": cookie})
 
 
 DONE = "What comes of it shows here within seconds."
+MERGE = "Nothing changes before the merge of"
 
 
-def _came_of(act: ActRoute, selected: int, refused: Sequence[str]) -> str:
+def _came_of(act: ActRoute, selected: int, refused: Sequence[str], then: str) -> str:
     """Return what came of an act, and for how many of the clusters that somebody selected, 0 for no list."""
     words = act.name.replace("_", " ")
     if not selected:
-        return refused[0] if refused else f"Accepted: {words}. {DONE}"
-    why = f"Refused: {'; '.join(refused)}" if refused else DONE
+        return refused[0] if refused else f"Accepted: {words}. {then}"
+    why = f"Refused: {'; '.join(refused)}" if refused else then
     return f"Accepted: {words} of {selected - len(refused)} of {selected} clusters. {why}"
 
 

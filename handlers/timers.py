@@ -29,7 +29,7 @@ CHECK_WITHIN = 300.0
 def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func.Blueprint:
     """Return the timers: missed heads, overdue messages, retention of records, costs, sweeps, checks.
 
-    The first one also has clusters checked whose Flux applies what a commit changed.
+    The first one also has clusters checked whose Flux applies what a commit changed, and looks at lifetimes.
 
     The schedules of the last two are values: apps that were deployed before have no settings for them.
     """
@@ -41,6 +41,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
         from shared.app.check.changed_paths import check_changed_paths
         from shared.app.followed import plan_moved_sources
         from shared.app.planner.recovery import end_recovery
+        from shared.app.proposals.ends import watch_lifetimes
         from shared.app.recovery import housekeeping, missed_work
 
         _run(
@@ -50,6 +51,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
             end_recovery,
             missed_work.plan_missed_head,
             plan_moved_sources,
+            watch_lifetimes,
             housekeeping.measure_fleet,
             missed_work.wake_notifier,
             check_changed_paths,
@@ -58,9 +60,9 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
-        from shared.app.recovery import missed_work
+        from shared.app.recovery import missed_work, sleepers
 
-        _run("resend_overdue", ports, missed_work.resend_overdue)
+        _run("resend_overdue", ports, missed_work.resend_overdue, sleepers.put_to_sleep)
 
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)

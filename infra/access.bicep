@@ -25,11 +25,17 @@ param readActivityLog bool = false
 @description('Also let the control app read what Azure has billed for resources of the subscription.')
 param readCosts bool = false
 
+@description('Also let checks of gates read the alerts that fire.')
+param readAlerts bool = false
+
 @description('The roles, by the ids of their definitions, that manifests may give to identities; with none, no app may assign a role.')
 param assignableRoles uuid[] = []
 
 @description('Also create the roles with which the apps write the federated credentials of identities.')
 param federates bool = false
+
+@description('Also create the roles with which the apps create the identities of clusters.')
+param createsIdentities bool = false
 
 @description('Also let the apps assign policies to clusters, remove them, and read what Azure Policy found.')
 param assignPolicies bool = false
@@ -93,6 +99,7 @@ resource worker 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.Resources/subscriptions/resourceGroups/write'
           'Microsoft.ContainerService/managedClusters/write'
           'Microsoft.ContainerService/managedClusters/start/action'
+          'Microsoft.ContainerService/managedClusters/stop/action'
           'Microsoft.ContainerService/managedClusters/agentPools/write'
           'Microsoft.ContainerService/managedClusters/agentPools/delete'
           'Microsoft.ContainerService/managedClusters/agentPools/upgradeNodeImageVersion/action'
@@ -216,6 +223,31 @@ resource costReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-0
   }
 }
 
+// Narrower than the built-in Monitoring Reader, which reads everything.
+resource alertReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readAlerts) {
+  name: guid(subscription().id, 'roadstead-alerts')
+  properties: {
+    roleName: 'Roadstead alerts (${subscription().subscriptionId})'
+    description: 'Read the alerts that fire.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: ['Microsoft.AlertsManagement/alerts/read']
+      }
+    ]
+  }
+}
+
+resource alertReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readAlerts) {
+  name: guid(subscription().id, identities.control, alertReader.id)
+  properties: {
+    principalId: identities.control
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: alertReader.id
+  }
+}
+
 resource administrator 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (grantKubernetesAdmin) {
   name: guid(subscription().id, identities.worker, kubernetesRbacClusterAdmin)
   properties: {
@@ -313,6 +345,46 @@ resource federationRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' 
     permissions: [
       {
         actions: [
+          'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/delete'
+        ]
+      }
+    ]
+  }
+}
+
+// Whoever writes the federated credentials of an identity can act as it: identity_group.bicep assigns these roles at
+// groups that hold nothing else.
+resource identityManager 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (createsIdentities) {
+  name: guid(subscription().id, 'roadstead-identity-manager')
+  properties: {
+    roleName: 'Roadstead identity-manager (${subscription().subscriptionId})'
+    description: 'Create identities of clusters, and write their federated credentials.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.ManagedIdentity/userAssignedIdentities/write'
+          'Microsoft.ManagedIdentity/userAssignedIdentities/delete'
+          'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/write'
+          'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/delete'
+        ]
+      }
+    ]
+  }
+}
+
+resource identityRemover 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (createsIdentities) {
+  name: guid(subscription().id, 'roadstead-identity-remover')
+  properties: {
+    roleName: 'Roadstead identity-remover (${subscription().subscriptionId})'
+    description: 'Remove identities of clusters, and their federated credentials.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          'Microsoft.ManagedIdentity/userAssignedIdentities/delete'
           'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/delete'
         ]
       }

@@ -17,6 +17,7 @@ param options {
   grantKubernetesAdmin: bool?
   readActivityLog: bool?
   readCosts: bool?
+  readAlerts: bool?
   assignableRoles: uuid[]?
   federates: bool?
   assignPolicies: bool?
@@ -31,6 +32,7 @@ module access 'access.bicep' = [
       grantKubernetesAdmin: options.?grantKubernetesAdmin
       readActivityLog: options.?readActivityLog
       readCosts: options.?readCosts
+      readAlerts: options.?readAlerts
       assignableRoles: options.?assignableRoles
       federates: options.?federates
       assignPolicies: options.?assignPolicies

@@ -2,7 +2,7 @@
 // The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
-import { existing, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
+import { existing, groupPlace, monitored, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
 
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
 @minLength(1)
@@ -69,6 +69,9 @@ param assignableRoles uuid[] = []
 
 @description('The identities that pods of clusters may act as (spec.federatedCredentials). They exist, in target subscriptions. With none, no app may write a federated credential.')
 param federatedIdentities existing[] = []
+
+@description('Resource groups in which the app creates identities of clusters (spec.identities), and all of whose identities pods may act as. They exist, in target subscriptions, and hold nothing else. With none, no app may create an identity.')
+param identityGroups groupPlace[] = []
 
 @description('Also let manifests assign policies of Azure Policy to clusters (spec.policies), in the target subscriptions.')
 param assignPolicies bool = false
@@ -157,6 +160,12 @@ param maximumInstances int = 40
 
 @description('The hosts that checks of gates may ask, such as prometheus.example.com; without one they ask nobody.')
 param rolloutCheckHosts string[] = []
+
+@description('The workspaces of Azure Monitor that checks of gates may query. They exist; the control app gets the role of a reader on each. With none, they query nothing.')
+param monitorWorkspaces monitored[] = []
+
+@description('Also let checks of gates read the alerts that fire in the target subscriptions.')
+param readAlerts bool = false
 
 @description('Ids of the action groups that alerts call. With one, the app is also asked every quarter of an hour whether it is ready.')
 param alertActionGroupIds string[] = []
@@ -615,6 +624,7 @@ module control 'function.bicep' = {
       GITHUB_SETUP_VAULT: setUpInBrowser ? 'https://${vaultName}${environment().suffixes.keyvaultDns}' : ''
       FLUX_GIT_HOST: fluxGitHost
       ROLLOUT_CHECK_HOSTS: join(rolloutCheckHosts, ',')
+      AZURE_MONITOR_WORKSPACES: join(map(monitorWorkspaces, workspace => '${workspace.name}=${workspace.url}'), ',')
     })
   }
   dependsOn: [vault, dataEndpoint]
@@ -711,8 +721,10 @@ module access 'access.bicep' = [
       grantKubernetesAdmin: grantKubernetesAdmin
       readActivityLog: readActivityLog
       readCosts: readCosts
+      readAlerts: readAlerts
       assignableRoles: assignableRoles
       federates: !empty(federatedIdentities)
+      createsIdentities: !empty(identityGroups)
       assignPolicies: assignPolicies
       manageNamespaces: manageNamespaces
     }
@@ -744,12 +756,31 @@ module federatedIdentity 'federated_identity.bicep' = [
   }
 ]
 
+module identityGroup 'identity_group.bicep' = [
+  for target in assignRoles ? identityGroups : []: {
+    scope: resourceGroup(target.subscriptionId, target.resourceGroup)
+    params: { identities: identities }
+    dependsOn: [access]
+  }
+]
+
 module bootstrapAccess 'bootstrap_vault.bicep' = [
   for target in bootstrapVaults: {
     scope: resourceGroup(target.subscriptionId, target.resourceGroup)
     params: {
       name: target.name
       principalId: identities.worker
+    }
+  }
+]
+
+module monitorAccess 'monitor_workspace.bicep' = [
+  for target in assignRoles ? monitorWorkspaces : []: {
+    scope: resourceGroup(target.subscriptionId, target.resourceGroup)
+    params: {
+      name: target.workspace
+      logs: contains(target.url, '/v1/workspaces/')
+      principalId: identities.control
     }
   }
 ]

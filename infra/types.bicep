@@ -24,6 +24,19 @@ type existing = {
 }
 
 @export()
+@description('A resource group of yours that exists.')
+@sealed()
+type groupPlace = {
+  @description('Its name.')
+  @minLength(1)
+  @maxLength(90)
+  resourceGroup: string
+
+  @description('The id of its subscription.')
+  subscriptionId: uuid
+}
+
+@export()
 @description('Tags of a resource, or settings of an app: texts by name.')
 type texts = {
   *: string
@@ -147,4 +160,22 @@ type rule = {
   priority: int
   ipAddress: string
   tag: 'Default' | 'ServiceTag'
+}
+
+@export()
+@description('A workspace of Azure Monitor.')
+@sealed()
+type monitored = {
+  @description('What manifests call it.')
+  @minLength(1)
+  @maxLength(63)
+  name: string
+
+  @description('Where it answers queries: the query endpoint of a managed Prometheus, or https://api.loganalytics.azure.com/v1/workspaces/ID.')
+  url: string
+
+  @description('The name of the resource.')
+  workspace: string
+  resourceGroup: string
+  subscriptionId: string
 }

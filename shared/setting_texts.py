@@ -19,6 +19,9 @@ UNRESOLVED = "a reference to Key Vault that Azure has not resolved"
 """What is shown of a secret that is none."""
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _VAULT = re.compile(rf"((?P<name>[A-Za-z][A-Za-z0-9-]{{1,22}}[A-Za-z0-9])=)?(?P<url>https://{_HOST})/?")
+_MONITOR = re.compile(
+    rf"(?P<name>[A-Za-z0-9]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?)=(?P<url>https://{_HOST}(/v1/workspaces/[0-9a-fA-F-]{{36}})?)/?"
+)
 _REGISTRY = re.compile(rf"(?P<host>{_HOST})(=(?P<url>https://{_HOST})/?)?")
 _WEBHOOK_KEY = "whsec_"
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
@@ -38,6 +41,26 @@ def vault_addresses(text: str) -> Mapping[str, str]:
         name = (match["name"] or url.removeprefix("https://").partition(".")[0]).lower()
         if found.setdefault(name, url) != url:
             raise ValueError("must name each vault once; write NAME= before one of the same name")
+    return found
+
+
+def workspace_addresses(text: str) -> Mapping[str, str]:
+    """Return the address of each workspace by its name, in lower case, from ``AZURE_MONITOR_WORKSPACES``.
+
+    It is the query endpoint of a managed Prometheus, or that of a Log Analytics workspace with its id. Raise
+    ValueError.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _MONITOR.fullmatch(part)
+        if match is None:
+            raise ValueError(
+                "must be addresses with names before them, such as shop=https://shop-abcd.westeurope."
+                "prometheus.monitor.azure.com or logs=https://api.loganalytics.azure.com/v1/workspaces/ID, "
+                "separated by commas"
+            )
+        if found.setdefault(match["name"].lower(), match["url"]) != match["url"]:
+            raise ValueError("must name each workspace once")
     return found
 
 
@@ -65,7 +88,7 @@ def check_hosts(text: str) -> frozenset[str]:
 
 
 def standard_webhooks_key(secret: str) -> bytes:
-    """Return the key of a secret of Standard Webhooks, of this app or of a channel. Raise ValueError."""
+    """Return the key of a secret of Standard Webhooks, of this app or of a route. Raise ValueError."""
     try:
         key = base64.b64decode(secret.removeprefix(_WEBHOOK_KEY), validate=True)
     except ValueError:
@@ -93,6 +116,7 @@ def _read_by(read: Callable[[str], object]) -> AfterValidator:
 
 
 Vaults = Annotated[str, _read_by(vault_addresses)]
+Workspaces = Annotated[str, _read_by(workspace_addresses)]
 RegistryHosts = Annotated[str, _read_by(registry_addresses)]
 CheckHosts = Annotated[str, _read_by(check_hosts)]
 Networks = Annotated[str, _read_by(_networks)]

@@ -30,6 +30,7 @@ from shared.setting_texts import (
     Schedule,
     Teams,
     Vaults,
+    Workspaces,
     vault_addresses,
 )
 
@@ -106,6 +107,8 @@ class Settings(BaseModel):
     """The hosts that checks of gates may ask: no manifest allows itself one."""
     rollout_check_networks: Networks = ""
     """The only networks in which these hosts may be; "" for any but special ones."""
+    azure_monitor_workspaces: Workspaces = ""
+    """The workspaces that checks of gates may query as the app: no manifest allows itself one."""
 
     reaches_private_clusters: bool = False
     """Whether the app is in a network that reaches private API servers."""

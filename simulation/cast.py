@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors import kinds as named
 from simulation.actors.asked_rebuilds import RebuildActor
-from simulation.actors.channels import ChannelFaults
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
 from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lost_webhooks import LostWebhooks
+from simulation.actors.notification_routes import RouteFaults
 from simulation.actors.other_sources import OTHER_SOURCES, OtherSources
 from simulation.actors.pauses import Pauses
 from simulation.actors.pins_back import PINS_BACK, PinsBack
@@ -28,6 +28,7 @@ from simulation.actors.secrets import Secrets
 from simulation.actors.sweeps import SweepActor
 from simulation.actors.systems import Systems
 from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.versions import Versions
 from simulation.history import AzureHistory
 from simulation.observed_ports import ObservedState
 from simulation.operators import Operators
@@ -92,35 +93,40 @@ class Cast:
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
         if self.secrets is not None:
             self.upkeep[named.SECRETS] = self.secrets
+        self.versions = Versions(seed, everybody, loop) if named.VERSIONS in kinds else None
+        if self.versions is not None:
+            self.upkeep[named.VERSIONS] = self.versions
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {operators.cloud: operators.history for operators in everybody}
-        channels = named.CHANNELS in kinds
-        self.channels = ChannelFaults(seed, states, histories, loop) if channels else None
+        routes = named.ROUTES in kinds
+        self.routes = RouteFaults(seed, states, histories, loop) if routes else None
 
         self.rollouts = RolloutActor(seed, everybody, loop, replaced) if named.ROLLOUTS in kinds else None
 
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""
-        actors = (self.contributors, *self.others.values(), self.second, *self.upkeep.values(), self.channels)
+        actors = (self.contributors, *self.others.values(), self.second, *self.upkeep.values(), self.routes)
         for actor in (*actors, self.rollouts):
             if actor is not None:
                 actor.schedule(seconds)
 
     def calm(self) -> None:
         """End what only they can end, when the faults have ended."""
-        if self.channels is not None:
-            self.channels.calm()
+        if self.routes is not None:
+            self.routes.calm()
         if self.secrets is not None:
             self.secrets.calm()
         if self.contributors is not None:
             self.contributors.deliver_again()
+        if self.versions is not None:
+            self.versions.calm()
 
     def acts(self) -> Counter[str]:
         """Return how often each acted, without a second app."""
         counted = Counter({kind: actor.acts for kind, actor in {**self.others, **self.upkeep}.items()})
-        if self.channels is not None:
-            counted[named.CHANNELS] = self.channels.acts
+        if self.routes is not None:
+            counted[named.ROUTES] = self.routes.acts
         if self.rollouts is not None:
             counted[named.ROLLOUTS] = self.rollouts.acts
         if self.contributors is not None:

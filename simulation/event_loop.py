@@ -22,6 +22,7 @@ from shared.app.door import NotReady, enter
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import Lease
 from shared.ports import Message, Ports
+from simulation.newer_forms import known_body
 
 TIMER_SECONDS = 300.0
 """Longer than in production: the timers rarely find anything to do, and seeds run faster."""
@@ -289,4 +290,4 @@ def _next_in_line(cloud: MemoryCloud, queue: str, lock: SessionLock) -> bytes:
     if delivery is None:
         return b""
     cloud.broker.release(queue, delivery.lock_token)
-    return delivery.message.draft.body
+    return known_body(delivery.message.draft.body)

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from localcloud.github.world.git_host import WorldHost
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
+from localcloud.tables.memory_tables import MemoryTable
 from shared.cluster.record import ClusterRecord
 from shared.notifications.notification import Notification
 from shared.ports import FleetRecord, Message, PlanRecord
+from shared.ports.state import TABLES
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
 from simulation.invariants.proposed_promotions import PromotionInvariant
 from simulation.invariants.rules import Invariants
+from simulation.newer_forms import FormerTable, NewerTable, known
 from simulation.shown.shown import FleetObserver
 
 BETWEEN_BACKUPS = timedelta(seconds=20)
 
 
 class ObservedState(MemoryState):
-    """A state that reports every record that is written, once ``observe`` was called."""
+    """A state that reports every record that is written, once ``observe`` was called.
 
-    def __init__(self) -> None:
-        super().__init__()
+    ``whole`` is a state that reads everything: itself, but for a former version of the app.
+    """
+
+    def __init__(self, tables: Mapping[str, MemoryTable] | None = None) -> None:
+        super().__init__(tables)
+        self.whole: ObservedState = self
         self._observer: tuple[Invariants, FleetObserver, MemoryCloud] | None = None
         self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
         """What the tables contained at some moments."""
@@ -40,7 +48,7 @@ class ObservedState(MemoryState):
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record."""
-        before = self.cluster(record.name)
+        before = self.whole.cluster(record.name)
         self._no_preview(f"the record {record.name}")
         saved = super().save(record)
         if self._observer is not None:
@@ -72,7 +80,7 @@ class ObservedState(MemoryState):
     def delete(self, record: ClusterRecord) -> None:
         """Remove the record."""
         self._no_preview(f"the record {record.name}")
-        exists = self.cluster(record.name) is not None
+        exists = self.whole.cluster(record.name) is not None
         super().delete(record)
         if exists and self._observer is not None:
             invariants, shown, cloud = self._observer
@@ -82,7 +90,7 @@ class ObservedState(MemoryState):
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's record."""
         self._no_preview("the record of the fleet")
-        before, saved = self.fleet(), super().save_fleet(record)
+        before, saved = self.whole.fleet(), super().save_fleet(record)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.hand_overs.checked(cloud, before, saved)
@@ -111,7 +119,7 @@ class ObservedState(MemoryState):
     def save_rollout(self, rollout: Rollout) -> Rollout:
         """Write a rollout."""
         self._no_preview(f"the rollout of {rollout.commit[:8]}")
-        before, saved = self.rollout(rollout.commit), super().save_rollout(rollout)
+        before, saved = self.whole.rollout(rollout.commit), super().save_rollout(rollout)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.rollouts.decided(cloud, before, saved)
@@ -136,6 +144,16 @@ class ObservedState(MemoryState):
             _, shown, cloud = self._observer
             shown.changed(cloud)
         return saved
+
+
+def of_two_versions() -> tuple[ObservedState, ObservedState]:
+    """Return the state of a fleet as a newer version of the app has it, and as this version has it."""
+    tables = {name: MemoryTable(name) for name in TABLES}
+    newer = ObservedState(cast(Any, {name: NewerTable(table) for name, table in tables.items()}))
+    former = ObservedState(cast(Any, {name: FormerTable(table) for name, table in tables.items()}))
+    former.whole = newer
+    former.backups, former.facts, former.pruned = newer.backups, newer.facts, newer.pruned
+    return newer, former
 
 
 class ObservedWrites(list[dict[str, str]]):
@@ -179,9 +197,10 @@ class ObservedQueue:
         """Send messages."""
         for message in messages:
             self._loop.sent.append((self._cloud, self._name, message))
-            self._invariants.pull_requests.sent(self._cloud, self._name, message)
+            seen = replace(message, body=known(message.body))
+            self._invariants.pull_requests.sent(self._cloud, self._name, seen)
             if self._name in JOB_QUEUES:
-                self._invariants.messages.sent(self._cloud, self._name, message)
+                self._invariants.messages.sent(self._cloud, self._name, seen)
         self._inner.send(*messages)
 
     def probe(self) -> None:

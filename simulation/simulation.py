@@ -13,7 +13,7 @@ from typing import Any
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
-from simulation.actors.kinds import AZURE_EVENTS, CHECKS, SECOND_APP, rare_kinds
+from simulation.actors.kinds import AZURE_EVENTS, CHECKS, SECOND_APP, VERSIONS, rare_kinds
 from simulation.actors.second_app import SecondApp
 from simulation.cast import Cast
 from simulation.clouds import clouds_of, hear_events, names_of
@@ -27,7 +27,14 @@ from simulation.history import AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.pins import PinInvariant
 from simulation.invariants.rules import Invariants
-from simulation.observed_ports import ObservedHost, ObservedQueue, ObservedState, ObservedWrites
+from simulation.newer_forms import NewerQueue
+from simulation.observed_ports import (
+    ObservedHost,
+    ObservedQueue,
+    ObservedState,
+    ObservedWrites,
+    of_two_versions,
+)
 from simulation.operator_actions import act
 from simulation.operators import Operators
 from simulation.oracle import Oracle
@@ -113,7 +120,9 @@ class Simulation:
         else:
             kinds, rate = only, 40
         kinds = compatible(kinds)
-        states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
+        fleets = range(2 if chance.random() < 0.15 else 1)
+        versions = [of_two_versions() if VERSIONS in kinds else (ObservedState(), None) for _ in fleets]
+        states = [state for state, _ in versions]
         clouds = clouds_of(states, chance, seed, with_ids=disasters.LOST in kinds)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         if AZURE_EVENTS in kinds:
@@ -132,8 +141,9 @@ class Simulation:
             operators.on_takeover = self._invariants.azure_writes.taken_over
             operators.on_webhook = self._invariants.gaps.announced
         self._shown = shown = FleetObserver(self.loop, oracle, history, histories)
-        for cloud, state in zip(clouds, states, strict=True):
-            state.observe(self._invariants, shown, cloud)
+        for cloud, of_versions in zip(clouds, versions, strict=True):
+            for state in filter(None, of_versions):
+                state.observe(self._invariants, shown, cloud)
             cloud.git_host = ObservedHost(cloud, self._invariants.promotions)
             cloud.ports = replace(cloud.ports, git_host=cloud.git_host)
         self.loop.after_event = self._after_event
@@ -153,6 +163,10 @@ class Simulation:
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
+        if cast.versions is not None:
+            formers = {cloud: former for cloud, (_, former) in zip(clouds, versions, strict=True)}
+            former = {cloud: self._workers(cloud, injector, formers[cloud]) for cloud in clouds}
+            cast.versions.install(former, self.loop.workers)
         if SECOND_APP in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
             cast.second = SecondApp(seed, first, lambda cloud: create(cloud, first.names), start)
@@ -177,8 +191,10 @@ class Simulation:
         operators.on_webhook = self._invariants.gaps.announced
         self.loop.start(operators.cloud, self._workers(operators.cloud, injector))
 
-    def _workers(self, cloud: MemoryCloud, injector: FaultInjector) -> list[Ports]:
-        """Return the ports of some workers, whose clocks differ."""
+    def _workers(
+        self, cloud: MemoryCloud, injector: FaultInjector, former: ObservedState | None = None
+    ) -> list[Ports]:
+        """Return the ports of some workers, whose clocks differ; of the former version where two run."""
 
         def skewed(seconds: float) -> Callable[[], datetime]:
             clock, skew = self.loop.clock, timedelta(seconds=seconds)
@@ -188,7 +204,10 @@ class Simulation:
             name: ObservedQueue(getattr(cloud.ports, name), cloud, name, self.loop, self._invariants)
             for name in QUEUES
         }
-        ports = injector.around(replace(cloud.ports, **observed), cloud)
+        if VERSIONS in self._scene.kinds and former is None:
+            observed = {name: NewerQueue(queue) for name, queue in observed.items()}
+        state = former or cloud.ports.state
+        ports = injector.around(replace(cloud.ports, state=state, **observed), cloud)
         return [replace(ports, clock=skewed(seconds)) for seconds in SKEWS]
 
     def act_often(self, actions: frozenset[str]) -> None:
@@ -203,7 +222,7 @@ class Simulation:
             clusters = [DesiredCluster(name) for name in operators.names[: chance.randint(1, 2)]]
             budget = chance.choice((1, 1, 2))
             wanted = RequestedFleet({cluster.name: cluster for cluster in clusters}, budget)
-            wanted = replace(wanted, notified=self._cast.channels is not None)
+            wanted = replace(wanted, notified=self._cast.routes is not None)
             rollouts, promotions, sources = self._cast.rollouts, self._cast.promotions, self._cast.sources
             wanted = sources.prepared(wanted) if sources else wanted
             wanted = promotions.prepared(operators, wanted) if promotions else wanted
@@ -216,8 +235,8 @@ class Simulation:
         self._cast.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
-        if self._cast.channels is not None:
-            self._cast.channels.check()
+        if self._cast.routes is not None:
+            self._cast.routes.check()
         contests = self._invariants.azure_writes.contests
         for cloud in loop.clouds:
             (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)

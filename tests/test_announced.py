@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from shared.azure.availability.announcements import AS_OF
-from tools.announced import announced, main
+from tools.announced import OF_RELEASE, announced, main
 
 NOTES = """# Azure Kubernetes Service Changelog
 
@@ -43,5 +43,16 @@ def test_the_exit_code_says_whether_anything_is_new(
 ) -> None:
     notes = tmp_path / "CHANGELOG.md"
     notes.write_text(f"## Release Notes - {day}\n\n* X is retired.\n")
-    assert main([str(notes)]) == code
+    assert main([str(notes)], AS_OF) == code
     assert f"announcements after {AS_OF}" in capsys.readouterr().err
+
+
+def test_a_release_is_refused_once_the_table_is_older_than_a_quarter_of_a_year(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    last = AS_OF + OF_RELEASE
+    assert (main([], last), capsys.readouterr().err) == (0, "")
+    assert main([], last + timedelta(days=1)) == 1
+    said = capsys.readouterr().err
+    assert f"is of {AS_OF}, {OF_RELEASE.days + 1} days old" in said
+    assert "move AS_OF" in said

@@ -155,14 +155,14 @@ def test_a_system_that_approves_learns_nothing_from_the_reason_of_its_approval(s
 
 
 @each_secret
-def test_a_channel_learns_nothing_from_what_a_cluster_says_of_itself(secret: str) -> None:
+def test_a_route_learns_nothing_from_what_a_cluster_says_of_itself(secret: str) -> None:
     shown, messages = [], guesses(secret)
     for message in messages:
         cloud = guarded(MemoryCloud())
         cloud.azure.interventions.fail_next("one", "InvalidParameter", f"there is no {message}")
         push(cloud, notified_fleet("one"))
         cloud.run()
-        (delivered,) = cloud.channels.delivered["ops"]
+        (delivered,) = cloud.routes.delivered["ops"]
         (record,) = cloud.state.clusters()
         shown.append(f"{delivered.text.split('Why: ')[1].splitlines()[0]} / {record.job.reason}")
     assert_alike(shown, messages)

@@ -167,10 +167,10 @@ def test_a_check_that_cannot_read_a_cluster_says_all_of_it(lines: Lines) -> None
     assert any(f"{NAME} cannot be read" in text for text in found)
 
 
-def test_a_channel_that_fails_names_the_cluster_and_the_commit_of_its_message(lines: Lines) -> None:
+def test_a_route_that_fails_names_the_cluster_and_the_commit_of_its_message(lines: Lines) -> None:
     cloud = MemoryCloud()
     cloud.azure.interventions.fail_next(NAME, "QuotaExceeded", "no vCPUs are left")
-    cloud.channels.unanswered["ops"] = Unavailable("no answer")
+    cloud.routes.unanswered["ops"] = Unavailable("no answer")
     commit = push(cloud, notified_fleet(NAME))
     cloud.run(300)
     found = lines("notifier.notifier")

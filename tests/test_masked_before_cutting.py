@@ -86,7 +86,7 @@ def test_no_part_of_a_secret_is_left_of_what_azure_says() -> None:
         (record,) = cloud.state.clusters()
         assert "InvalidManifest" in record.job.reason
         commit = cloud.repository.head("main")
-        told = (cloud.channels.delivered, cloud.repository.statuses.latest(commit), cloud.state.plan(commit))
+        told = (cloud.routes.delivered, cloud.repository.statuses.latest(commit), cloud.state.plan(commit))
         assert parts_in(repr((record, cloud.state.summaries(), cloud.state.events("one", 500), *told))) == []
 
 

@@ -1,4 +1,4 @@
-"""The addresses of channels are masked part by part, and what identifies a fact is not."""
+"""The addresses of routes are masked part by part, and what identifies a fact is not."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ADDRESSES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("4174216298", "JHMHI8qBe7bk2ZwO5U711o3dV_js"),
     ),
 }
-"""Addresses of channels with the formats of the vendors, and the parts of each that are secret."""
+"""Addresses of routes with the formats of the vendors, and the parts of each that are secret."""
 WORDS = (
     *("audit", "roadstead", "production", "services", "workflows", "triggers", "manual", "paths", "invoke"),
     *("apikey", "2016-06-01", "hooks.example.com", "prod-12.westeurope.logic.azure.com", "/production"),
@@ -88,10 +88,10 @@ def test_a_part_reaches_no_log_and_no_error(secret: str, written: io.StringIO) -
     logs.configure(of_addresses())
     logging.getLogger("some_client").warning("%s", text)
     (message,) = messages([fact("one")], fleet="f", limit=12_000, links=Links())
-    around(cloud, "channels", send=lambda *_: (_ for _ in ()).throw(Unavailable(text)))
+    around(cloud, "routes", send=lambda *_: (_ for _ in ()).throw(Unavailable(text)))
     ports, route = masked(cloud.ports, of_addresses()), Route("ops", RouteType.SLACK, "OPS")
     with pytest.raises(Unavailable) as caught:
-        ports.channels.send(route, message)
+        ports.routes.send(route, message)
     for shown in (written.getvalue(), str(caught.value)):
         assert "the status 500 at /x/***" in shown
         assert secret not in shown
@@ -103,10 +103,10 @@ def test_an_address_reaches_no_table_message_or_issue(address: str) -> None:
     ports = masked(cloud.ports, of_addresses())
     ports.state.add_notice(replace(fact("one"), detail=text))
     (message,) = messages([replace(fact("one"), detail=text)], fleet="f", limit=12_000, links=Links())
-    ports.channels.send(Route("ops", RouteType.SLACK, "OPS"), message)
+    ports.routes.send(Route("ops", RouteType.SLACK, "OPS"), message)
     ports.git_host.open_issue("a title", text)
     (stored,) = cloud.state.notices(10)
-    (delivered,) = cloud.channels.delivered["ops"]
+    (delivered,) = cloud.routes.delivered["ops"]
     (issue,) = cloud.repository.pulls.issues.listed()
     for shown in (str(stored), str(body_of(delivered)), issue.body):
         assert "somebody wrote *** there" in shown

@@ -111,6 +111,11 @@ class Api:
         body = {"pull": pull, "for": lasts, "reason": reason}
         return self._typed(schema.TryReceipt, self.post(f"clusters/{name}/try", body))
 
+    def extend(self, name: str, lasts: str, reason: str, *, hold: bool) -> schema.LifetimeReceipt:
+        """Put the end of a cluster off, or hold the cluster; raise NotFound, or Refused with why not."""
+        body = {"for": lasts, "hold": hold, "reason": reason}
+        return self._typed(schema.LifetimeReceipt, self.post(f"clusters/{name}/extend", body))
+
     def end_try(self, name: str, pull: int, reason: str = "") -> schema.TryEndReceipt:
         """Let a cluster go back from the head of a pull request; raise NotFound, or Refused without a try."""
         body = {"pull": pull, "reason": reason}
@@ -135,6 +140,22 @@ class Api:
     def sync(self, reason: str = "") -> schema.SyncReceipt:
         """Have the branch read and its head planned, if it was not planned yet."""
         return self._typed(schema.SyncReceipt, self.post("sync", {"reason": reason}))
+
+    def wake(self, name: str, until: str, reason: str) -> schema.SleepReceipt:
+        """Start a cluster that sleeps; raise NotFound, or Refused for one that does not sleep."""
+        return self._sleep(name, "wake", until, reason)
+
+    def sleep(self, name: str, until: str, reason: str) -> schema.SleepReceipt:
+        """Stop a cluster that is awake; raise NotFound, or Refused for one that sleeps, or never may."""
+        return self._sleep(name, "sleep", until, reason)
+
+    def postpone(self, name: str, until: str, reason: str) -> schema.SleepReceipt:
+        """Keep a cluster awake until a time; raise NotFound, or Refused for one that sleeps."""
+        return self._sleep(name, "postpone", until, reason)
+
+    def _sleep(self, name: str, act: str, until: str, reason: str) -> schema.SleepReceipt:
+        body = {"until": until, "reason": reason}
+        return self._typed(schema.SleepReceipt, self.post(f"clusters/{name}/{act}", body))
 
     def pause(self, reason: str, until: str) -> schema.PauseReceipt:
         """Stop what the app starts by itself, until a time, or "" for a resume."""
@@ -226,12 +247,17 @@ class Api:
         """Return what Azure lacks for clusters, each with ``name``, ``spec`` and ``adopt``."""
         return self._typed(schema.OffersView, self.post("offers", {"clusters": list(clusters)}))
 
+    def suspend(self, names: Sequence[str], lasts: str, owner: str, reason: str) -> schema.SuspensionReceipt:
+        """Have a suspension of clusters proposed; raise NotFound, or Refused where one cannot be written."""
+        body = {"clusters": list(names), "for": lasts, "owner": owner, "reason": reason}
+        return self._typed(schema.SuspensionReceipt, self.post("suspensions", body))
+
     def routes(self) -> schema.RoutesView:
         """Return the routes of notifications."""
         return self._typed(schema.RoutesView, self.get("notifications"))
 
     def try_route(self, name: str, reason: str = "") -> schema.RouteReceipt:
-        """Send a test message; raise NotFound, or Refused for a channel that does not deliver."""
+        """Send a test message; raise NotFound, or Refused for a route that does not deliver."""
         body = {"route": name, "reason": reason}
         return self._typed(schema.RouteReceipt, self.post("notifications/test", body))
 
@@ -239,10 +265,16 @@ class Api:
         """Return the newest dead letters."""
         return self._typed(schema.DeadLettersView, self.get("dead-letters"))
 
+    def replay_letters(
+        self, letters: Sequence[schema.DeadLetterView], reason: str = ""
+    ) -> schema.LettersReceipt:
+        """Send the messages of these dead letters again; raise Refused for one that is not stored whole."""
+        body = _letters(letters, reason)
+        return self._typed(schema.LettersReceipt, self.post("dead-letters/replay", body))
+
     def dismiss(self, letters: Sequence[schema.DeadLetterView], reason: str = "") -> schema.DismissReceipt:
         """Remove these dead letters."""
-        named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
-        body = {"deadLetters": named, "reason": reason}
+        body = _letters(letters, reason)
         return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
 
     def imported(self, resource: str) -> schema.Imported:
@@ -379,6 +411,11 @@ def _may_answer_soon(reply: httpx.Response) -> bool:
 def _trust(url: str) -> ssl.SSLContext | bool:
     """Return nobody for an address without TLS: to read the certificates of all authorities takes 30 ms."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.startswith("http://") else True
+
+
+def _letters(letters: Sequence[schema.DeadLetterView], reason: str) -> dict[str, Any]:
+    named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
+    return {"deadLetters": named, "reason": reason}
 
 
 def _given(**parameters: str) -> dict[str, str]:

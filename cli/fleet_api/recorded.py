@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from cli.errors import CommandError
@@ -15,6 +16,7 @@ from shared.app.api import schema
 from shared.azure.running_versions import PoolVersions, Running
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.plan.holds import Postponement
 from shared.platform.followed import FLEET, Followed
 from shared.platform.pins import FleetSource, Revision, Roots, followers, pinned
 from shared.platform.source.reach import pulled_with
@@ -42,6 +44,7 @@ class AcceptedSpec:
     rebuilt_for: str = ""
     ready: bool = False
     recovering: bool = False
+    lifetime_hold: Postponement | None = None
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,15 @@ def _cluster(found: schema.RecordedCluster) -> AcceptedSpec:
         _running(found),
         found.get("rebuiltFor", ""),
         found["ready"],
+        lifetime_hold=_hold(found),
     )
+
+
+def _hold(found: schema.RecordedCluster) -> Postponement | None:
+    if not found["heldUntil"]:
+        return None
+    until = datetime.fromisoformat(found["heldUntil"])
+    return Postponement(until, found["heldBy"], found["heldBecause"], until)
 
 
 def _running(found: schema.RecordedCluster) -> Running:

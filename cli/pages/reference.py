@@ -23,14 +23,15 @@ PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
     "Place and choice": """class environment provider existing subscriptionId resourceGroup location
         extendedLocation kind tags""",
-    "Flux and protection": "flux bootstrapSecrets deletionProtection suspend drift",
+    "Flux and protection": "flux bootstrapSecrets deletionProtection lifetime expires suspend drift sleep",
     "Versions and upgrades": """kubernetesVersion sku supportPlan autoUpgradeProfile upgradeSettings
         minNodeImageVersion""",
     "Maintenance windows": "maintenanceWindows",
     "Network": "networkProfile dnsPrefix fqdnSubdomain httpProxyConfig",
     "API server and sign-in": """apiServerAccessProfile publicNetworkAccess aadProfile enableRBAC
         disableLocalAccounts""",
-    "Identities": "identity identityProfile oidcIssuerProfile federatedCredentials roleAssignments",
+    "Identities": """identity identityProfile oidcIssuerProfile identities federatedCredentials
+        roleAssignments""",
     "Policies": "policies",
     "Security": "securityProfile enableFIPS diskEncryptionSetID",
     "Add-ons, ingress and mesh": "addonProfiles ingressProfile serviceMeshProfile aiToolchainOperatorProfile",

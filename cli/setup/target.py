@@ -25,13 +25,20 @@ class Right(StrEnum):
     KUBERNETES_ADMIN = "grantKubernetesAdmin"
     ACTIVITY_LOG = "readActivityLog"
     COSTS = "readCosts"
+    ALERTS = "readAlerts"
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"
+    IDENTITIES = "identityGroups"
 
 
 OPTIONS = (
-    *("grantKubernetesAdmin", "readActivityLog", "readCosts", "assignableRoles", "assignPolicies"),
+    "grantKubernetesAdmin",
+    "readActivityLog",
+    "readAlerts",
+    "readCosts",
+    "assignableRoles",
+    "assignPolicies",
     "manageNamespaces",
 )
 """What ``access.bicep`` takes under the name that it has in the parameter file."""
@@ -63,6 +70,7 @@ def add_target(az: Az, wanted: Wanted, *, target: str, own: str) -> None:
     access = {
         "identities": {app: found["principalId"] for app, found in identities.items()},
         "federates": bool(given.get("federatedIdentities")),
+        "createsIdentities": bool(given.get("identityGroups")),
         **{name: given[name] for name in OPTIONS if given.get(name)},
     }
     place = ("--subscription", target, "--location", buses[0]["location"])

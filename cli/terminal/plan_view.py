@@ -66,7 +66,11 @@ _DESTRUCTION = {
     Effect.REPLACEMENT: "replaces nodes",
     Effect.NAMESPACES_DELETED: "deletes namespaces",
 }
-_DISRUPTION = {Effect.REIMAGED: "reimages nodes", Effect.NODES_STOPPED: "stops nodes"}
+_DISRUPTION = {
+    Effect.REIMAGED: "reimages nodes",
+    Effect.NODES_STOPPED: "stops nodes",
+    Effect.SLEEPS: "stops it",
+}
 _MARGIN = 15
 
 

@@ -86,8 +86,8 @@ def _head(view: schema.FleetView, now: datetime) -> Text:
         head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
     if view["sweep"]:
         _sweep(view["sweep"], head)
-    for channel in view["failingChannels"][:PROBLEMS_SHOWN]:
-        head.append(f"\nnotifications to {channel['route']} fail: {channel['problem']}", style="red")
+    for route in view["failingRoutes"][:PROBLEMS_SHOWN]:
+        head.append(f"\nnotifications to {route['route']} fail: {route['problem']}", style="red")
     if view["repairedGaps"]["last"]:
         head.append(
             f"\n{_gaps(view['repairedGaps']['count'], view['repairedGaps']['last'], now)}", style="dim"

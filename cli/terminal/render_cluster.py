@@ -68,6 +68,7 @@ def _add_facts(table: Table, view: schema.ClusterView, now: datetime, *, wide: b
         table.add_row("flux", Text(applied(view, now, wide=wide)))
     _add_retirements(table, view["retirements"])
     _add_certificates(table, view["certificates"])
+    _add_lifetime(table, view["lifetime"], now)
     _add_policies(table, view.get("policies") or (), now)
     _add_plan(table, view["plan"], now)
     _add_distance(table, view["behind"])
@@ -113,6 +114,22 @@ def _add_certificates(table: Table, certificates: Sequence[schema.EndingCertific
     """Add the certificates of the API server that end soon."""
     for certificate in certificates:
         table.add_row("certificate", Text(certificate["message"], style="red"))
+
+
+def _add_lifetime(table: Table, lifetime: schema.LifetimeView | None, now: datetime) -> None:
+    """Add when the cluster ends, and what keeps it."""
+    if lifetime is None or lifetime["endsAt"] is None:
+        return
+    stays, asked = lifetime["heldUntil"], by_whom(lifetime["by"], lifetime["reason"])
+    extended = f"extended by {asked}" if lifetime["extended"] else ""
+    parts = (
+        f"ends {until(lifetime['endsAt'], now)}",
+        f"on hold, which ends {until(stays, now)}, by {asked}" if stays else extended,
+        lifetime["waits"],
+        lifetime["pullRequest"],
+    )
+    style = "yellow" if lifetime["waits"] else ""
+    table.add_row("lifetime", Text("; ".join(filter(None, parts)), style=style))
 
 
 def _add_policies(table: Table, policies: Sequence[schema.Policy], now: datetime) -> None:
@@ -240,6 +257,7 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     if view["retirementsNote"]:
         table.add_row("", Text(view["retirementsNote"], style="dim"))
     _add_certificates(table, view["certificates"])
+    _add_lifetime(table, view["lifetime"], now)
     if view["readiness"]:
         table.add_row("upgrade", _readiness(view["readiness"], now))
     for act in view["acts"][:ACTS_SHOWN]:

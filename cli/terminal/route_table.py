@@ -23,7 +23,7 @@ _LEAST = 4
 
 @dataclass(frozen=True)
 class RouteTable:
-    """A line for each route, and why its channel does not deliver on lines of its own."""
+    """A line for each route, and why it does not deliver on lines of its own."""
 
     routes: Sequence[schema.RouteView]
     now: datetime

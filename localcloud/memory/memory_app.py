@@ -15,9 +15,10 @@ from shared.app.notifier import notifier
 from shared.app.planner import planner
 from shared.app.planner.recovery import end_recovery
 from shared.app.proposals import promote, proposals
+from shared.app.proposals.ends import watch_lifetimes
 from shared.app.pull_requests import pull_requests
 from shared.app.readiness import readiness
-from shared.app.recovery import missed_work
+from shared.app.recovery import missed_work, sleepers
 from shared.app.sweep import sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
@@ -68,8 +69,10 @@ def run_timers(ports: Ports) -> None:
         end_recovery,
         missed_work.plan_missed_head,
         plan_moved_sources,
+        watch_lifetimes,
         missed_work.wake_notifier,
         missed_work.resend_overdue,
+        sleepers.put_to_sleep,
     )
     for timer in timers:
         try:

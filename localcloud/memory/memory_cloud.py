@@ -34,8 +34,9 @@ from localcloud.memory.connections import Connections
 from localcloud.memory.crashes import Counter, Crash, Tripwire
 from localcloud.memory.memory_app import handle, run_timers
 from localcloud.memory.memory_builds import BUILDS
-from localcloud.memory.memory_channels import MemoryChannels
 from localcloud.memory.memory_endpoints import MemoryEndpoints
+from localcloud.memory.memory_monitor import MemoryMonitor
+from localcloud.memory.memory_routes import MemoryRoutes
 from localcloud.memory.memory_stores import MemoryStores
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
@@ -121,14 +122,16 @@ class MemoryCloud:
         group = config.app_group if config else None
         if group is not None:
             self.azure.engine.app_group(group.subscription, group.name)
-        self.channels = MemoryChannels()
-        self.endpoints = MemoryEndpoints()
+        self.routes = MemoryRoutes()
+        self.endpoints, self.monitor = MemoryEndpoints(), MemoryMonitor()
         versions = random.Random(f"vault{seed}")  # noqa: S311
         self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
         for name, value in example_secrets("https://channel.example.org/shop").items():
             self.vault.set(name, value)
         self.vaults = WorldVaults({EXAMPLE_VAULT: self.vault})
         self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
+        self.reads: Callable[[bytes, Ports], bytes] = lambda body, _: body
+        """What an instance reads of a message: one of a newer version reads more forms."""
         self._timers = timedelta(seconds=timer_seconds)
         self._timer_due = self.clock() + self._timers
         self.ports = Ports(
@@ -149,8 +152,9 @@ class MemoryCloud:
             azure=WorldAzure(self.azure),
             kubernetes=self.connections(),
             vaults=self.vaults,
-            channels=self.channels,
+            routes=self.routes,
             endpoints=self.endpoints,
+            monitor=self.monitor,
             registries=self.stores,
             clock=self.clock,
             table_time=self.table_time,
@@ -273,7 +277,7 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
             return
         try:
-            receive(queue, lock.session, delivery.message.draft.body, partial(handle, queue), ports)
+            receive(queue, lock.session, delivery.message.draft.body, partial(self._handle, queue), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):
@@ -285,6 +289,9 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
         except (MessageLockLost, SessionLockLost):
             return
+
+    def _handle(self, queue: str, body: bytes, ports: Ports) -> None:
+        handle(queue, self.reads(body, ports), ports)
 
     def hear_events(self) -> None:
         """Give the app an event subscription, as ``infra/events.bicep`` does."""
@@ -323,7 +330,7 @@ class MemoryCloud:
             queue,
             id=f"{delivery.message.sequence}:{draft.id}",
             at=delivery.message.enqueued_at,
-            body=draft.body,
+            body=self.reads(draft.body, ports),
             shown=draft.body.decode(errors="backslashreplace"),
             reason=delivery.message.dead_letter_reason,
             description=delivery.message.dead_letter_description,
@@ -339,7 +346,7 @@ class MemoryCloud:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    outside = ("git_host", "azure", "kubernetes", "vaults", "channels", "endpoints", "registries")
+    outside = ("git_host", "azure", "kubernetes", "vaults", "routes", "endpoints", "registries")
     names = ("state", *QUEUES, *outside)
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

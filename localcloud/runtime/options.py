@@ -31,6 +31,7 @@ USUAL_PORTS: Mapping[str, int] = {
     "teams": 8446,
     "vault": 8447,
     "registry": 8448,
+    "monitor": 8449,
 }
 
 

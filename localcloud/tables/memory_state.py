@@ -17,8 +17,8 @@ FLEET = "memory"
 class MemoryState(State):
     """The state of one fleet."""
 
-    def __init__(self) -> None:
-        self.tables = {name: MemoryTable(name) for name in TABLES}
+    def __init__(self, tables: Mapping[str, MemoryTable] | None = None) -> None:
+        self.tables = tables or {name: MemoryTable(name) for name in TABLES}
         super().__init__(self.tables, FLEET, in_turn)
 
     def damage(self, name: str, text: str) -> str:

@@ -217,18 +217,19 @@ def request_plan_after(record: ClusterRecord, ports: Ports) -> None:
 
 
 def _request_plan_of_pin(record: ClusterRecord, ports: Ports) -> None:
-    """Request a plan where nobody knows what a cluster pulls, and Flux has applied that, or cannot.
+    """Request a plan where nobody knows a pin, of a cluster or a system, and Flux has applied it, or cannot.
 
     One that waits for a takeover knows no more after a plan, which would ask for the next one.
     """
-    pin, waits = record.desired.pin, record.needs_action or record.phase is Phase.STALLED
+    unknown = sorted(pin.commit for pin in record.desired.pins.values() if not pin.is_known)
+    waits = record.needs_action or record.phase is Phase.STALLED
     fails = record.job.active and record.job.step.name is Step.VERIFY and waits and not record.contested
-    if (record.ready or fails) and pin is not None and not pin.is_known:
+    if (record.ready or fails) and unknown:
         request = PlanRequest(again=True, reason="pin")
         send(
             request,
             ports,
-            message_id=f"pin:{record.uid}:{record.generation}:{pin.commit[:12]}",
+            message_id=f"pin:{record.uid}:{record.generation}:{unknown[0][:12]}",
             after=ENDED_SECONDS,
         )
 

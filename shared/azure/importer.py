@@ -32,7 +32,7 @@ from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
 from shared.language.model.arm_types import COMMANDS_OF_POOLS, OWNED_BY_AZURE
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
-from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
+from shared.language.model.cluster.spec import OPERATION_FIELDS, ClusterProperties, ClusterSpec
 from shared.language.model.kinds import ADOPT, API_VERSION, Cluster
 from shared.language.model.node_pool import NodePool, PoolProperties
 from shared.language.yaml.nodes import REMOVED
@@ -248,7 +248,7 @@ _NEEDED = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "
 
 # A cluster's own part of its spec: what its layers lack, and removals of what the cluster lacks.
 
-OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion", "drift")
+OURS = (*OPERATION_FIELDS, "flux", "minNodeImageVersion")
 """Fields that Azure does not know: the cluster inherits them from its layers."""
 
 

@@ -41,6 +41,7 @@ class WriteKind(StrEnum):
     DISABLE_AUTOSCALER = "disable-autoscaler"
     EVICT_PODS = "evict-pods"
     START = "start"
+    STOP = "stop"
     TAG_FOREIGN_GROUP = "tag-foreign-group"
     """A PUT met a resource group that somebody else had just created."""
 

@@ -10,7 +10,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import RunningVersions
-from shared.frozen import dataclass
+from shared.frozen import dataclass, field
 from shared.language.pin import Pin
 
 
@@ -25,8 +25,8 @@ class Done:
     are the differences that no job ends and no exemption ignores. ``facts``
     are those of the cluster, None where the step has not read them. ``cluster_uid`` is the
     identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
-    objects of teams are on the cluster, whatever the record knows. ``pin`` is the one that Flux has and the
-    record takes over, None where it has that of the plan.
+    objects of teams are on the cluster, whatever the record knows. ``pins`` are those that Flux has and the
+    record takes over, by the names of systems, as "" that of the cluster.
     """
 
     note: str = ""
@@ -39,7 +39,7 @@ class Done:
     facts: Mapping[str, str] | None = None
     cluster_uid: str = ""
     had_systems: bool = False
-    pin: Pin | None = None
+    pins: Mapping[str, Pin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Wait:
     knows that it had no effect. ``waiting_on`` is a part of the step with its own time limit.
     ``action_required`` is what an operator has to do, "" when the job continues without one. ``open_ended``:
     the wait may last indefinitely, so it never becomes Stalled. ``suspended``: a manifest asks for it.
+    ``sleeping``: the cluster is stopped, as it is to be now.
     ``contest`` is what a takeover decides. ``restored``: the delete has not started, and git has the cluster.
     """
 
@@ -60,6 +61,7 @@ class Wait:
     action_required: str = ""
     open_ended: bool = False
     suspended: bool = False
+    sleeping: bool = False
     contest: Contest | None = None
     restored: bool = False
 

@@ -15,6 +15,8 @@ class Recipe(StrEnum):
     DELETE = "delete"
     ATTACH = "attach"
     RELEASE = "release"
+    SLEEP = "sleep"
+    """Stops a cluster, waits as long as it is to sleep, and starts it. No other job need be at work then."""
 
     @property
     def removes(self) -> bool:
@@ -47,6 +49,8 @@ class Step(StrEnum):
     DELETE_POLICIES = "delete-policies"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
     RELEASE = "release"
+    SLEEP = "sleep"
+    WAKE = "wake"
     FINALIZE = "finalize"
 
 
@@ -82,6 +86,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.VERIFY,
     ),
     Recipe.RELEASE: (Step.TOMBSTONE, Step.RELEASE, Step.FINALIZE),
+    Recipe.SLEEP: (Step.SLEEP, Step.WAKE, Step.VERIFY),
 }
 
 CONDITIONS: dict[Step, str] = {
@@ -103,6 +108,8 @@ CONDITIONS: dict[Step, str] = {
     Step.DELETE_POLICIES: "PoliciesDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
     Step.RELEASE: "Released",
+    Step.SLEEP: "SleepEnded",
+    Step.WAKE: "Awake",
     Step.FINALIZE: "Finalized",
 }
 
@@ -121,6 +128,8 @@ IN_THE_CLUSTER = frozenset(
 DEADLINES: dict[Step, float] = {
     Step.CLUSTER: 3600,
     Step.NODE_POOLS: 3600,
+    Step.SLEEP: 3600,
+    Step.WAKE: 1800,
     Step.DELETE_CLUSTER: 3600,
     Step.DELETE_RESOURCE_GROUP: 3600,
 }

@@ -27,7 +27,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.forms import StoredText, WrongText
 from shared.cluster.history import Event
 from shared.cluster.job import Delay, Job
-from shared.cluster.recipes import CONDITIONS, STEPS, Step
+from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
 from shared.cluster.record_parts import (
     NOTHING_REMOVED,
     AzureLife,
@@ -38,10 +38,12 @@ from shared.cluster.record_parts import (
     Phase,
     Removals,
 )
+from shared.cluster.sleep import SleepDecision, should_be_awake
 from shared.frozen import dataclass, field, replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.stored_cluster import StoredCluster
+from shared.plan.holds import Postponement
 
 READY = CONDITIONS[Step.VERIFY]
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
@@ -83,6 +85,11 @@ class ClusterRecord:
     def rebuilt_for(self) -> str:
         """The time of the rebuild that this life of the cluster was created for, "" for none."""
         return self.azure.rebuilt_for
+
+    @property
+    def lifetime_hold(self) -> Postponement | None:
+        """Until when somebody holds it, also once that is over; None for a cluster without a hold."""
+        return self.azure.lifetime.hold
 
     @property
     def recovering(self) -> bool:
@@ -196,7 +203,12 @@ class ClusterRecord:
 
     @property
     def may_start(self) -> bool:
-        """Whether its job starts the cluster where somebody stopped it, unless an exemption has it so."""
+        """Whether its job starts the cluster where it is stopped, unless an exemption has it so.
+
+        One that sleeps by a schedule, or that a job of ours stopped, is started whoever stopped it.
+        """
+        if self.azure.slept is not None or self.document["spec"].get("sleep"):
+            return True
         policy = None if self.desired.problem else self.desired.spec.drift
         return policy is not None and policy.stopped_cluster == "start"
 
@@ -237,9 +249,30 @@ class ClusterRecord:
         own, trial = Pin.of(self.document), self.trial
         return cluster.with_pin(trial.pin(own)) if own and trial and not trial.ended else cluster
 
+    def sleep_at(self, now: datetime) -> SleepDecision | None:
+        """Return whether the cluster is to be awake at a time; None for one that never sleeps."""
+        written = self.document["spec"].get("sleep") and not self.desired.is_attached
+        sleep = self.desired.spec.sleep if written and not self.desired.problem else None
+        if sleep is None:
+            return None
+        return should_be_awake(sleep, self.divergence.order, self.desired.labels, now)
+
+    @property
+    def asleep(self) -> bool:
+        """Whether the job that has it sleep is at work, and neither stuck nor waiting for a person."""
+        return self.job.recipe is Recipe.SLEEP and self.phase is Phase.SLEEPING
+
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
         return next((c for c in self.conditions if c.type == kind), None)
+
+
+def sleeps_at(record: ClusterRecord) -> datetime | None:
+    """Return when a cluster that is at rest is to sleep next, None for never."""
+    decision = record.sleep_at(record.updated) if record.ready else None
+    if decision is None:
+        return None
+    return decision.until if decision.awake else record.updated
 
 
 def recreates(desired: Desired) -> bool:
@@ -264,6 +297,8 @@ def working_phase(record: ClusterRecord) -> Phase:
     """Return the phase of a record whose job continues."""
     if record.deleting:
         return Phase.DELETING
+    if record.job.recipe is Recipe.SLEEP:
+        return Phase.SLEEPING
     return Phase.UPDATING if record.observed_generation else Phase.PROVISIONING
 
 

@@ -13,9 +13,11 @@ from shared.azure.running_versions import PoolVersions
 from shared.cluster.divergence.drift import Correction, Drift, HeldStart
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.divergence.verification import Verification
+from shared.cluster.sleep import SleepOrder
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer
+from shared.plan.holds import Postponement
 
 
 class Phase(StrEnum):
@@ -27,6 +29,8 @@ class Phase(StrEnum):
     READY = "Ready"
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
+    SLEEPING = "Sleeping"
+    """A job stopped the cluster, or a change waits for its start. It is neither drift nor a failure."""
     FAILED = "Failed"
     EXEMPT = "Exempt"
     """What is shown, and never stored, of a Failed cluster that an exemption has be missing or stopped."""
@@ -42,6 +46,7 @@ class ConditionReason(StrEnum):
     WAITING = "Waiting"
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
+    SLEEPING = "Sleeping"
     RESTARTED = "Restarted"
     DRIFTED = "Drifted"
     TRIED = "Tried"
@@ -138,6 +143,38 @@ NOTHING_REMOVED, UNREAD_COMPANIONS = Removals(), CompanionState()
 
 
 @dataclass(frozen=True)
+class EndPull:
+    """The pull request that removes a cluster whose lifetime has ended: its ``commit`` is ours.
+
+    ``end`` is the end for which it was opened. ``declined``: somebody closed it without a merge.
+    """
+
+    number: int
+    url: str
+    commit: str
+    end: datetime
+    declined: bool = False
+
+
+@dataclass(frozen=True)
+class LifetimeState:
+    """What is known of the lifetime of a cluster.
+
+    ``first_ready`` is when this life of it was verified Ready first, None before that. ``extension`` and
+    ``hold`` are what people asked for. ``warned`` is the end of which it was warned last, and the moment that
+    was due; None for none. ``pull`` is the pull request that removes the cluster, ``problem`` why there is
+    none although the lifetime has ended, "" for nothing.
+    """
+
+    first_ready: datetime | None = None
+    extension: Postponement | None = None
+    hold: Postponement | None = None
+    warned: tuple[datetime, datetime] | None = None
+    pull: EndPull | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class AzureLife:
     """One life of the cluster in Azure, from its creation to its delete.
 
@@ -150,7 +187,8 @@ class AzureLife:
     ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that
     is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again;
     until it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for
-    none.
+    none. ``lifetime`` is how long it lasts. ``slept`` is since when a job of ours has it stopped, None once
+    it is verified.
     """
 
     group_requested: bool = False
@@ -162,6 +200,8 @@ class AzureLife:
     life: str = ""
     recreating: bool = False
     rebuilt_for: str = ""
+    lifetime: LifetimeState = LifetimeState()
+    slept: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -214,7 +254,8 @@ class Divergence:
     ``drift`` are the fields that differed when it was compared last, None for none. ``corrections`` are those
     of this generation. ``held`` is what keeps a correction from starting that the last sweep wanted, None for
     nothing. ``lowered`` are the versions that git had and has lowered since, by their paths below ``spec``.
-    ``trial`` is the last try, None once its pull request says what became of it.
+    ``trial`` is the last try, None once its pull request says what became of it. ``order`` is the last
+    that an operator gave about its sleep, which may be over.
     """
 
     drift: Drift | None = None
@@ -222,3 +263,4 @@ class Divergence:
     held: HeldStart | None = None
     lowered: Mapping[str, str] = field(default_factory=dict)
     trial: Trial | None = None
+    order: SleepOrder | None = None

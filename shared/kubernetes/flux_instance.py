@@ -30,12 +30,18 @@ _HELM = ("helm.toolkit.fluxcd.io/v2", "HelmRelease")
 
 
 def instance_object(
-    desired: Desired, instance: FluxInstance, *, identities: Mapping[str, bool], tenant_id: str
+    desired: Desired,
+    instance: FluxInstance,
+    *,
+    identities: Mapping[str, bool],
+    client_id: str,
+    tenant_id: str,
 ) -> dict[str, Any]:
     """Return the FluxInstance of a cluster, locked down where it has systems.
 
     ``identities``: fields of ``cluster`` that say, there, as whom Flux acts for objects that name an account,
-    and for those that name none; ``tenant_id``: what the accounts of the controllers need then, or "".
+    and for those that name none; ``client_id``: as whom the controllers act, "" for nobody; ``tenant_id``:
+    what their accounts need then, or "".
     """
     spec = instance.model_dump(by_alias=True, mode="json", exclude_none=True)
     cluster = spec.get("cluster") or {}
@@ -43,10 +49,9 @@ def instance_object(
         cluster |= {"multitenant": True, **identities}
     if cluster:
         spec["cluster"] = cluster
-    identity = desired.spec.flux.workload_identity
-    if identity is not None:
+    if client_id:
         given = (spec.get("kustomize") or {}).get("patches") or []
-        spec["kustomize"] = {"patches": [*given, *_identity_patches(identity.client_id, tenant_id)]}
+        spec["kustomize"] = {"patches": [*given, *_identity_patches(client_id, tenant_id)]}
     metadata = {"name": INSTANCE.name, "namespace": INSTANCE.namespace}
     whole = {"apiVersion": INSTANCE.api_version, "kind": INSTANCE.kind, "metadata": metadata, "spec": spec}
     return stamped(whole)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import digest_of
 from shared.language.model.cluster.access import EXISTING
+from shared.language.model.cluster.flux import ACTS_AS
 from shared.language.model.cluster.flux_source import FluxSource
 from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
 from shared.language.pin import DIGEST, PINNED_INTERVAL, Pin
@@ -87,7 +88,7 @@ class Desired:
             spec.node_resource_group,
             spec.existing,
             spec.bootstrap_secrets,
-            spec.federated_credentials,
+            spec.federated_credentials or spec.identities or self.flux_identity,
             spec.api_server_access_profile,
         )
 
@@ -114,6 +115,11 @@ class Desired:
     def is_attached(self) -> bool:
         """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
         return self.spec.existing is not None
+
+    @property
+    def own_identities(self) -> tuple[tuple[str, str], ...]:
+        """The entries of the identities that it alone has, each with the identity's id in lower case."""
+        return tuple((identity.name, identity.identity.lower()) for identity in self.spec.identities)
 
     @property
     def federated(self) -> tuple[tuple[str, str], ...]:
@@ -146,9 +152,11 @@ class Desired:
 
     @property
     def flux_identity(self) -> str:
-        """The client id of the identity of Azure that its Flux acts as, "" for none."""
-        identity = self.spec.flux.workload_identity
-        return identity.client_id.lower() if identity else ""
+        """The identity that its Flux acts as, by client id or resource id in lower case; "" for none."""
+        flux = self.spec.flux
+        if flux.extension is not None:
+            return flux.extension.configuration_settings.get(ACTS_AS, "").lower()
+        return flux.workload_identity.named if flux.workload_identity else ""
 
     @property
     def main_source(self) -> FluxSource:
@@ -192,6 +200,20 @@ class Desired:
     def with_pin(self, pin: Pin | None) -> Desired:
         """Return the cluster with this pin instead of its own."""
         return self if pin == self.pin else replace(self, pin=pin)
+
+    @property
+    def pins(self) -> Mapping[str, Pin]:
+        """The pins of the systems that have one, by their names, and that of the cluster, as ""."""
+        own = {"": self.pin} if self.pin else {}
+        return own | {system["name"]: pin for system in self.systems if (pin := Pin.of(system))}
+
+    def with_pins(self, pins: Mapping[str, Pin]) -> Desired:
+        """Return the cluster with these pins, by the names of systems and as "" its own, instead of those."""
+        systems = [
+            {**system, "pin": pins[system["name"]].stored()} if system["name"] in pins else system
+            for system in self.systems
+        ]
+        return self.with_systems(systems).with_pin(pins.get("", self.pin))
 
     @property
     def digest(self) -> str:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from shared.language.cluster_systems import normalised_systems, read_system, systems_in
 from shared.language.desired import AzureNames, Desired, Footprint, document_digest, dumped_spec
 from shared.language.model.cluster.access import EXISTING
-from shared.language.model.cluster.flux import EXTENSION, OPERATOR
+from shared.language.model.cluster.flux import ACTS_AS, EXTENSION, OPERATOR
 from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
 from shared.language.pin import Pin
 from shared.process_memory import recently_read
@@ -116,7 +116,7 @@ class StoredCluster(Desired):
             get("nodeResourceGroup"),
             get("existing"),
             get("bootstrapSecrets"),
-            get("federatedCredentials"),
+            get("federatedCredentials") or get("identities") or self.flux_identity,
             get("apiServerAccessProfile"),
         )
 
@@ -146,9 +146,17 @@ class StoredCluster(Desired):
         return self.kubeconfig is not None
 
     @property
+    def own_identities(self) -> tuple[tuple[str, str], ...]:
+        """The entries of the identities that it alone has, each with the identity's id in lower case."""
+        return self._identities_of("identities")
+
+    @property
     def federated(self) -> tuple[tuple[str, str], ...]:
         """The entries of its federated credentials, each with the identity's id in lower case."""
-        entries = self._spec.get("federatedCredentials")
+        return self._identities_of("federatedCredentials")
+
+    def _identities_of(self, field: str) -> tuple[tuple[str, str], ...]:
+        entries = self._spec.get(field)
         return tuple((entry["name"], entry["identity"].lower()) for entry in entries) if entries else ()
 
     @property
@@ -173,8 +181,12 @@ class StoredCluster(Desired):
 
     @property
     def flux_identity(self) -> str:
-        """The client id of the identity of Azure that its Flux acts as, "" for none."""
-        return str((self._spec["flux"].get("workloadIdentity") or {}).get("clientId") or "").lower()
+        """The identity that its Flux acts as, by client id or resource id in lower case; "" for none."""
+        flux = self._spec["flux"]
+        identity, extension = flux.get("workloadIdentity"), flux.get("extension")
+        if extension:
+            return str((extension.get("configurationSettings") or {}).get(ACTS_AS) or "").lower()
+        return str(identity.get("identity") or identity.get("clientId") or "").lower() if identity else ""
 
     def document(self) -> dict[str, Any]:
         """Return the stored form."""

@@ -138,7 +138,7 @@ def messages(
     some = some[:MOST_MESSAGES]
     if some and dropped:
         were = f"{many(dropped, 'older notification')} {'was' if dropped == 1 else 'were'}"
-        missed = f"{were} dropped while this channel did not deliver: `roadstead events NAME`."
+        missed = f"{were} dropped while this route did not deliver: `roadstead events NAME`."
         some[0] = replace(some[0], text=f"{some[0].text}\n\n{missed}", dropped=dropped)
     absorbed = _absorbed(facts)
     return [

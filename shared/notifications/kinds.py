@@ -34,11 +34,12 @@ class NotificationKind(StrEnum):
     PLAN = "plan"
     CREDENTIAL = "credential"
     EXPIRING = "expiring"
+    ENDING = "ending"
     TOKEN = "token"  # noqa: S105 - the name of a kind
     SWEEP = "sweep"
     ORPHAN = "orphan"
     DEAD_LETTER = "dead-letter"
-    CHANNEL = "channel"
+    ROUTE = "route"
     PAUSED = "paused"
     APPROVED = "approved"
     OUTPUTS = "outputs"
@@ -112,6 +113,11 @@ KINDS: Mapping[NotificationKind, About] = {
         *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
         "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
     ),
+    NotificationKind.ENDING: About(
+        Severity.WARNING,
+        *(_C, _CS, "at the end of its lifetime", ""),
+        "The lifetime of a cluster ends soon, or a pull request removes it because it is over.",
+    ),
     NotificationKind.TOKEN: About(
         Severity.WARNING,
         *("token", "tokens", "that will end soon", "replaced"),
@@ -132,9 +138,9 @@ KINDS: Mapping[NotificationKind, About] = {
         *("queue", "queues", "with dead letters", "without dead letters"),
         "A queue gave up a message that could not be handled.",
     ),
-    NotificationKind.CHANNEL: About(
+    NotificationKind.ROUTE: About(
         Severity.WARNING,
-        *("channel", "channels", "failing", "delivering again"),
+        *("route", "routes", "failing", "delivering again"),
         "A route of notifications cannot deliver; the other routes say so.",
     ),
     NotificationKind.PAUSED: About(

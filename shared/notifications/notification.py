@@ -10,6 +10,7 @@ from shared.cluster.divergence.drift import Drift, DriftedField, is_news
 from shared.cluster.failures.retry import DEFAULTS, Policies
 from shared.cluster.findings.conditions import exempt_text, found_of, is_exempt, kind_found
 from shared.cluster.history import by_whom
+from shared.cluster.lifetime import Lifetime
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
@@ -31,6 +32,8 @@ NAMED = 20
 EXEMPT = "exempt"
 """What a problem became that an exemption ignores from now on."""
 _CLUSTER, _DRIFT, _CERTIFICATE, _OUTPUTS = "cluster:", "drift:", "certificate:", "outputs:"
+_LIFETIME = "lifetime:"
+EXTEND = "`roadstead extend {} --for 24h --reason TEXT` keeps the cluster, and so does another end in git."
 SEE_DRIFT = (
     "`roadstead drift` shows each field; `roadstead replay NAME` writes git's values, a commit keeps Azure's."
 )
@@ -88,7 +91,7 @@ class Notification:
     @property
     def of_cluster(self) -> bool:
         """Whether it is about one cluster; its environment and labels are known only then."""
-        return self.key.startswith((_CLUSTER, _DRIFT, _CERTIFICATE, _OUTPUTS))
+        return self.key.startswith((_CLUSTER, _DRIFT, _CERTIFICATE, _OUTPUTS, _LIFETIME))
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -232,6 +235,24 @@ def _shortened(text: str, limit: int) -> str:
         return safe
     whole, _, _ = safe.rpartition("\n")
     return f"{whole}\n..."
+
+
+def lifetime_notification(record: ClusterRecord, life: Lifetime, now: datetime) -> Notification:
+    """Return that a cluster ends soon, or that a pull request removes it."""
+    pull = record.azure.lifetime.pull
+    what, action = f"its lifetime ends at {life.ends:%Y-%m-%d %H:%M} UTC", EXTEND
+    if pull is not None and pull.end == life.over:
+        what, action = f"its lifetime is over: {pull.url} removes it", f"Merge or close it. {EXTEND}"
+    warned = record.azure.lifetime.warned
+    about = f"pull:{pull.number}" if pull else f"{int(warned[1].timestamp())}" if warned else ""
+    return replace(
+        _fact(NotificationKind.ENDING, record),
+        id=f"{NotificationKind.ENDING}:{record.name}:{record.uid}:{int(life.over.timestamp())}:{about}",
+        key=f"{_LIFETIME}{record.name}",
+        at=now,
+        detail=brief(what),
+        action=action.format(record.name),
+    )
 
 
 def deleted(record: ClusterRecord, at: datetime) -> Notification:

@@ -1,7 +1,7 @@
 """What the notifier remembers: the problems that are open, and what each route has not received yet. Pure.
 
 A notification is taken once, however often it is read, and stays until every route that takes it has received
-it. So nothing is lost while a channel does not answer, and what a crash repeats is at most the last message
+it. So nothing is lost while a route does not answer, and what a crash repeats is at most the last message
 of a route.
 """
 
@@ -29,13 +29,15 @@ PASSING: Mapping[NotificationKind, timedelta] = {
     NotificationKind.SWEEP: timedelta(minutes=15),
 }
 """How long a problem lasts before it is taken, of a kind that Roadstead tries again by itself."""
+MESSAGES = 20
+"""So many messages of a route are remembered."""
 MOST_PENDING = 2000
 """So many notifications wait for a route at most; of older ones the next message has the number."""
 
 
 @dataclass(frozen=True)
 class Outage:
-    """Why a channel does not deliver: the class of the last error, since when, and how many attempts."""
+    """Why a route does not deliver: the class of the last error, since when, and how many attempts."""
 
     kind: str
     message: str
@@ -44,14 +46,24 @@ class Outage:
 
 
 @dataclass(frozen=True)
+class SentMessage:
+    """A message of a route, when it was sent last, and why it has not arrived, "" if the route took it."""
+
+    id: str
+    title: str
+    at: datetime
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class RouteState:
     """What a route has not received, by ids of notifications, oldest first.
 
     ``sending`` are the notifications of the message that is being delivered: it is sent again as it is until
-    the channel takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
+    the route takes it, so that its id stays the same. ``pending`` are all others. ``next_at`` is when it
     gets a message at the earliest, None for at once. ``burst`` counts successive digests, ``dropped`` the
     notifications of which it gets the number alone, ``sent`` every message. ``issues`` are the open issues
-    by group.
+    by group. ``messages`` are the newest ones, the last one last.
     """
 
     pending: tuple[str, ...] = ()
@@ -62,6 +74,7 @@ class RouteState:
     outage: Outage | None = None
     issues: Mapping[str, int] = field(default_factory=dict)
     sending: tuple[str, ...] = ()
+    messages: tuple[SentMessage, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -240,12 +253,12 @@ def confirm(
     return without_unused(replace(after, confirmed=confirmed))
 
 
-# When a route gets what is due to it, and what a delivery, or the failure of its channel, changes. Pure.
+# When a route gets what is due to it, and what a delivery, or its failure, changes. Pure.
 
 OVER = timedelta(minutes=10)
 """How long the end of a problem waits for the others of its group to end."""
 RETRIES = RetryPolicy(30, 1800, None)
-"""When a channel that failed is tried again."""
+"""When a route that failed is tried again."""
 
 
 def due(known: NotifierRecord, route: str, now: datetime) -> Sequence[Notification]:
@@ -288,6 +301,14 @@ def begin(known: NotifierRecord, route: str, facts: Sequence[str]) -> NotifierRe
     return replace(known, routes={**known.routes, route: replace(state, sending=tuple(facts), pending=left)})
 
 
+def with_message(known: NotifierRecord, route: str, message: SentMessage) -> NotifierRecord:
+    """Return with a message that was sent to a route; one that is sent again takes its own place."""
+    state = known.routes[route]
+    others = tuple(sent for sent in state.messages if sent.id != message.id)
+    after = replace(state, messages=(*others, message)[-MESSAGES:])
+    return replace(known, routes={**known.routes, route: after})
+
+
 def delivered(
     known: NotifierRecord, route: str, facts: Iterable[str], now: datetime, *, first: bool = True
 ) -> NotifierRecord:
@@ -316,7 +337,7 @@ def failed(
     wait: float | None,
     jitter: float,
 ) -> NotifierRecord:
-    """Return after a route's channel has failed, with the class and the message of the error."""
+    """Return after a route has failed, with the class and the message of the error."""
     state = known.routes[route]
     before = state.outage
     attempts = before.attempts + 1 if before else 1

@@ -12,7 +12,7 @@ from shared.notifications.notification import Notification
 
 
 class RouteType(StrEnum):
-    """The kinds of channels."""
+    """The kinds of routes."""
 
     SLACK = "slack"
     TEAMS = "teams"
@@ -24,7 +24,7 @@ class RouteType(StrEnum):
 
 @dataclass(frozen=True)
 class Route:
-    """A channel, and which notifications it gets; empty ``events``, ``environments`` and ``labels`` are all.
+    """Where notifications go, and which; empty ``events``, ``environments`` and ``labels`` are all.
 
     ``address`` is the name of the setting with the address, "" for issues of the fleet repository.
     """

@@ -16,6 +16,8 @@ class HoldKind(StrEnum):
     AWAITS_DELETION = "awaits-deletion"
     BEING_DELETED = "being-deleted"
     SUSPENSION = "suspension"
+    LIFETIME_HOLD = "lifetime-hold"
+    """The delete of a cluster that somebody holds for a time."""
     DELETION_PROTECTION = "deletion-protection"
     DELETE_BUDGET = "delete-budget"
     NAMESPACE_BUDGET = "namespace-budget"

@@ -10,11 +10,12 @@ from shared.kubernetes_versions import never_back
 from shared.plan.hold_kinds import HoldKind
 from shared.sentences import many
 
-_OF_CLUSTERS = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
+_OF_PEOPLE = (HoldKind.SUSPENSION, HoldKind.LIFETIME_HOLD)
+_OF_CLUSTERS = (*_OF_PEOPLE, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
 _OF_SYSTEMS = (HoldKind.NAMESPACE_BUDGET, HoldKind.SYSTEM_PROTECTION, HoldKind.SYSTEMS_FLEET_FILE)
 _IN_DOUBT = (HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN, HoldKind.UNREAD)
 _OF_TIME = (HoldKind.FREEZE, HoldKind.WINDOW)
-_TO_AN_END = (*_OF_TIME, HoldKind.SUSPENSION)
+_TO_AN_END = (*_OF_TIME, *_OF_PEOPLE)
 _OF_PINS = (HoldKind.PLATFORM_REFUSED, HoldKind.PLATFORM_REMOVAL, HoldKind.SOURCE_HELD)
 _BY_APPROVAL = (
     *(*_OF_CLUSTERS, *_IN_DOUBT),
@@ -42,6 +43,10 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.BEING_DELETED: ("it is being deleted", ""),
     HoldKind.SUSPENSION: (
         "the cluster is suspended by {owner} until {until}",
+        "the delete starts by itself then, with the other guards of a delete; {approve} releases it sooner",
+    ),
+    HoldKind.LIFETIME_HOLD: (
+        "{owner} holds the cluster until {until} ({reason})",
         "the delete starts by itself then, with the other guards of a delete; {approve} releases it sooner",
     ),
     HoldKind.DELETION_PROTECTION: (
@@ -132,6 +137,10 @@ _OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
         "the cluster is suspended by {owner} until {until}",
         "the rebuild starts by itself then, with the other guards of a delete; {approve} releases it sooner",
     ),
+    HoldKind.LIFETIME_HOLD: (
+        "{owner} holds the cluster until {until} ({reason})",
+        "the rebuild starts by itself then, with the other guards of a delete; {approve} releases it sooner",
+    ),
     HoldKind.DELETION_PROTECTION: (
         "deletionProtection is on",
         "{approve} releases the rebuild, which deletes the cluster first; or take the annotation back",
@@ -210,6 +219,19 @@ RETRY = "retry"
 """What starts, in the details of a hold of time: the retry of a failed job."""
 NEVER = "a commit lets it"
 """Until when a hold of time lasts whose window never opens again."""
+
+
+@dataclass(frozen=True)
+class Postponement:
+    """What keeps a cluster beyond its end: until when, who asked for it and why.
+
+    ``of`` is the end that git gave the cluster then.
+    """
+
+    until: datetime
+    by: str
+    reason: str
+    of: datetime
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,15 @@ def deletes_of(
     return frozenset(name for name in names - approved if not recorded[name].deleting)
 
 
-def guard_of_delete(spec: Mapping[str, Any], deletes: int, budget: int, now: datetime) -> Hold | None:
-    """Return the guard that holds the delete of a cluster with this accepted spec, None when none does."""
+def guard_of_delete(record: RecordedState, deletes: int, budget: int, now: datetime) -> Hold | None:
+    """Return the guard that holds the delete of a recorded cluster, None when none does."""
+    spec, held = record.document["spec"], record.lifetime_hold
     suspended = _suspension(spec, now)
     if suspended:
         return suspended
+    if held is not None and held.until > now:
+        details = {"owner": held.by, "reason": held.reason, "until": held.until.isoformat()}
+        return Hold(HoldKind.LIFETIME_HOLD, details)
     if spec.get("deletionProtection"):
         return Hold(HoldKind.DELETION_PROTECTION)
     if deletes > budget:
@@ -93,7 +97,7 @@ def hold_of_rebuild(
     if approved:
         return None
     budget = desired.guards.delete_budget.of(recorded)
-    guard = guard_of_delete(record.document["spec"], deletes, budget, now)
+    guard = guard_of_delete(record, deletes, budget, now)
     guard = guard or _suspension(cluster.document()["spec"], now)
     return guard and guard.of_rebuild(cluster.rebuild)
 
@@ -366,7 +370,7 @@ def _removed(
             yield _same_spec(record, name, Action.ON_HOLD, Hold(HoldKind.INVALID_FLEET_FILE))
             continue
         budget = desired.guards.delete_budget.of(len(recorded))
-        guard = holds.get(name) or guard_of_delete(record.document["spec"], deletes, budget, now)
+        guard = holds.get(name) or guard_of_delete(record, deletes, budget, now)
         if guard and name not in approved:
             yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:

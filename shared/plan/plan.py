@@ -12,7 +12,7 @@ from shared.azure.running_versions import Running
 from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
 from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, Postponement
 
 
 class Action(StrEnum):
@@ -72,6 +72,10 @@ class RecordedState(Protocol):
     @property
     def rebuilt_for(self) -> str:
         """The time of the rebuild that its life was created for, "" for none."""
+
+    @property
+    def lifetime_hold(self) -> Postponement | None:
+        """Until when somebody holds it, also once that is over; None for a cluster without a hold."""
 
     @property
     def retryable_failure(self) -> bool:

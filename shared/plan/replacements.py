@@ -17,6 +17,7 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
+from shared.language.model.cluster.spec import OPERATION_FIELDS
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import Hold
@@ -143,7 +144,6 @@ def awaited(items: Collection[Item]) -> Mapping[str, int]:
 
 _OF_DOCUMENT = ("environment", "class", "labels")
 _OF_SPEC = ("resourceGroup", "nodeResourceGroup", "tags", "kubernetesVersion", "maintenanceWindows")
-_OF_OPERATION = ("deletionProtection", "suspend", "drift")
 """What does not identify a cluster: who deletes one changes it first."""
 MOST_DIFFERENT = 2
 """Of ``_OF_DOCUMENT`` and ``_OF_SPEC``: who renames a folder may change as much in the same commit."""
@@ -166,7 +166,7 @@ class Look:
         own_name = re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])")
         varying = {field: document.get(field) for field in _OF_DOCUMENT}
         varying |= {field: spec.get(field) for field in _OF_SPEC}
-        rest = {key: value for key, value in spec.items() if key not in (*_OF_SPEC, *_OF_OPERATION)}
+        rest = {key: value for key, value in spec.items() if key not in (*_OF_SPEC, *OPERATION_FIELDS)}
         return cls(
             _text(own_name, rest),
             {field: _text(own_name, value) for field, value in varying.items()},

@@ -109,7 +109,17 @@ def pinned(
         if any(is_followed(system) for system in cluster.systems):
             systems = _systems(cluster.systems, by_name(systems_in(recorded or {})), followed)
             clusters[name] = clusters[name].with_systems(systems)
-    return replace(fleet, clusters=clusters)
+    invalid = {name: documents[name] for name in fleet.invalid if name in documents}
+    missed = (name for name, document in invalid.items() if _misses(document, followed))
+    return replace(fleet, clusters=clusters, missed=frozenset(missed))
+
+
+def _misses(document: Json, followed: _Followed) -> bool:
+    """Return whether the pin of a cluster would move if its manifest were valid, as far as that is known."""
+    pin, found = Pin.of(document), followed.by(document["spec"]["flux"])
+    if pin is None or found is None or pin.source or not found.commit:
+        return False
+    return pin.pulls != found.digest
 
 
 def is_followed(system: Json) -> bool:

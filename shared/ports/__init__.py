@@ -36,16 +36,17 @@ from shared.ports.pull_requests import (
     ReviewState,
 )
 from shared.ports.services import (
-    Channels,
     Endpoints,
     Exports,
     Message,
+    Monitor,
     NoExports,
     NoRegistries,
     NoTelemetry,
     Probe,
     Queue,
     Registries,
+    Routes,
     Telemetry,
     Vaults,
     VaultSecret,
@@ -68,7 +69,6 @@ __all__ = [
     "BranchHead",
     "BranchRead",
     "Capability",
-    "Channels",
     "Check",
     "Clock",
     "Comment",
@@ -84,6 +84,7 @@ __all__ = [
     "KubernetesApi",
     "MergedPull",
     "Message",
+    "Monitor",
     "NewCommit",
     "NoRegistries",
     "Page",
@@ -97,6 +98,7 @@ __all__ = [
     "Registries",
     "Review",
     "ReviewState",
+    "Routes",
     "Source",
     "State",
     "Telemetry",
@@ -241,8 +243,9 @@ class Ports:
     azure: Azure
     kubernetes: Kubernetes
     vaults: Vaults
-    channels: Channels
+    routes: Routes
     endpoints: Endpoints
+    monitor: Monitor
     clock: Clock
     table_time: Clock
     random: Callable[[], float]

@@ -37,7 +37,7 @@ NAMES = frozenset(
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
 LEFT = frozenset({"document", "plan", "endpoints"})
 """What git asks for, and is carried out."""
-_PUBLISHING = ("state", "git_host", "channels")
+_PUBLISHING = ("state", "git_host", "routes")
 _OTHERS = (
     "plans",
     "previews",
@@ -49,6 +49,7 @@ _OTHERS = (
     "telemetry",
     "exports",
     "endpoints",
+    "monitor",
     "registries",
 )
 

@@ -52,7 +52,7 @@ class Annotation:
 class Check:
     """The result of a check, with a page of its own; ``conclusion`` is success, neutral or failure.
 
-    ``summary`` is Markdown, of at most 65,535 characters.
+    ``summary`` is Markdown, of at most 65,535 characters. ``target_url`` is its page, "" for none.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Check:
     title: str
     summary: str
     annotations: tuple[Annotation, ...] = ()
+    target_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,10 +176,12 @@ class PullRequests(Protocol):
 
 @dataclass(frozen=True)
 class NewCommit:
-    """The last of ``parents`` with one file changed; the first parent is what the branch points to."""
+    """The last of ``parents`` with some files changed; the first parent is what the branch points to.
 
-    path: str
-    content: bytes
+    ``files`` has the content of each by its path, None for one that is removed.
+    """
+
+    files: Mapping[str, bytes | None]
     message: str
     parents: Sequence[str]
 

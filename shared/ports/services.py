@@ -1,4 +1,4 @@
-"""The ports of the smaller services: queues, vaults, channels, endpoints, telemetry, and what probes them."""
+"""The ports of the smaller services: queues, vaults, routes, endpoints, telemetry, and what probes them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Protocol
 
-from shared.cluster.failures.errors import InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.frozen import dataclass, field
 from shared.notifications.digest import Outgoing
 from shared.notifications.routes import Route
+from shared.rollouts.monitored import Series
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class OwnVault(Vaults, Protocol):
         ...
 
 
-class Channels(Protocol):
+class Routes(Protocol):
     """Slack, Teams, webhooks, e-mail, and what Apprise reaches."""
 
     def send(self, route: Route, message: Outgoing) -> None:
@@ -99,6 +100,28 @@ class Endpoints(Protocol):
     def query(self, url: str, query: str) -> Sequence[float]:
         """Return the value of a scalar, or those of a vector, with which a Prometheus answers a query."""
         ...
+
+
+class Monitor(Protocol):
+    """The workspaces of Azure Monitor that whoever runs the app lets checks of gates ask."""
+
+    def series(self, workspace: str, query: str, since: datetime, until: datetime) -> Sequence[Series]:
+        """Return what a query of a workspace answers for a time; one call.
+
+        A managed Prometheus answers with series of samples, a step apart. Each record that a Log Analytics
+        workspace answers with is a series of one sample. Raise ReconcileError: Dependency for a workspace
+        that is not among the app's, Unauthorized where its identity may not read, Unexpected for an answer
+        that is incomplete. No error has more of an answer than what is wrong with a query, cut short.
+        """
+        ...
+
+
+def not_a_workspace(name: str) -> Dependency:
+    """Return the error of a workspace that the app may not ask."""
+    return Dependency(
+        f"the workspace {name} is not in the app setting AZURE_MONITOR_WORKSPACES; whoever runs the app adds "
+        "it there, and gives the app's identity a role on it"
+    )
 
 
 class Registries(Protocol):

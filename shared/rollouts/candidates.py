@@ -15,6 +15,7 @@ from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.cluster_systems import by_name, systems_in
 from shared.language.desired import Desired
+from shared.language.model.cluster.spec import OPERATION_FIELDS
 from shared.language.model.rollout import Strategy
 from shared.language.pin import UNKNOWN, Pin
 from shared.plan.differences import FieldChange
@@ -25,7 +26,7 @@ from shared.rollouts.rollout import Member, Rollout
 # Of which kinds the changes of a commit are, as strategies name them.
 
 ANY = "any"
-ROADSTEADS_OWN = ("spec.suspend", "spec.deletionProtection", "spec.drift")
+ROADSTEADS_OWN = tuple(f"spec.{name}" for name in OPERATION_FIELDS)
 """The fields of which Azure sees nothing: a change of them alone waits for nobody."""
 _KINDS = (
     (
@@ -229,6 +230,7 @@ def _has_started(record: ClusterRecord, member: Member | None) -> bool:
 
 def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
     suspension = record.phase is Phase.SUSPENDED and _suspended_until(desired, now)
+    summary = summary_of(record)
     return Candidate(
         record.name,
         record.uid,
@@ -239,7 +241,7 @@ def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: da
         desired.digest,
         record.digest,
         suspended_until=_suspended_until(desired, now),
-        aside=bool(suspension) or record.contested or summary_of(record).absence.found,
+        aside=bool(suspension) or record.contested or summary.absence.found or summary.stays_asleep(now),
     )
 
 

@@ -106,11 +106,11 @@ def rollout_of_plan(
 
     rules = platform_stages(written, desired)
     kept = _kept(plan, desired, records)
-    held = _held(rules, candidates, kept, desired)
+    held = _held(rules, candidates, kept)
     waiting = {*held, *(stage_in(rules, desired.clusters[name]) for name in later)}
     targets = (replace(target, held=target.stage in waiting) for target in line.targets)
     platform = LineStages(rules, replace(line, targets=tuple(targets)), held)
-    own = _held((*stages, StageRule(OTHERS)), candidates, kept, desired)
+    own = _held((*stages, StageRule(OTHERS)), candidates, kept)
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(
@@ -144,33 +144,38 @@ def stage_in(rules: Iterable[StageRule], cluster: Desired) -> str:
     return next(rule.name for rule in rules if rule.selects(*place))
 
 
-def _kept(plan: Plan, desired: DesiredFleet, records: Records) -> Mapping[str, HoldKind]:
-    """Return the clusters that do not get what their stage is to have, and why; other sources have none."""
-    found = dict[str, HoldKind]()
-    for item in plan.items:
+def _kept(plan: Plan, desired: DesiredFleet, records: Records) -> Sequence[tuple[Desired, HoldKind]]:
+    """Return the clusters that do not get what their stage is to have, and why; other sources have none.
+
+    One whose manifest is invalid is as it is recorded.
+    """
+    found = list[tuple[Desired, HoldKind]]()
+    for item in sorted(plan.items, key=lambda item: item.cluster):
         cluster, record = desired.clusters.get(item.cluster), records.get(item.cluster)
-        if item.hold is None or cluster is None or cluster.pin is None or record is None:
+        if item.hold is None or record is None:
+            continue
+        if item.cluster in desired.missed:
+            found.append((record.desired, item.hold.kind))
+            continue
+        if cluster is None or cluster.pin is None:
             continue
         before = Pin.of(record.document)
         refused = item.action is Action.REFUSED and before is not None
         moves = refused and before is not None and before.pulls != cluster.pin.pulls
         if not cluster.pin.source and (item.keeps_pin or moves):
-            found[item.cluster] = item.hold.kind
+            found.append((cluster, item.hold.kind))
     return found
 
 
 def _held(
-    rules: Sequence[StageRule],
-    candidates: Sequence[Candidate],
-    kept: Mapping[str, HoldKind],
-    desired: DesiredFleet,
+    rules: Sequence[StageRule], candidates: Sequence[Candidate], kept: Sequence[tuple[Desired, HoldKind]]
 ) -> Held:
     """Return the stages of which no cluster gets what it is to have: nothing shows there that it works."""
     clusters, guards = defaultdict[str, list[str]](list), dict[str, HoldKind]()
-    for name in sorted(kept):
-        stage = stage_in(rules, desired.clusters[name])
-        clusters[stage].append(name)
-        guards.setdefault(stage, kept[name])
+    for cluster, guard in kept:
+        stage = stage_in(rules, cluster)
+        clusters[stage].append(cluster.name)
+        guards.setdefault(stage, guard)
     gets = stages_with(rules, [candidate for candidate in candidates if moves_pin(candidate)])
     return {
         stage: HeldStage(stage, tuple(names), guards[stage])

@@ -35,6 +35,7 @@ _STUCK = {
 _GUARDS: Mapping[HoldKind | None, str] = {
     HoldKind.PLATFORM_REMOVAL: "what Flux would remove needs an approval",
     HoldKind.PLATFORM_REFUSED: "what Flux would apply is invalid",
+    HoldKind.INVALID_MANIFEST: "their manifests are invalid",
     HoldKind.IMMUTABLE_FIELD: "their manifests change what cannot change",
 }
 _APPROVED = (HoldKind.PLATFORM_REMOVAL,)
@@ -90,7 +91,7 @@ def describe_wait(wait: StartWait, commit: str, *, answers: bool = True) -> str:
         case WaitReason.BACK:
             return f"cannot go back from {commit[:8]}: the commit that Flux pulled before is not known"
         case WaitReason.ASIDE:
-            why = "it is suspended, stopped, missing or contested, or tries a pull request"
+            why = "it is suspended, asleep, stopped, missing or contested, or tries a pull request"
             return f"is set aside, because {why}; it catches up later"
         case WaitReason.WINDOW:
             return f"waits until {_time(wait.until)}, when its change window {wait.window} lets it start"
@@ -119,7 +120,7 @@ def remedy(wait: StartWait) -> str:
             first = wait.clusters[0] if wait.clusters else "CLUSTER"
             ends = "`roadstead approve` releases it" if wait.guard in _APPROVED else "Push a correction"
             return (
-                f"{ends}, or revert the commit; `roadstead why {first}` says what is lost. `roadstead rollout"
+                f"{ends}, or revert the commit; `roadstead why {first}` says why. `roadstead rollout"
                 " skip` takes a cluster out, and once all are out, nothing waits for them."
             )
         case WaitReason.BUDGET | WaitReason.STAGE:
@@ -198,7 +199,7 @@ def state_of(rollout: Rollout, decision: Decision) -> str:
     reasons = {wait.reason for wait in found}
     texts = {
         WaitReason.APPROVAL: "Waiting for approval",
-        WaitReason.GUARD: "Waiting for a stage that a guard holds",
+        WaitReason.GUARD: "Waiting for a stage that gets nothing of the commit",
         WaitReason.TIME: "Waiting for the time of a stage",
         WaitReason.CHECK: "Waiting for a check",
         WaitReason.FREEZE: "Waiting for a freeze to end",

@@ -57,7 +57,7 @@ class Group:
 class HeldStage:
     """A stage of which no cluster gets what a commit gives Flux: a ``guard`` keeps the pins of ``clusters``.
 
-    The guard is that of a plan.
+    The guard is that of a plan, or that their manifests are invalid.
     """
 
     stage: str

@@ -3,40 +3,58 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from shared.frozen import dataclass, field, replace
 from shared.language.model import rollout as manifest
 from shared.language.model.base import Selector
 from shared.language.model.change_windows import span_of
-from shared.language.model.rollout import (
-    EVERY_APPROVER,
-    UPGRADE_READINESS,
-    ApprovalHours,
+from shared.language.model.rollout import EVERY_APPROVER, UPGRADE_READINESS, ApprovalHours
+from shared.language.model.rollout import GateSpec as WrittenGate
+from shared.language.model.stage_checks import (
+    AlertCheck,
+    AskedCheck,
+    AzureMonitorCheck,
     HttpCheck,
     PrometheusCheck,
 )
-from shared.language.model.rollout import GateSpec as WrittenGate
 from shared.rollouts.calendar import Window, opened
 
-# A check of a gate that asks an address: what is asked, and which answer is a success.
+# A check of a gate that asks something outside: what is asked, and which answer is a success.
 
 INTERVAL = timedelta(minutes=1)
+_COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+
+
+WORST = "Sev0"
+
+
+class CheckKind(StrEnum):
+    """What a check of a gate asks."""
+
+    HTTP = "http"
+    PROMETHEUS = "prometheus"
+    AZURE_MONITOR = "azureMonitor"
+    ALERTS = "alerts"
 
 
 @dataclass(frozen=True)
 class EndpointCheck:
-    """What a gate asks of an address: with a ``query`` it is a Prometheus, without one an HTTP endpoint.
+    """What a gate asks: an HTTP endpoint, with a ``query`` a Prometheus, or Azure Monitor.
 
     An endpoint answers with the ``status``. A Prometheus answers with values from ``least`` to ``most``;
-    without both, with at least one. The check is asked once in an ``interval``. It has passed after
-    so many consecutive ``successes``, and after more than so many ``failures`` it is not asked again.
+    without both, with at least one. In a ``workspace`` each value of the query ``over`` a time ``passes``
+    a comparison such as "< 0.01". No alert of the ``severity`` or a worse one fires in the ``scope``. The
+    check is asked once in an ``interval``. It has passed after so many consecutive ``successes``, and after
+    more than so many ``failures`` it is not asked again.
     """
 
     name: str
-    url: str
+    url: str = ""
     query: str = ""
     status: int = 200
     least: float | None = None
@@ -44,12 +62,30 @@ class EndpointCheck:
     interval: timedelta = INTERVAL
     successes: int = 1
     failures: int = 3
+    workspace: str = ""
+    passes: str = ""
+    over: timedelta = timedelta(0)
+    scope: str = ""
+    severity: str = ""
+
+    @property
+    def kind(self) -> CheckKind:
+        """What it asks."""
+        if self.scope:
+            return CheckKind.ALERTS
+        if self.workspace:
+            return CheckKind.AZURE_MONITOR
+        return CheckKind.PROMETHEUS if self.query else CheckKind.HTTP
 
     def meets(self, values: Sequence[float]) -> bool | None:
         """Return whether the values of a query are a success, None if there is none to compare.
 
-        What is no number is in no range.
+        What is no number is in no range, and passes no comparison.
         """
+        if self.passes:
+            sign = self.passes.rstrip("-.0123456789 ")
+            compare, limit = _COMPARISONS[sign], float(self.passes.removeprefix(sign))
+            return all(compare(value, limit) for value in values) if values else None
         if self.least is None and self.most is None:
             return bool(values)
         least = -math.inf if self.least is None else self.least
@@ -59,8 +95,18 @@ class EndpointCheck:
     @property
     def expected(self) -> str:
         """What a success is, in a few words."""
-        if not self.query:
-            return f"status {self.status}"
+        match self.kind:
+            case CheckKind.HTTP:
+                return f"status {self.status}"
+            case CheckKind.AZURE_MONITOR:
+                return f"{self.passes} over {self.over.total_seconds() / 60:g} minutes"
+            case CheckKind.ALERTS:
+                return f"no alert of {self.severity}{'' if self.severity == WORST else ' or worse'}"
+            case CheckKind.PROMETHEUS:
+                return self._range
+
+    @property
+    def _range(self) -> str:
         least = "" if self.least is None else f"at least {self.least:g}"
         most = "" if self.most is None else f"at most {self.most:g}"
         return " and ".join(filter(None, (least, most))) or "at least one value"
@@ -120,8 +166,8 @@ class Gate:
     The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
     approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
     a ``system`` may give one too. ``checks`` are names of check runs that must have succeeded, and
-    ``endpoints`` the checks that ask an address. With ``readiness`` nothing may be known that blocks the
-    upgrades of its clusters.
+    ``endpoints`` the checks that ask an address or Azure Monitor. With ``readiness`` nothing may be known
+    that blocks the upgrades of its clusters.
     """
 
     owner: str = ""
@@ -142,7 +188,7 @@ class Gate:
         return (*self.checks, *(endpoint.name for endpoint in self.endpoints), *own)
 
     def endpoint(self, name: str) -> EndpointCheck | None:
-        """Return the check of a name that asks an address, None for a check run."""
+        """Return the check of a name that asks something outside, None for a check run."""
         return next((endpoint for endpoint in self.endpoints if endpoint.name == name), None)
 
     @property
@@ -297,23 +343,32 @@ def _of_gate(gate: WrittenGate) -> Gate:
         span_of(gate.after) if gate.after else timedelta(0),
         datetime.fromisoformat(gate.not_before) if gate.not_before else None,
         checks=tuple(dict.fromkeys(gate.github_checks)),
-        endpoints=tuple(_endpoint(endpoint_check) for endpoint_check in gate.endpoint_checks),
+        endpoints=tuple(_endpoint(asked) for asked in gate.asked_checks),
         readiness=gate.upgrade_readiness,
     )
 
 
-def _endpoint(written: HttpCheck | PrometheusCheck) -> EndpointCheck:
+def _endpoint(written: AskedCheck) -> EndpointCheck:
     asked = EndpointCheck(
         written.name,
-        written.url,
         interval=span_of(written.interval),
         successes=written.consecutive_success_limit,
         failures=written.failure_limit,
     )
-    if isinstance(written, HttpCheck):
-        return replace(asked, status=written.status)
-    wanted, asked = written.threshold_range, replace(asked, query=written.query)
-    return replace(asked, least=wanted.min, most=wanted.max) if wanted else asked
+    match written:
+        case HttpCheck():
+            return replace(asked, url=written.url, status=written.status)
+        case PrometheusCheck():
+            wanted = written.threshold_range
+            asked = replace(asked, url=written.url, query=written.query)
+            return replace(asked, least=wanted.min, most=wanted.max) if wanted else asked
+        case AzureMonitorCheck():
+            asked = replace(asked, workspace=written.workspace, query=written.query)
+            return replace(asked, passes=written.passes, over=span_of(written.over))
+        case AlertCheck():
+            return replace(asked, scope=written.scope, severity=written.severity)
+        case _:
+            raise TypeError(f"no gate asks a {type(written).__name__}")
 
 
 def _hours(written: ApprovalHours) -> Window:

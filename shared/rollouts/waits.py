@@ -42,7 +42,7 @@ class MemberStanding(StrEnum):
     UNKNOWN = "unknown"
     """Its record cannot be read: it counts as one that changes."""
     SUSPENDED = "suspended"
-    """It has this rollout's generation, and its suspension ends first."""
+    """It has this rollout's generation, and its suspension, or its sleep, ends first."""
     VERIFIED = "ready"
     FAILED = "failed"
     OUT = "left out"
@@ -65,11 +65,11 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Mem
         return MemberStanding.BUSY if record.phase in _WORKING else MemberStanding.WAITING
     if record.tried:
         return MemberStanding.ASIDE
-    if record.phase is Phase.SUSPENDED:
+    if record.phase is Phase.SUSPENDED or (record.phase is Phase.SLEEPING and not record.settled):
         return MemberStanding.SUSPENDED
     if record.phase is Phase.FAILED or (record.phase is Phase.STALLED and record.failed_since):
         return MemberStanding.FAILED
-    verified = record.phase is Phase.READY and record.observed_generation >= member.generation
+    verified = record.settled and record.observed_generation >= member.generation
     return MemberStanding.VERIFIED if verified and not record.lost else MemberStanding.IN_FLIGHT
 
 
@@ -85,14 +85,15 @@ def _takes_back(member: Member, record: ClusterSummary) -> bool:
 
 
 def _cannot_start(member: Member, record: ClusterSummary, now: datetime) -> bool:
-    """Return whether a cluster cannot take part now: it is suspended, stopped, missing or contested.
+    """Return whether a cluster cannot take part now: it is suspended, asleep, stopped, missing or contested.
 
     One that is unhealthy inside can: the change may be what repairs it.
     """
     suspended = member.suspended_until is not None and member.suspended_until > now
     if record.phase is Phase.SUSPENDED and suspended:
         return True
-    return record.contested or (bool(record.finding) and not of_health(record.finding))
+    lost = bool(record.finding) and not of_health(record.finding)
+    return record.contested or lost or record.stays_asleep(now)
 
 
 class WaitReason(StrEnum):

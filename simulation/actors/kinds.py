@@ -12,7 +12,7 @@ TEAM_REVIEWS = "team-reviews"
 SWEEPS = "sweeps"
 CHECKS = "checks"
 LOST_WEBHOOKS = "lost-webhooks"
-CHANNELS = "channels"
+ROUTES = "routes"
 ROLLOUTS = "rollouts"
 SYSTEMS = "systems"
 IDENTITY_ACCESS = "identity-access"
@@ -24,6 +24,7 @@ PROMOTIONS = "promotions"
 PLATFORM = "platform"
 AZURE_EVENTS = "azure-events"
 PAUSES = "pauses"
+VERSIONS = "versions"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -33,7 +34,7 @@ RARE: Mapping[str, float] = {
     SWEEPS: 0.08,
     CHECKS: 0.08,
     LOST_WEBHOOKS: 0.08,
-    CHANNELS: 0.08,
+    ROUTES: 0.08,
     ROLLOUTS: 0.15,
     SYSTEMS: 0.08,
     IDENTITY_ACCESS: 0.08,
@@ -45,6 +46,7 @@ RARE: Mapping[str, float] = {
     PLATFORM: 0.15,
     AZURE_EVENTS: 0.12,
     PAUSES: 0.08,
+    VERSIONS: 0.08,
 }
 
 

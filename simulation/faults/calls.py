@@ -28,6 +28,7 @@ from shared.cluster.failures.errors import ReconcileError, Throttled, Unavailabl
 from shared.cluster.recipes import Step
 from shared.ports import BranchHead, Message, Queue
 from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
+from shared.ports.state.clusters import readable
 from shared.resource_ids import ClusterId
 from simulation.event_loop import SHORT_FREEZE, EventLoop
 from simulation.history import AzureHistory
@@ -174,10 +175,11 @@ def _outage(call: Call) -> Any:
 
 
 def _touched(call: Call) -> Any:
-    """Another writer saves the record first, without a change."""
-    record = call.cloud.state.cluster(call.args[0].name)
+    """Another writer of the same version saves the record first, without a change."""
+    state: MemoryState = getattr(call.make, "__self__")  # noqa: B009 - of a method, as call.make is
+    record = readable(call.args[0].name, state)
     if record is not None:
-        MemoryState.save(call.cloud.state, record)  # unobserved: only the version changes
+        MemoryState.save(state, record)  # unobserved: only the version changes
     return call.now()
 
 

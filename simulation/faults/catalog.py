@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simulation.actors.kinds import (
-    CHANNELS,
     CHECKS,
     IDENTITY_ACCESS,
     LARGE_RECORDS,
@@ -16,10 +15,12 @@ from simulation.actors.kinds import (
     REPLACEMENTS,
     ROLLBACKS,
     ROLLOUTS,
+    ROUTES,
     SECOND_APP,
     SECRETS,
     SYSTEMS,
     TEAM_REVIEWS,
+    VERSIONS,
 )
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import CallFault
@@ -44,6 +45,8 @@ WITHOUT_ROLLBACKS = frozenset({LARGE_RECORDS, SECOND_APP})
 """With these no node pool is rolled back, and nothing is promoted: a record may be too large, and the rules
 know one app."""
 
+WITHOUT_VERSIONS = frozenset({LARGE_RECORDS, SECOND_APP})
+"""With these one version runs: the actors prepare the state of one."""
 WITHOUT_PLATFORM = frozenset({CHECKS})
 """With these nobody changes the platform: people delete a Kustomization, with all that it has applied."""
 
@@ -56,5 +59,6 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {REPLACEMENTS} if kinds & WITHOUT_REPLACEMENTS else kinds
     kinds = kinds - {PLATFORM} if kinds & WITHOUT_PLATFORM else kinds
     kinds = kinds - {PROMOTIONS, ROLLBACKS} if kinds & WITHOUT_ROLLBACKS else kinds
-    kinds = kinds - {CHANNELS, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
-    return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, CHANNELS} else kinds
+    kinds = kinds - {ROUTES, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
+    kinds = kinds - {VERSIONS} if kinds & WITHOUT_VERSIONS else kinds
+    return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, ROUTES, VERSIONS} else kinds

@@ -8,6 +8,7 @@ from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from shared.cluster.queues.messages import JobMessage, message_of_worker
 from shared.ports import Message
 from simulation.invariants.context import Context, moment, moment_of_message
+from simulation.newer_forms import known_body
 from simulation.rule import RuleViolated
 
 CALM_SECONDS = 100.0
@@ -42,7 +43,7 @@ class Messages:
         new = Counter(message.draft.id for message in waiting) - self._from_before.get(id(cloud), Counter())
         moments: Counter[tuple[str, int, int]] = Counter()
         for name, body in sent.items():
-            moments[moment_of_message(JobMessage.model_validate_json(body))] += new[name]
+            moments[moment_of_message(JobMessage.model_validate_json(known_body(body)))] += new[name]
         if any(count > MOST_MESSAGES for count in moments.values()):
             ids = ", ".join(message.draft.id for message in waiting)
             raise RuleViolated("duplicate message", f"{len(waiting)} messages wait for {session}: {ids}")

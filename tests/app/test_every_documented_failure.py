@@ -232,6 +232,32 @@ def test_a_change_that_a_policy_refuses_counts_as_failed_and_goes_on_by_itself_o
         assert [record.observed_generation for record in cloud.state.clusters()] == [2, 2]
 
 
+def test_a_role_that_is_missing_for_over_an_hour_counts_as_failed_and_is_tried_until_somebody_assigns_it(
+    authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    with on_the_wire(authority) as cloud:
+        cloud.azure.interventions.deny("atlantic", "LinkedAuthorizationFailed")
+        commit = push(cloud, fleet_files.fleet("atlantic"))
+        cloud.run(3600, until=lambda: False)
+        why = why_view("atlantic", cloud.ports)
+        assert why is not None
+        assert why["lastError"] is not None
+        assert (why["phase"], why["lastError"]["class"]) == ("Provisioning", "RoleNotEffective")
+        assert why["suggestedAction"].startswith("Assign a role with Microsoft.Network/ddosProtectionPlans/")
+        assert all(part in why["suggestedAction"] for part in (" on /subscriptions/", " to "))
+        cloud.run(LONG, until=lambda: False)
+        assert phases(cloud) == {"atlantic": Phase.STALLED}
+        assert status(cloud, commit)[0] == "failure"
+        why = why_view("atlantic", cloud.ports)
+        assert why is not None
+        assert "Who acts: who assigns roles in Azure. Roadstead tries again" in why["suggestedAction"]
+        cloud.azure.interventions.unblock("atlantic")
+        cloud.run(1200, until=lambda: False)
+        assert phases(cloud) == {"atlantic": Phase.READY}
+        assert status(cloud, commit)[0] == "success"
+
+
 def test_an_operator_has_a_refused_change_tried_again_at_once(
     authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

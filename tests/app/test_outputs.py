@@ -43,7 +43,7 @@ def outputs(cloud: MemoryCloud) -> dict[str, str]:
 
 
 def told(cloud: MemoryCloud, route: str = "all") -> list[Notification]:
-    messages = cloud.channels.delivered.get(route, [])
+    messages = cloud.routes.delivered.get(route, [])
     facts = [fact for message in messages for group in message.groups for fact in group.facts]
     return [fact for fact in facts if fact.kind is NotificationKind.OUTPUTS]
 
@@ -153,7 +153,7 @@ def test_a_program_reads_the_outputs_in_the_body_of_a_webhook() -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one", routes=(ALL.replace("severity: info", "events: [outputs]"),)))
     cloud.run()
-    (message,) = cloud.channels.delivered["all"]
+    (message,) = cloud.routes.delivered["all"]
     (group,) = body_of(message)["groups"]
     assert (group["kind"], group["title"]) == ("outputs", "1 cluster with new outputs in eastus")
     assert group["facts"][0]["clusters"] == ["one"]

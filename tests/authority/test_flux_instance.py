@@ -68,7 +68,9 @@ def of_manifest(files: dict[str, bytes]) -> dict[str, Any]:
     assert instance is not None
     kept = keeps_identity(cluster)
     fields = identity_kept_by_operator(OPERATOR, instance.distribution.version) if kept else {}
-    return instance_object(cluster, instance, identities=fields, tenant_id=TENANT if kept else "")
+    acts_as = cluster.spec.flux.workload_identity
+    ids = {"client_id": acts_as.named if acts_as else "", "tenant_id": TENANT if kept else ""}
+    return instance_object(cluster, instance, identities=fields, **ids)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from shared.azure.availability.announcements import (
 )
 from shared.azure.availability.retirements import AHEAD, FRESH, retirement_warnings, retiring, stale
 from tests.support.resolved_fleets import ONE, with_change
-from tests.support.sample import day_of_commit
 
 LATE = date(2100, 1, 1)
 ANNOUNCED = [announced for announced in vars(table).values() if isinstance(announced, Announcement)]
@@ -272,13 +271,6 @@ def test_every_announcement_has_a_day_a_remedy_and_an_announcement_of_microsoft(
         )
         assert announced.instead
     assert all(support.community < support.long_term for support in KUBERNETES.values())
-
-
-def test_a_commit_has_a_table_that_stays_fresh_for_a_quarter_of_a_year() -> None:
-    age = day_of_commit(AS_OF) - AS_OF
-    assert age <= FRESH / 2, (
-        "read what python -m tools.announced lists, add what it announces, and move AS_OF"
-    )
 
 
 def test_a_table_older_than_half_a_year_says_so_with_its_date() -> None:

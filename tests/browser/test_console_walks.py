@@ -188,10 +188,10 @@ def test_all_works_without_javascript(browser: Browser) -> None:
         opened.page.get_by_role("button", name="Filter").click()
         assert "1 of 8 clusters" in opened.text
         opened.page.get_by_label("Select shop-weu-1").check()
-        opened.page.get_by_role("button", name="Compare the selected").click()
+        opened.page.get_by_role("button", name="Compare with Azure").click()
         assert "Accepted: refresh" in opened.text
         opened.page.get_by_label("Select shop-weu-1").check()
-        opened.page.get_by_role("button", name="Replay the selected").click()
+        opened.page.get_by_role("button", name="Replay", exact=True).click()
         assert "Accepted: replay of 1 of 1 clusters" in opened.text
         opened.page.locator("details.who summary").click()
         opened.page.get_by_role("button", name="Sign out").click()

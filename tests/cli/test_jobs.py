@@ -13,6 +13,7 @@ from cli.commands.act.replay import replay
 from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.cluster.queues.messages import PreviewRequest
 from shared.ports import DeadLetter
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, ADMIN_KEY
@@ -184,6 +185,19 @@ def test_dead_letters_that_were_seen_are_dismissed_and_no_others(cloud: MemoryCl
     assert {letter.id for letter in cloud.state.dead_letters(5)} == {"7:m", "9:m"}
     assert "2 dead letters dismissed." in roadstead("dead-letters", "--dismiss", "--yes", "--url", url).stdout
     assert cloud.state.count_dead_letters() == 0
+
+
+def test_dead_letters_that_are_stored_whole_are_replayed(cloud: MemoryCloud, url: str) -> None:
+    body = PreviewRequest(pull=3).model_dump_json()
+    cloud.state.save_dead_letter(DeadLetter("previews", "7:m", cloud.clock(), "", "", body, len(body)))
+    cloud.state.save_dead_letter(DeadLetter("jobs", "8:m", cloud.clock(), "", "", "{unreadable", 400))
+    refused = roadstead("dead-letters", "--replay", "--yes", ROADSTEAD_URL=url)
+    assert (refused.returncode, "8:m cannot be replayed" in " ".join(refused.stderr.split())) == (1, True)
+    both = roadstead("dead-letters", "--replay", "--dismiss", ROADSTEAD_URL=url)
+    assert "give --replay or --dismiss" in both.stderr
+    done = roadstead("dead-letters", "7:m", "--replay", "--yes", ROADSTEAD_URL=url)
+    assert (done.returncode, "1 dead letter replayed." in done.stdout) == (0, True), done.stderr
+    assert [letter.id for letter in cloud.state.dead_letters(5)] == ["8:m"]
 
 
 def test_an_invalid_dismissal_is_refused_with_the_reason(url: str) -> None:

@@ -1,4 +1,4 @@
-"""``roadstead notify``: the routes, how their channels are, and a test that is audited."""
+"""``roadstead notify``: the routes, how they are, and a test that is audited."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_on_a_narrow_terminal_what_a_route_takes_is_below_it(url: str) -> None:
     assert rows[-1] == "    takes critical, of production, with team=shop"
 
 
-def test_a_channel_that_fails_is_shown_with_what_waits_for_it(url: str, cloud: MemoryCloud) -> None:
-    cloud.channels.failing["ops"] = Unavailable("the channel answers with the status 500")
+def test_a_route_that_fails_is_shown_with_what_waits_for_it(url: str, cloud: MemoryCloud) -> None:
+    cloud.routes.failing["ops"] = Unavailable("the route answers with the status 500")
     cloud.azure.interventions.fail_next("two", "QuotaExceeded", "no vCPUs are left")
     push(cloud, notifying(fleet_files.fleet("one", "two"), *ROUTES))
     cloud.run(60)
@@ -62,15 +62,15 @@ def test_a_channel_that_fails_is_shown_with_what_waits_for_it(url: str, cloud: M
     (ops,) = [number for number, row in enumerate(rows) if row.startswith("ops")]
     assert rows[ops].split()[:6] == ["ops", "slack", "0", "1", "fails", "for"]
     below = " ".join(" ".join(rows[ops + 1 : ops + 4]).split())
-    assert "Unavailable: the channel answers with the status 500; tried again in" in below
+    assert "Unavailable: the route answers with the status 500; tried again in" in below
     _, shown = on_terminal("status", ROADSTEAD_URL=url)
-    assert "notifications to ops fail: Unavailable: the channel" in " ".join(plain(shown).split())
+    assert "notifications to ops fail: Unavailable: the route" in " ".join(plain(shown).split())
 
 
 def test_a_route_is_tested_at_once_and_audited(url: str, cloud: MemoryCloud) -> None:
     tried = roadstead("notify", "--test", "ops", "--reason", "new address", ROADSTEAD_URL=url)
     assert tried.stdout.strip() == "ops: the test message was delivered"
-    (message,) = cloud.channels.delivered["ops"]
+    (message,) = cloud.routes.delivered["ops"]
     assert message.title == "example: a test of the route ops"
     (act,) = [act for act in cloud.state.acts(5) if act.action == "notify"]
     assert (act.target, act.reason) == ("ops", "new address")
@@ -88,10 +88,10 @@ def test_a_test_of_issues_leaves_none_open(url: str, cloud: MemoryCloud) -> None
 
 
 def test_a_test_that_fails_says_why(url: str, cloud: MemoryCloud) -> None:
-    cloud.channels.failing["ops"] = Unavailable("the channel answers with the status 500")
+    cloud.routes.failing["ops"] = Unavailable("the route answers with the status 500")
     tried = roadstead("notify", "--test", "ops", ROADSTEAD_URL=url)
     assert tried.returncode != 0
-    assert "ops does not deliver: Unavailable: the channel answers with the status 500" in tried.stderr
+    assert "ops does not deliver: Unavailable: the route answers with the status 500" in tried.stderr
     unknown = roadstead("notify", "--test", "nobody", ROADSTEAD_URL=url)
     assert "the newest plan has no route nobody; it has: ops, audit, tracker, shop" in unknown.stderr
 

@@ -12,20 +12,24 @@ from shared.language.pin import Pin
 from tests.support.cluster_records import NOW, record
 
 PIN = Pin("2" * 40, "files", before="1" * 40)
+SYSTEM = Pin("4" * 40, "more files", before="3" * 40, source="https://github.com/contoso/shop main")
 
 
 @pytest.mark.parametrize("recovering", [False, True])
-def test_a_record_of_older_tables_forgets_from_where_its_pin_moves_when_somebody_takes_it_over(
+def test_a_record_of_older_tables_forgets_from_where_its_pins_move_when_somebody_takes_it_over(
     *, recovering: bool
 ) -> None:
-    """The job then takes over the pin that the cluster has, from which the next plan judges removals."""
+    """The job then takes over the pins that the cluster has, from which the next plan judges removals."""
     known = record()
+    system = {"name": "shop", "namespaces": ["shop"], "pin": SYSTEM.stored()}
     known = replace(
         known,
-        document={**known.document, "pin": PIN.stored()},
+        document={**known.document, "pin": PIN.stored(), "systems": [system]},
         ownership=replace(known.ownership, recovering=recovering),
     )
     taken = accept_takeover(known, Contest(ContestKind.RECOVERY), now=NOW)
     assert not taken.ownership.recovering
-    assert Pin.of(taken.document) == (replace(PIN, before="") if recovering else PIN)
-    assert taken.desired.digest == known.desired.digest
+    expected = {"": PIN, "shop": SYSTEM}
+    assert taken.desired.pins == {
+        name: replace(pin, before="") if recovering else pin for name, pin in expected.items()
+    }

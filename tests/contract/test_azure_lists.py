@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.azure.world.request_limits import LIST_SUBSCRIPTION
 from shared.cluster.failures.errors import Dependency, Throttled
-from shared.ports.azure import GetCluster, ListClusters, PutCluster, PutGroup
+from shared.ports.azure import GetCluster, ListAlerts, ListClusters, PutCluster, PutGroup
 from shared.resource_ids import ClusterId, SubscriptionId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body
 
@@ -71,3 +71,19 @@ def test_lists_have_a_limit_of_their_own(azure: Azure) -> None:
         azure.world.limits.take(LIST_SUBSCRIPTION, SUBSCRIPTION, azure.clock())
     with pytest.raises(Throttled):
         azure.call(ListClusters(HERE))
+
+
+def test_the_alerts_of_a_group_are_those_that_fire_about_it(azure: Azure) -> None:
+    shop = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/shop/providers/Microsoft.Web/sites/shop"
+    latency = azure.world.offers.fire(shop, "latency")
+    azure.world.offers.fire(shop.replace("/shop/", "/other/"), "elsewhere", "Sev3")
+
+    def found(group: str) -> list[tuple[str, str]]:
+        listed = azure.call(ListAlerts(HERE, group))
+        about = [alert["properties"]["essentials"] for alert in listed]
+        return sorted((alert["alertRule"].rpartition("/")[2], alert["severity"]) for alert in about)
+
+    assert found("shop") == found("SHOP") == [("latency", "Sev1")]
+    assert found("") == [("elsewhere", "Sev3"), ("latency", "Sev1")]
+    azure.world.offers.resolve(latency)
+    assert found("shop") == []

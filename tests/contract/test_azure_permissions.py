@@ -19,6 +19,7 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
+from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.acts.tries import begin_try
 from shared.cluster.failures.errors import Unauthorized
 from shared.cluster.queues.envelopes import job_message
@@ -43,6 +44,7 @@ from tests.support.identity_access import (
     ACCESS,
     CREDENTIAL,
     ISSUER,
+    OWN_IDENTITY,
     ROLE,
     SECOND_CREDENTIAL,
     SECOND_ROLE,
@@ -61,7 +63,8 @@ ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
 EXTENSIONS = "Microsoft.KubernetesConfiguration"
 GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
-FEDERATION = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+IDENTITIES = "Microsoft.ManagedIdentity/userAssignedIdentities"
+FEDERATION = f"{IDENTITIES}/federatedIdentityCredentials"
 ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
 POLICY_ASSIGNMENTS = "Microsoft.Authorization/policyAssignments"
 
@@ -69,13 +72,14 @@ CHANGES = frozenset(
     {
         *(f"{GROUPS}/{verb}" for verb in ("write", "delete")),
         *(f"{CONTAINERS}/{verb}" for verb in ("write", "delete", "listClusterUserCredential/action")),
-        f"{CONTAINERS}/start/action",
+        *(f"{CONTAINERS}/{verb}/action" for verb in ("start", "stop")),
         *(f"{CONTAINERS}/agentPools/{verb}" for verb in ("write", "delete")),
         f"{CONTAINERS}/agentPools/upgradeNodeImageVersion/action",
         *(f"{CONTAINERS}/maintenanceConfigurations/{verb}" for verb in ("write", "delete")),
         *(f"{CONTAINERS}/managedNamespaces/{verb}" for verb in ("write", "delete")),
         f"{EXTENSIONS}/extensions/write",
         *(f"{EXTENSIONS}/fluxConfigurations/{verb}" for verb in ("write", "delete")),
+        *(f"{IDENTITIES}/{verb}" for verb in ("write", "delete")),
         *(f"{FEDERATION}/{verb}" for verb in ("write", "delete")),
         *(f"{ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
         *(f"{POLICY_ASSIGNMENTS}/{verb}" for verb in ("write", "delete")),
@@ -87,8 +91,17 @@ CHANGES = frozenset(
 """The changes that an operation may make, and a read that is an action, by the names of the pages for
 Containers, for Management and governance, and for Hybrid and multicloud."""
 
-GRANTS = ISSUER + CREDENTIAL + SECOND_CREDENTIAL + ROLE + SECOND_ROLE.replace("kubelet", SHOP.resource)
-POLICY = "  drift: {action: propose, stoppedCluster: start}\n"
+MORE_IDENTITY = OWN_IDENTITY.splitlines()[-1].replace("flux", "more") + "\n"
+GRANTS = (
+    ISSUER
+    + OWN_IDENTITY
+    + MORE_IDENTITY
+    + CREDENTIAL
+    + SECOND_CREDENTIAL
+    + ROLE
+    + SECOND_ROLE.replace("kubelet", SHOP.resource)
+)
+POLICY = "  drift: {action: propose, stoppedCluster: start}\n  sleep: {}\n"
 NETWORK = "Microsoft.Network"
 LINKED: Mapping[str, tuple[str, ...]] = {
     "a public address": (f"{NETWORK}/publicIPAddresses/join/action",),
@@ -169,7 +182,7 @@ def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_a
 
 def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing() -> None:
     deletes = {f"{CONTAINERS}/delete", f"{GROUPS}/delete"}
-    grants = {f"{each}/delete" for each in (FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
+    grants = {f"{each}/delete" for each in (IDENTITIES, FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
     changes = {app: {name for name in actions(app) if not name.endswith("/read")} for app in App}
     asks = {"Microsoft.CostManagement/query/action"}  # a read, whose question is a body
     assert changes[App.CONTROL] - asks == {"Microsoft.Resources/tags/write"}
@@ -217,7 +230,9 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     with_identity(cloud)
     push(cloud, files(pool() + WINDOW + GRANTS + POLICIES + '  kubernetesVersion: "1.35"\n'))
     cloud.run()
-    newer = pool("Standard_D8s_v5") + WINDOW + ACCESS + '  kubernetesVersion: "1.36"\n' + POLICY
+    newer = (
+        pool("Standard_D8s_v5") + WINDOW + ACCESS + OWN_IDENTITY + '  kubernetesVersion: "1.36"\n' + POLICY
+    )
     newer += ADDON + "  policies:\n" + DENY
     push(cloud, files(newer))
     cloud.run()
@@ -234,9 +249,13 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     sweep(cloud)
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
+    end = cloud.clock() + timedelta(hours=1)
+    assert order_sleep(OrderKind.SLEEP, "one", end, "ops", cloud.ports).status == 202
+    cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     _with_namespace(cloud, newer)
     _with_extension(cloud, newer)
+    _gate(cloud, newer)
     _contest(cloud, newer)
     _roll_back(cloud)
     group = ONE.resource.partition("/providers")[0]
@@ -290,6 +309,19 @@ def _with_extension(cloud: CloudWithRights, extra: str) -> None:
     push(cloud, files(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def _gate(cloud: CloudWithRights, extra: str) -> None:
+    """Let a change wait for a check of alerts."""
+    scope = f"/subscriptions/{ONE.subscription}"
+    gate = f"gate: {{owner: qa, reason: nothing fires, alertChecks: [{{name: quiet, scope: {scope}}}]}}"
+    gated = files(extra + "  tags: {gated: yes}\n")
+    stages = f"  rollout:\n    stages:\n      - {{name: all, {gate}}}\n".encode()
+    gated["fleet.yaml"] += stages
+    for wanted in (gated, files(extra)):
+        push(cloud, wanted)
+        cloud.run()
+        assert phases(cloud) == {"one": Phase.READY}
 
 
 def _call_the_rest(cloud: CloudWithRights) -> None:

@@ -11,6 +11,7 @@ from localcloud.azure.world.access.role_assignments import ROLES
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, QuotaExceeded
 from shared.ports.azure import (
     DeleteFederatedCredential,
+    DeleteIdentity,
     DeleteRoleAssignment,
     GetFederatedCredential,
     GetIdentity,
@@ -20,6 +21,7 @@ from shared.ports.azure import (
     ListRoles,
     PutFederatedCredential,
     PutGroup,
+    PutIdentity,
     PutRoleAssignment,
 )
 from shared.resource_ids import ManagedIdentityId, SubscriptionId
@@ -66,6 +68,27 @@ def test_a_federated_credential_is_created_shown_changed_and_deleted(azure: Azur
     assert azure.call(GetFederatedCredential(SHOP, "api")) is None
 
 
+def test_an_identity_is_created_tagged_again_and_deleted_with_its_credentials(azure: Azure) -> None:
+    with_shop(azure)
+    cart = replace(SHOP, name="cart")
+    body = {"location": "eastus", "tags": {"a": "b"}}
+    assert azure.call(PutIdentity(cart, body)).created
+    shown = azure.call(GetIdentity(cart))
+    assert shown is not None
+    assert (shown["tags"], set(shown["properties"])) == ({"a": "b"}, {"clientId", "principalId", "tenantId"})
+    assert not azure.call(PutIdentity(cart, {**body, "tags": {"a": "c"}})).created
+    again = azure.call(GetIdentity(cart))
+    assert again is not None
+    assert (again["tags"], again["properties"]) == ({"a": "c"}, shown["properties"])
+    azure.call(PutFederatedCredential(cart, "api", credential()))
+    azure.call(DeleteIdentity(cart))
+    azure.call(DeleteIdentity(cart))
+    assert azure.call(GetIdentity(cart)) is None
+    assert azure.call(ListFederatedCredentials(cart)) is None
+    with pytest.raises(Dependency):
+        azure.call(PutIdentity(replace(cart, resource_group="nowhere"), body))
+
+
 def test_an_identity_that_does_not_exist_has_nothing_and_takes_nothing(azure: Azure) -> None:
     with_shop(azure)
     none = replace(SHOP, name="none")
@@ -88,8 +111,9 @@ def test_an_identity_takes_twenty_federated_credentials_and_each_service_account
         azure.call(
             PutFederatedCredential(SHOP, f"api-{number}", credential(f"system:serviceaccount:{number}:a"))
         )
-    with pytest.raises(InvalidManifest, match="at most 20"):
+    with pytest.raises(Conflict, match="Too many Federated Identity Credentials") as refused:
         azure.call(PutFederatedCredential(SHOP, "one-more", credential("system:serviceaccount:more:a")))
+    assert refused.value.entry == "access/TooManyFederatedCredentials"
     azure.call(PutFederatedCredential(SHOP, "api-0", credential("system:serviceaccount:changed:a")))
     with pytest.raises(Conflict, match="already exists"):
         azure.call(PutFederatedCredential(SHOP, "api-1", credential("system:serviceaccount:2:a")))

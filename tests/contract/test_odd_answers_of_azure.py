@@ -118,7 +118,10 @@ READS: list[tuple[AzureCall[Any], dict[str, Any]]] = [
     (ListRoleDefinitions(HERE), RESOURCE | {"properties": {"permissions": [{"actions": ["*"]}]}}),
     (ListProviders(HERE), {"namespace": "Microsoft.Compute", "registrationState": "Registered"}),
     (ListFeatures(HERE, "Microsoft.Compute"), RESOURCE | {"properties": {"state": "Registered"}}),
-    (GetIdentity(IDENTITY), RESOURCE | {"properties": {"principalId": "p"}}),
+    (
+        GetIdentity(IDENTITY),
+        RESOURCE | {"properties": {"principalId": "p", "clientId": "c", "tenantId": "t"}},
+    ),
     (ListFederatedCredentials(IDENTITY), RESOURCE | {"properties": {"issuer": "i", "audiences": ["a"]}}),
     (GetFederatedCredential(IDENTITY, "x"), RESOURCE | {"properties": {"issuer": "i"}}),
     (ListRoleAssignments(HERE), RESOURCE | {"properties": {"principalId": "p", "scope": "/"}}),

@@ -44,7 +44,7 @@ REVIEW = {
 FILE = {"path": "a.yaml", "mode": "100644", "type": "blob", "sha": COMMIT, "size": 3}
 REFERENCE = {"object": {"sha": COMMIT}, "id": 5}
 TEXT = PullText("title", "body")
-NEW = NewCommit("clusters/a.yaml", b"a: 1", "message", (COMMIT,))
+NEW = NewCommit({"clusters/a.yaml": b"a: 1"}, "message", (COMMIT,))
 Call = Callable[[GitHubHost], Any]
 CALLS: dict[str, tuple[Call, Any]] = {
     "head": (lambda github: github.read_head("main"), REFERENCE),

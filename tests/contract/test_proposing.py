@@ -23,7 +23,7 @@ TEXT = PullText("One", "what differs")
 
 def changed(case: Case, *parents: str, content: bytes = b"2\n") -> str:
     """Create a commit that changes one file."""
-    return case.host.add_commit(NewCommit("a.yaml", content, "Change a", parents))
+    return case.host.add_commit(NewCommit({"a.yaml": content}, "Change a", parents))
 
 
 def files(case: Case, commit: str) -> Mapping[str, bytes]:
@@ -37,12 +37,30 @@ def proposed(case: Case) -> str:
     return commit
 
 
+def test_a_commit_changes_several_files_at_once(case: Case) -> None:
+    main = case.git.head("main")
+    before = files(case, main)
+    commit = case.host.add_commit(NewCommit({"a.yaml": b"2\n", "folder/b.yaml": b"3\n"}, "Two", [main]))
+    assert files(case, commit) == {**before, "a.yaml": b"2\n", "folder/b.yaml": b"3\n"}
+
+
 def test_a_commit_changes_one_file_of_its_last_parent_and_is_on_no_branch(case: Case) -> None:
     main = case.git.head("main")
     commit = changed(case, main, content="é\n".encode())
     assert files(case, commit) == {"a.yaml": "é\n".encode(), "b.yaml": b"1\n"}
     assert case.git.is_descendant(commit, main)
     assert (case.git.head("main"), case.host.tip(BRANCH)) == (main, None)
+
+
+def test_a_commit_can_remove_files_and_add_others(case: Case) -> None:
+    main = case.git.head("main")
+    added = case.host.add_commit(NewCommit({"a.yaml": None, "c/d.yaml": b"3\n"}, "Move a", [main]))
+    assert files(case, added) == {"b.yaml": b"1\n", "c/d.yaml": b"3\n"}
+
+
+def test_a_commit_cannot_remove_a_file_that_there_is_not(case: Case) -> None:
+    with pytest.raises(InvalidManifest):
+        case.host.add_commit(NewCommit({"c.yaml": None}, "Remove c", [case.git.head("main")]))
 
 
 def test_a_commit_with_two_parents_comes_after_both_and_has_the_files_of_the_last(case: Case) -> None:
@@ -199,7 +217,7 @@ def test_an_app_that_may_only_read_the_repository_is_refused(tmp_path: Path) -> 
         adapter = GitHubHost("acme/fleet", github_auth(**credentials), base_url=server.url)
         assert adapter.tip("main") == main
         with pytest.raises(Unauthorized, match=r"by integration; .* the permissions Contents: write"):
-            adapter.add_commit(NewCommit("a.yaml", b"2\n", "Change a", [main]))
+            adapter.add_commit(NewCommit({"a.yaml": b"2\n"}, "Change a", [main]))
         with pytest.raises(Unauthorized):
             adapter.move_branch(BRANCH, None, main)
         with pytest.raises(Unauthorized):

@@ -12,6 +12,7 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthor
 from shared.ports import Annotation, Capability, Check, Comment, GitHost
 from tests.support.git_hosts import Case
 
+PAGE = "https://fleet.example/pulls/1"
 MARKER = "<!-- roadstead:plan -->"
 
 
@@ -121,7 +122,7 @@ def test_a_host_refuses_what_it_lacks_and_says_what_is_lost(
 def test_a_check_run_is_written_by_an_app_alone_with_all_its_annotations(case: Case) -> None:
     commit = case.branch("next", {"a.yaml": b"2\n"})
     notes = tuple(Annotation("a.yaml", line, f"line {line}") for line in range(1, 121))
-    check = Check("roadstead/plan", "failure", "120 problems", "# Plan", notes)
+    check = Check("roadstead/plan", "failure", "120 problems", "# Plan", notes, PAGE)
     assert (Capability.WRITTEN_CHECKS in case.host.capabilities) == case.app
     if not case.app:
         with pytest.raises(Unauthorized):
@@ -130,6 +131,7 @@ def test_a_check_run_is_written_by_an_app_alone_with_all_its_annotations(case: C
     case.host.write_check(commit, check)
     (run,) = case.git.pulls.checks(commit)
     assert (run.name, run.status, run.conclusion) == ("roadstead/plan", "completed", "failure")
+    assert run.details_url == PAGE
     assert run.output == {"title": "120 problems", "summary": "# Plan"}
     assert [a["start_line"] for a in run.annotations] == list(range(1, 121))
     assert run.annotations[0]["annotation_level"] == "failure"

@@ -13,7 +13,7 @@ from standardwebhooks.webhooks import Webhook
 
 from localcloud.common.certificates import Authority
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.adapters.channels import AppChannels
+from shared.adapters.notification_routes import NotificationRoutes
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.record_parts import Phase
 from shared.notifications.digest import MOST_MESSAGES
@@ -68,8 +68,8 @@ def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Author
             "MAIL": f"mailto://127.0.0.1:{mail.port}/?from=fleet@example.com&to=ops@example.com",
             "CHAT": f"{chat.url.replace('https', 'jsons')}/chat",
         }
-        channels = AppChannels(addresses, clock=lambda: datetime.now(UTC))
-        cloud.with_ports(lambda ports: replace(ports, channels=channels))
+        routes = NotificationRoutes(addresses, clock=lambda: datetime.now(UTC))
+        cloud.with_ports(lambda ports: replace(ports, routes=routes))
         slack.answers = [(429, {"Retry-After": "30"}, "rate_limited"), (500, {}, "")]
         hook.answers = [(503, {}, "")] * 3
         chat.answers = [(502, {}, "")]
@@ -102,4 +102,4 @@ def test_the_number_of_messages_hardly_depends_on_the_number_of_events(events: i
         cloud.state.add_notice(notice)
     wake_notifier(cloud.ports)
     cloud.run(60)
-    assert len(cloud.channels.delivered["slack"]) <= 3
+    assert len(cloud.routes.delivered["slack"]) <= 3

@@ -111,6 +111,8 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "refresh": {"all": True},
     "read_readiness": {"all": True},
     "dismiss": {"deadLetters": []},
+    "replay_letters": {"deadLetters": []},
+    "suspend": {"clusters": ["one"], "for": "4h"},
     "notify_test": {"route": "a"},
     "promote": {"from": "a", "to": "b"},
     "rollout_approve": {"stage": "a"},

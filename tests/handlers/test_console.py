@@ -14,13 +14,21 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.console.pages import PAGES, SECTIONS
 from shared.app.console.recent import SECONDS, recent
+from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
+from shared.cluster.queues.message_parts import Approval
+from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.ports.state import PullRecord
 from tests.support import fleet_files
+from tests.support.checks import check
 from tests.support.console_fleet import busy_fleet
 from tests.support.console_pages import Shown, browse, shown
 from tests.support.function_calls import ADMIN_KEY
+from tests.support.identity_access import ACCESS, REGISTRY, SHOP, with_identity
+from tests.support.notified import with_failures
+from tests.support.one_cluster import files
 from tests.support.pipeline_runs import phases, push, with_two_removed
+from tests.support.rollbacks import open_pulls
 from tests.support.staged_fleets import ready_fleet, staged, tags
 
 APPROVED = """\
@@ -281,3 +289,78 @@ def test_the_activity_of_a_cluster_has_its_events(cloud: MemoryCloud) -> None:
     assert "What happened to" not in shown(cloud.ports, "/activity").text
     assert "What happened to one 20" in shown(cloud.ports, "/activity?cluster=one").text
     assert "Nothing is known of it." in shown(cloud.ports, "/activity?cluster=nobody").text
+
+
+def test_a_dead_letter_is_replayed_by_a_button_where_it_is_stored_whole(cloud: MemoryCloud) -> None:
+    commit = cloud.state.fleet().commit
+    approval = Approval(commit=commit, clusters=("one", "two"), by="ada", at=cloud.clock())
+    for name, body in (("7:m", PlanRequest(again=True, approval=approval).model_dump_json()), ("8:m", "{}x")):
+        letter = ReceivedDeadLetter("plans", name, cloud.clock(), body.encode(), body)
+        handle_dead_letter(letter, cloud.ports)
+    page = shown(cloud.ports, "/activity")
+    assert (page.actions.count("/acts/replay_letters"), page.actions.count("/acts/dismiss")) == (1, 2)
+    assert "It cannot be replayed" in page.text
+    assert "Replay: needs the role Operator" in shown(cloud.ports, "/activity", role="Reader").text
+    _, text = send(cloud, "/activity", "/acts/replay_letters", {"deadLetters": ["plans 7:m"]}, "Operator")
+    assert "Accepted: replay letters" in text
+    cloud.run()
+    assert [record.name for record in cloud.state.clusters()] == ["three"]
+    assert [letter.id for letter in cloud.state.dead_letters(9)] == ["8:m"]
+
+
+def test_the_activity_says_what_was_sent_to_whom_and_whether_it_arrived() -> None:
+    made = with_failures("one")
+    assert "Route What Arrived" in shown(made.ports, "/activity").text
+    assert (
+        "ops example: 1 cluster failed in eastus: InvalidManifest yes" in shown(made.ports, "/activity").text
+    )
+
+
+def test_selected_clusters_are_suspended_by_one_pull_request_to_which_the_page_leads() -> None:
+    made = MemoryCloud()
+    push(made, fleet_files.fleet("one", "two", "three"))
+    made.run()
+    form = {"clusters": ["one", "two"], "for": "7d", "reason": "an audit"}
+    status, text = send(made, "/clusters", "/acts/suspend", form, "Operator")
+    (pull,) = open_pulls(made)
+    assert (status, "Accepted: suspend. Nothing changes before the merge of http" in text) == (303, True), (
+        text
+    )
+    assert f"/pull/{pull.number}" in text
+    (act,) = made.state.acts(1)
+    assert (act.action, act.clusters, act.reason) == ("suspend", ("one", "two"), "an audit")
+    assert "/acts/suspend" not in browse(made.ports, "/clusters", role="Reader").get_body().decode()
+
+
+def test_a_cluster_shows_what_its_identities_may_do_and_where_that_differs() -> None:
+    made = with_identity()
+    push(made, files(ACCESS))
+    made.run()
+    text = shown(made.ports, "/clusters/one").text
+    assert f"shop : pods of shop/api act as {SHOP.resource} given" in text
+    assert f"pull : kubelet has AcrPull at {REGISTRY} given" in text
+    made.azure.delete_identity(SHOP.subscription, SHOP.resource_group, SHOP.name)
+    check(made)
+    made.clock.advance(SECONDS)
+    text = shown(made.ports, "/clusters/one").text
+    assert f"{SHOP.resource} differs from git, see above" in text
+    assert f"pull : kubelet has AcrPull at {REGISTRY} given" in text
+
+
+def test_a_fleet_of_which_nothing_was_planned_says_how_to_begin() -> None:
+    text = shown(MemoryCloud().ports, "/").text
+    assert "No commit was planned yet" in text
+    assert "Push a fleet to main of example/fleet: roadstead init writes one." in text
+
+
+def test_what_is_urgent_comes_first_and_an_approval_after_it() -> None:
+    text = shown(busy_fleet(1).ports, "/").text
+    assert text.index("shop-weu-1: Failed") < text.index("approval needed")
+
+
+def test_a_system_that_no_check_has_read_is_not_called_healthy() -> None:
+    made = busy_fleet(1)
+    assert "shop 4 not read yet" in shown(made.ports, "/systems").text
+    check(made)
+    made.clock.advance(SECONDS)
+    assert "shop 4 none" in shown(made.ports, "/systems").text

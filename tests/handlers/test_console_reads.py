@@ -22,7 +22,9 @@ def test_one_more_cluster_costs_three_reads_and_a_second_visit_within_seconds_no
     tables: Any = {name: Watched(table, note) for name, table in cloud.state.tables.items()}
     ports = replace(cloud.ports, state=State(tables, FLEET, in_turn))
     browse(ports, "/clusters/one")
-    assert len(reads) == 7, "with four of the whole fleet that all pages share"
+    assert len(reads) == 6, (
+        "with three of the whole fleet that all pages share: its record, its plan, its sweep"
+    )
     reads.clear()
     assert browse(ports, "/clusters/two").status_code == 200
     assert len(reads) == 3, reads

@@ -55,7 +55,7 @@ def test_no_text_of_the_fleet_becomes_an_element_an_attribute_or_a_link(
     clean = {address: browse(cloud.ports, address).get_body().decode() for address in pages_of(cloud)}
 
     def attacking(read: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *given: attacked(read(*given))
+        return lambda *given, **named: attacked(read(*given, **named))
 
     for module in {page.make.__globals__["__name__"]: page.make.__globals__ for page in PAGES}.values():
         for name in [name for name in module if name.endswith("_view") or name in VIEWS]:

@@ -105,7 +105,9 @@ def test_what_several_clusters_need_is_the_role_in_each_of_their_environments(cl
     assert ask(cloud, "refresh", {"clusters": ["one", "three"]}, *both)[0] == 403
 
 
-@pytest.mark.parametrize("function", ["sync", "pause", "resume", "examine", "takeover_repository", "dismiss"])
+@pytest.mark.parametrize(
+    "function", ["sync", "pause", "resume", "examine", "takeover_repository", "dismiss", "replay_letters"]
+)
 def test_what_concerns_the_fleet_needs_the_role_of_the_fleet(cloud: MemoryCloud, function: str) -> None:
     status, error = ask(cloud, function, {}, "Admin.development", "Admin.production")
     assert (status, error.startswith("this needs the role ")) == (403, True)
@@ -165,7 +167,16 @@ def test_somebody_with_a_role_in_an_environment_reads_everything(cloud: MemoryCl
 def test_an_act_without_an_environment_is_one_of_the_fleet() -> None:
     of_fleet = {entry.name for entry in ACTS if entry.concerns is None}
     assert of_fleet == {
-        *("takeover_repository", "sync", "examine", "pause", "resume", "dismiss", "notify_test"),
+        *(
+            "takeover_repository",
+            "sync",
+            "examine",
+            "pause",
+            "resume",
+            "dismiss",
+            "replay_letters",
+            "notify_test",
+        ),
         *("import", "importable", "drill"),
     }
     assert all(isinstance(entry, ActRoute) for entry in ACTS)

@@ -23,6 +23,12 @@ param federatedIdentities = [
     subscriptionId: '00000000-0000-0000-0000-000000000001'
   }
 ]
+param identityGroups = [
+  {
+    resourceGroup: 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
+    subscriptionId: '00000000-0000-0000-0000-000000000001'
+  }
+]
 param bootstrapVaults = [
   {
     name: 'kv-aaaaaaaaaaaaaaaaaaaaa'
@@ -41,6 +47,23 @@ param alertActionGroupIds = [
   '/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/alerts/providers/Microsoft.Insights/actionGroups/duty'
 ]
 param rolloutCheckHosts = ['prometheus.example.com']
+param readAlerts = true
+param monitorWorkspaces = [
+  {
+    name: 'shop'
+    url: 'https://shop-abcd.westeurope.prometheus.monitor.azure.com'
+    workspace: 'shop'
+    resourceGroup: 'monitoring'
+    subscriptionId: '00000000-0000-0000-0000-000000000001'
+  }
+  {
+    name: 'logs'
+    url: 'https://api.loganalytics.azure.com/v1/workspaces/63613592-b6f7-4c3d-a390-22ba13102111'
+    workspace: 'logs'
+    resourceGroup: 'monitoring'
+    subscriptionId: '00000000-0000-0000-0000-000000000001'
+  }
+]
 param moreSettings = { ANOTHER: 'value' }
 param tags = { team: 'platform' }
 param network = 'outbound'

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import pytest
+
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.resolver import resolve
 from shared.language.resolve.reuse import KnownCluster
@@ -11,6 +13,8 @@ from shared.language.resolve.rules.between_clusters import over_limits
 from tests.support import fleet_files
 from tests.support.identity_access import ISSUER, SHOP
 from tests.support.resolved_fleets import files_of
+from tests.support.sources import WITH_IDENTITY
+from tests.support.team_systems import system
 
 QUOTAS = b"""\
 spec:
@@ -54,6 +58,92 @@ def test_an_identity_takes_twenty_federated_credentials_of_all_clusters_together
         "clusters/c/cluster.yaml spec.federatedCredentials[api-0].identity: the identity shop takes 20 "
         "federated credentials, and git has 21: of a (12), b (8), c (1); name another identity"
     ]
+
+
+def acting(extra: str) -> str:
+    """Return YAML of a Flux with more fields, on a cluster that lets pods act as identities."""
+    return f"{WITH_IDENTITY}  flux: {{{extra}}}\n"
+
+
+CLIENT = "00000000-0000-0000-0000-00000000000a"
+EXTENSION = f"""install: extension, extension: {{configurationSettings: {{
+  workloadIdentity.enable: "true", workloadIdentity.azureClientId: {CLIENT}}}}}"""
+
+
+def names(count: int) -> list[str]:
+    return [f"c{number:02}" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("flux", "field", "shown"),
+    [
+        (f"workloadIdentity: {{clientId: {CLIENT}}}", "workloadIdentity.clientId", CLIENT),
+        (f"workloadIdentity: {{identity: {SHOP.resource}}}", "workloadIdentity.identity", "shop"),
+        (EXTENSION, "extension.configurationSettings.workloadIdentity.azureClientId", CLIENT),
+    ],
+)
+def test_the_flux_of_twenty_clusters_acts_as_one_identity_whoever_federates_it(
+    flux: str, field: str, shown: str
+) -> None:
+    assert messages(fleet(dict.fromkeys(names(20), acting(flux)))) == []
+    resolved = fleet(dict.fromkeys(names(21), acting(flux)), known=names(21)[1:])
+    assert messages(resolved) == [
+        f"clusters/c00/cluster.yaml spec.flux.{field}: the identity {shown} takes 20 federated credentials, "
+        "and git has 21: of c01 (1), c02 (1), c03 (1), c04 (1), c05 (1) and 16 more; name another identity, "
+        "or one for each cluster: flux.workloadIdentity.identity with {name} in it"
+    ]
+
+
+def test_an_identity_for_each_cluster_has_no_limit_and_a_named_credential_counts_once() -> None:
+    own = f'"{SHOP.resource.replace("/shop", "/flux-{name}")}"'
+    extra = credentials(20, own) + acting(f"workloadIdentity: {{identity: {own}}}").removeprefix(ISSUER)
+    assert messages(fleet(dict.fromkeys(names(30), extra))) == []
+
+
+def test_an_identity_of_a_cluster_alone_is_in_no_other_manifest() -> None:
+    extra = f"  identities:\n    - {{name: flux, identity: {SHOP.resource}}}\n"
+    resolved = fleet({"a": extra, "b": extra}, known=["b"])
+    assert messages(resolved) == [
+        "clusters/a/cluster.yaml spec.identities[flux].identity: the identity shop is that of b, and each "
+        "cluster has its own; write {name} into its name"
+    ]
+
+
+def team(name: str, clusters: Collection[str], client: str = CLIENT) -> bytes:
+    """Return a system on some clusters that pulls as an identity."""
+    acts = f"provider: azure, workloadIdentity: {{clientId: {client}, tenantId: {CLIENT}}}"
+    return system(name, ", ".join(clusters)).replace(b"path: ./", f"{acts}, path: ./".encode())
+
+
+def of_teams(systems: Mapping[str, bytes], before: Mapping[str, bytes] = {}) -> DesiredFleet:
+    """Return a fleet of 21 clusters with systems; those of ``before`` are recorded."""
+    clusters = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=WITH_IDENTITY) for name in names(21)
+    }
+    files = fleet_files.fleet() | clusters
+    former = files | {f"systems/{name}.yaml": content for name, content in before.items()}
+    recorded = {
+        name: KnownCluster(desired.document(), desired.digest)
+        for name, desired in resolve("example", files_of(former), former).clusters.items()
+    }
+    files |= {f"systems/{name}.yaml": content for name, content in systems.items()}
+    return resolve("example", files_of(files), files, known=recorded)
+
+
+def test_systems_with_one_identity_are_on_twenty_clusters_together_and_what_works_stays() -> None:
+    shop = {"shop": team("shop", names(15))}
+    assert messages(of_teams(shop | {"cart": team("cart", names(5))})) == []
+    resolved = of_teams(shop | {"cart": team("cart", names(6))}, before=shop)
+    assert messages(resolved) == [
+        f"systems/cart.yaml spec.source.workloadIdentity.clientId: the identity {CLIENT} takes 20 federated "
+        "credentials, one for each cluster of a system, and git has 21: shop (on 15 clusters), cart (on 6 "
+        "clusters); give each 20 clusters an identity: in environments, or with a system for each part of "
+        "the clusters"
+    ]
+    assert set(resolved.systems) == {"shop"}
+    wider = of_teams({"shop": team("shop", names(21))}, before={"shop": team("shop", names(20))})
+    assert [len(cluster.systems) for cluster in wider.clusters.values()] == [1] * 20 + [0]
+    assert messages(of_teams({"shop": team("shop", names(21), CLIENT.replace("a", "b"))})) != []
 
 
 def test_letters_of_another_case_are_the_same_identity() -> None:

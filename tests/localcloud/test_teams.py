@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import requests
 
-from localcloud.channels.teams_server import MOST_BYTES, TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.flux.http_posts import HttpPosts
 from localcloud.flux.notification_controller import ControllerEvent, card
 from localcloud.runtime.up import show_notifications
-from shared.adapters.channels import teams_body
+from localcloud.teams.teams_server import MOST_BYTES, TeamsServer
+from shared.adapters.notification_routes import teams_body
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
 from shared.notifications.routes import RouteType
-from tests.support.channels import message, send
+from tests.support.notification_routes import message, send
 from tests.support.waiting import until
 
 PATH = "/workflows/local/triggers/manual/paths/invoke"

@@ -156,7 +156,7 @@ def test_no_message_is_too_long_and_no_fact_is_in_none_or_in_two(
         assert all(each.subject in message.text for each in facts if each.id in message.facts)
 
 
-def test_everything_that_a_channel_may_have_missed_needs_few_digests() -> None:
+def test_everything_that_a_route_may_have_missed_needs_few_digests() -> None:
     left = [fact(f"aks-production-{n:04d}", number=n) for n in range(MOST_PENDING)]
     digests = 0
     while left:
@@ -172,5 +172,5 @@ def test_one_more_reason_and_one_dropped_fact_are_one() -> None:
     (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS, dropped=1)
     assert "1 more reason." in message.text.splitlines()
     assert message.text.endswith(
-        "1 older notification was dropped while this channel did not deliver: `roadstead events NAME`."
+        "1 older notification was dropped while this route did not deliver: `roadstead events NAME`."
     )

@@ -14,11 +14,13 @@ from shared.notifications.record import (
     COLLECT,
     CONFIRM,
     CONFIRM_AGAIN,
+    MESSAGES,
     MOST_PENDING,
     OVER,
     PASSING,
     RETRIES,
     NotifierRecord,
+    SentMessage,
     begin,
     compare,
     confirm,
@@ -28,6 +30,7 @@ from shared.notifications.record import (
     next_moment,
     take,
     unconfirmed,
+    with_message,
 )
 from shared.notifications.routes import Route, RouteType
 from tests.support.notifications import ROUTES, T0, after, fact
@@ -128,7 +131,7 @@ def test_a_problem_that_the_record_does_not_show_is_over() -> None:
     assert [each.subject for each in unconfirmed(checked, T0 + CONFIRM + CONFIRM_AGAIN)] == ["one"]
 
 
-def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
+def test_a_route_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
     known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
     error = ("Unavailable", "no answer")
     waits = []
@@ -144,7 +147,7 @@ def test_a_channel_that_fails_is_tried_again_at_growing_intervals_or_when_it_ask
     assert (outage.attempts, outage.since) == (10, T0)
 
 
-def test_what_a_channel_missed_for_days_is_bounded_and_counted() -> None:
+def test_what_a_route_missed_for_days_is_bounded_and_counted() -> None:
     facts = [fact(f"c{n}", seconds=n, number=n) for n in range(MOST_PENDING + 30)]
     known = take(NotifierRecord(), facts, ROUTES, after(5000))
     state = known.routes["ops"]
@@ -226,3 +229,16 @@ def test_a_part_of_a_message_that_was_started_is_not_lost_when_its_route_takes_l
     known = begin(known, "ops", known.routes["ops"].pending)
     less = begin(known, "ops", ["failed:two:1"])
     assert (less.routes["ops"].sending, less.routes["ops"].pending) == (("failed:two:1",), ("failed:one:1",))
+
+
+def test_the_newest_messages_are_remembered_and_one_that_is_sent_again_once() -> None:
+    known = take(NotifierRecord(), [], ROUTES, T0)
+    (name, *_) = known.routes
+    for number in range(MESSAGES + 5):
+        known = with_message(known, name, SentMessage(str(number), "title", after(number)))
+    failing = SentMessage("again", "title", after(90), "Unavailable: no answer")
+    for message in (failing, SentMessage("again", "title", after(120))):
+        known = with_message(known, name, message)
+    messages = known.routes[name].messages
+    assert [message.id for message in messages] == [*map(str, range(6, MESSAGES + 5)), "again"]
+    assert (messages[-1].problem, messages[-1].at) == ("", after(120))

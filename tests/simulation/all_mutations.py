@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.simulation.channel_mutations import CHANNEL_MUTATIONS
 from tests.simulation.check_mutations import CHECK_MUTATIONS
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
@@ -20,11 +19,13 @@ from tests.simulation.replacement_mutations import REPLACEMENT_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.rollback_mutations import ROLLBACK_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
+from tests.simulation.route_mutations import ROUTE_MUTATIONS
 from tests.simulation.secret_mutations import SECRET_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.system_mutations import SYSTEM_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
+from tests.simulation.version_mutations import VERSION_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 
 MOST_SEEDS = 400
@@ -41,7 +42,7 @@ ALL = (
     *SWEEP_MUTATIONS,
     *CHECK_MUTATIONS,
     *GAP_MUTATIONS,
-    *CHANNEL_MUTATIONS,
+    *ROUTE_MUTATIONS,
     *PAUSE_MUTATIONS,
     *ROLLOUT_MUTATIONS,
     *ROLLBACK_MUTATIONS,
@@ -53,4 +54,5 @@ ALL = (
     *REBUILD_MUTATIONS,
     *REPLACEMENT_MUTATIONS,
     *SECRET_MUTATIONS,
+    *VERSION_MUTATIONS,
 )

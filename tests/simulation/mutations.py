@@ -60,6 +60,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
             self.generation, self.deleting, self.retryable_failure = record.generation, False, False
             self.restorable, self.running = False, record.running
             self.recovering, self.rebuilt_for, self.ready = False, record.rebuilt_for, False
+            self.lifetime_hold = record.lifetime_hold
 
     original = decision.make_plan
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from simulation.actors.kinds import PLATFORM, ROLLOUTS
+from simulation.actors.kinds import PLATFORM, ROLLOUTS, VERSIONS
 from simulation.faults.catalog import FAULTS
 from simulation.runner import COMMAND
 from simulation.simulation import simulate
@@ -44,6 +44,12 @@ def test_every_rule_holds_in_seeds_that_once_broke_one(seed: int) -> None:
 @pytest.mark.parametrize("seed", sample("lines", FOUND_OF_LINES, 2))
 def test_every_rule_holds_where_commits_of_the_platform_overlapped(seed: int) -> None:
     result = simulate(seed, only=frozenset({PLATFORM, ROLLOUTS}))
+    assert not result.rule, result.message
+
+
+@pytest.mark.parametrize("seed", sample("versions", range(60), 3))
+def test_every_rule_holds_while_two_versions_run_at_once(seed: int) -> None:
+    result = simulate(seed, only=frozenset({VERSIONS, "crash-after", "freeze-before", "twice"}))
     assert not result.rule, result.message
 
 

@@ -47,6 +47,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "target": target[str(kind.__annotations__["target"])],
         "body": bodies.get(kind.name, {"location": "westeurope"}),
         "pool": "system",
+        "group": "",
         "configuration": "default" if kind.name == "put_maintenance" else "flux-system",
         "extension": "flux",
         "namespace": "Microsoft.Compute" if kind.name == "list_features" else "shop",

@@ -71,7 +71,8 @@ class Tab:
 
     def findings(self, rule: str = "") -> list[str]:
         """Return what axe finds on the open page, by all rules or by one: where, and what is wrong."""
-        self.page.evaluate(axe())
+        if self.page.evaluate("typeof axe") == "undefined":
+            self.page.evaluate(axe())
         only = {"type": "rule", "values": [rule]} if rule else {"type": "tag", "values": RULES}
         said: dict[str, Any] = self.page.evaluate(
             "only => axe.run(document, {runOnly: only, resultTypes: ['violations']})", only

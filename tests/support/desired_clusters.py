@@ -14,6 +14,7 @@ from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
+from shared.plan.holds import Postponement
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -32,6 +33,7 @@ class Row:
     recovering: bool = False
     rebuilt_for: str = ""
     ready: bool = True
+    lifetime_hold: Postponement | None = None
 
     @property
     def digest(self) -> str:

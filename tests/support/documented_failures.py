@@ -77,6 +77,7 @@ ENTRIES: Mapping[str, str] = {
     "PublicIPQuotaByText": "compute/PublicIPQuotaByText",
     "UpgradeBlockedByText": "aks/UpgradeBlockedByText",
     "InternalError": "aks/InternalByText",
+    "TooManyFederatedCredentials": "access/TooManyFederatedCredentials",
     "exit status=51": "nodes/K8SAPIServerConnFailByStatus",
     "exit status=41": "nodes/CniDownloadTimeoutByStatus",
     "exit status=31": "nodes/K8SDownloadTimeoutByStatus",

@@ -1,4 +1,4 @@
-"""A cluster whose pods act as an identity of Azure, whose identities have roles, and what Azure has of it."""
+"""A cluster whose pods act as identities of Azure, whose identities have roles, and what Azure has of it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,23 @@ SECOND_ROLE = ROLE.splitlines()[1].replace("pull", "read").replace("AcrPull", "R
 """One more entry of each, to follow the first one."""
 ACCESS = ISSUER + CREDENTIAL + ROLE
 """YAML of one federated credential and one role assignment, for ``files``."""
+
+
+OWN = ManagedIdentityId(SUBSCRIPTION, "rg-identities", "flux-one")
+_EACH = f'"{OWN.resource.replace("flux-one", "flux-{name}")}"'
+OWN_IDENTITY = f"""\
+  securityProfile: {{workloadIdentity: {{enabled: true}}}}
+  identities:
+    - {{name: flux, identity: {_EACH}}}
+"""
+"""YAML of the identity that each cluster has for itself; ``OWN`` is that of the cluster one."""
+OWN_ACCESS = f"""{ISSUER}{OWN_IDENTITY}\
+  federatedCredentials:
+    - {{name: flux, identity: {_EACH}, namespace: flux-system, serviceAccount: source-controller}}
+{ROLE.replace("identity: kubelet", f"identity: {_EACH}")}"""
+"""YAML of that identity with its federated credential for Flux, and its role."""
+OWN_ACTS = f"  flux: {{workloadIdentity: {{identity: {_EACH}}}}}\n"
+"""YAML of a Flux that acts as that identity."""
 
 
 def with_identity(cloud: MemoryCloud | None = None, identity: ManagedIdentityId = SHOP) -> MemoryCloud:

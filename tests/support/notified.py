@@ -18,14 +18,14 @@ def notified_fleet(*names: str, routes: tuple[str, ...] = (OPS,)) -> dict[str, b
 
 
 def titles(cloud: MemoryCloud, route: str = "ops") -> list[str]:
-    return [message.title for message in cloud.channels.delivered.get(route, [])]
+    return [message.title for message in cloud.routes.delivered.get(route, [])]
 
 
 def kinds(cloud: MemoryCloud, route: str = "ops") -> list[tuple[NotificationKind, str, bool]]:
     """Return the kind and the subject of every fact that a route got, and whether it was an end."""
     return [
         (fact.kind, fact.subject, fact.over)
-        for message in cloud.channels.delivered.get(route, [])
+        for message in cloud.routes.delivered.get(route, [])
         for group in message.groups
         for fact in group.facts
     ]

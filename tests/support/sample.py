@@ -10,7 +10,6 @@ import os
 import random
 import subprocess
 from collections.abc import Iterable, Sequence
-from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,12 +32,6 @@ def _git(*arguments: str) -> str:
 def _of_commit() -> int:
     """Return the seed of the commit that is checked out, 0 where that is not known."""
     return int(_git("rev-parse", "--verify", "--quiet", "HEAD")[:7] or "0", 16)
-
-
-def day_of_commit(unknown: date) -> date:
-    """Return the day of the commit that is checked out, or ``unknown``."""
-    shown = _git("show", "--no-patch", "--format=%cs", "HEAD")
-    return date.fromisoformat(shown) if shown else unknown
 
 
 SEED = int(os.environ.get("SEED") or _of_commit())

@@ -26,7 +26,7 @@ def notify(
 ) -> None:
     """List the routes of notifications, or test one.
 
-    Shows for each route what waits for it, and why its channel does not deliver.
+    Shows for each route what waits for it, and why it does not deliver.
     """
     with connect(url, key_file, timeout) as api:
         if test:

@@ -33,7 +33,7 @@ def pause(
     if not reason.strip():
         raise UsageError("give a --reason: the audit and the commit status show it")
     with connect(url, key_file, timeout) as api:
-        receipt = api.pause(reason, _end(until))
+        receipt = api.pause(reason, end_of(until))
     echo(f"paused until {receipt['until'] or 'roadstead resume'}")
 
 
@@ -50,8 +50,8 @@ def resume(
     echo("resumed: what waited starts within a minute; see roadstead status")
 
 
-def _end(until: str) -> str:
-    """Return the end of a pause as the API takes it; raise UsageError for what is no time."""
+def end_of(until: str) -> str:
+    """Return the end of something as the API takes it, "" for none; raise UsageError for what is no time."""
     if not until:
         return ""
     if until[-1:] in "smh" and until[:-1].isdecimal():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import CommandError
+from cli.errors import CommandError, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, connect
 from cli.terminal import render
 from cli.terminal.output import Output, OutputOption, confirmed, echo, show
@@ -18,6 +18,7 @@ def dead_letters(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Only these.")] = None,
     *,
     dismiss: Annotated[bool, typer.Option("--dismiss", help="Remove those that are listed.")] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Send those that are listed again.")] = False,
     reason: Reason = "",
     yes: Yes = False,
     output: OutputOption = Output.TABLE,
@@ -25,11 +26,13 @@ def dead_letters(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """List or dismiss dead letters.
+    """List, replay or dismiss dead letters.
 
     Newest first. A dead letter is a message that a queue stopped delivering, and that Roadstead could not
     process.
     """
+    if replay and dismiss:
+        raise UsageError("give --replay or --dismiss: a dead letter that is replayed is removed")
     wanted = [identifier.removeprefix("dead-letter/") for identifier in ids or ()]
     with connect(url, key_file, timeout) as api:
         letters = api.dead_letters()["deadLetters"]
@@ -43,10 +46,14 @@ def dead_letters(
             table=lambda wide: render.dead_letters(found, datetime.now(UTC), wide=wide),
             names=lambda: (f"dead-letter/{letter['id']}" for letter in found),
         )
-        if not (dismiss and found):
+        if not ((dismiss or replay) and found):
             return
-        if not yes and not confirmed(f"Dismiss {many(len(found), 'dead letter')}?"):
-            raise CommandError("nothing was dismissed")
-        dismissed = api.dismiss(found, reason)["dismissed"]
+        verb, done = ("Dismiss", "dismissed") if dismiss else ("Replay", "replayed")
+        if not yes and not confirmed(f"{verb} {many(len(found), 'dead letter')}?"):
+            raise CommandError(f"nothing was {done}")
+        if dismiss:
+            count = api.dismiss(found, reason)["dismissed"]
+        else:
+            count = api.replay_letters(found, reason)["replayed"]
     if output in (Output.TABLE, Output.WIDE):
-        echo(f"{many(dismissed, 'dead letter')} dismissed.")
+        echo(f"{many(count, 'dead letter')} {done}.")

@@ -13,6 +13,7 @@ specification/policyinsights (policyStates).
 Source of those of costs: specification/cost-management, some of the last ones.
 Source of those of sizes, limits and networks: specification/compute and specification/network; of their many
 versions only some of the last years.
+Source of those of alerts: specification/alertsmanagement.
 Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
@@ -44,6 +45,7 @@ _BELOW = {
 }
 _BELOW_CLUSTER = re.compile(r"/providers/microsoft\.kubernetesconfiguration/(?P<type>\w+)", re.IGNORECASE)
 _OF_PROVIDERS = {
+    "microsoft.alertsmanagement": ("2018-05-05", "2019-05-05-preview", "2023-07-12-preview"),
     "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
     "microsoft.authorization": ("2015-07-01", "2022-04-01"),
     "microsoft.policyinsights": ("2018-04-04", "2019-10-01"),

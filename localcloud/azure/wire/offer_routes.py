@@ -60,6 +60,15 @@ def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     return json_response(200, world.get_costs(at["subscription"], since, until, skip))
 
 
+def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    if request.args.get("monitorCondition") != "Fired" or request.args.get("timeRange") != "30d":
+        raise ArmError(
+            400, "BadRequest", "The local Azure lists what has fired in 30 days, and nothing else."
+        )
+    found = world.list_alerts(at["subscription"], request.args.get("targetResourceGroup", ""))
+    return json_response(200, {"value": found})
+
+
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _USAGES = "/locations/(?P<location>[^/]+)/usages"
 TABLE: tuple[tuple[str, str, Handler], ...] = (
@@ -68,6 +77,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.compute" + _USAGES, _cores),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _alerts),
     ("GET", _SUBSCRIPTION + "/providers", _providers),
     ("POST", _SUBSCRIPTION + r"/providers/microsoft\.costmanagement/query", _costs),
     (

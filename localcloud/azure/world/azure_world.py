@@ -88,7 +88,7 @@ class AzureWorld:
         self.list_pool_versions = upkeep.list_pool_versions
         self.offers = Offers(self.engine)
         self.list_locations, self.list_networks = self.offers.list_locations, self.offers.list_networks
-        self.list_sizes = self.offers.list_sizes
+        self.list_sizes, self.list_alerts = self.offers.list_sizes, self.offers.list_alerts
         self.list_compute_usages = self.offers.list_compute_usages
         self.list_network_usages = self.offers.list_network_usages
         self.get_costs = Costs(self.engine).get_costs

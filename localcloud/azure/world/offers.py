@@ -1,6 +1,7 @@
 """What a subscription may have: regions, sizes of machines, limits, networks, providers and features.
 
-Shapes: the examples of github.com/Azure/azure-rest-api-specs (specification/compute, skus and usages;
+Fired alerts are here too, because no cluster has them. Shapes: the examples of
+github.com/Azure/azure-rest-api-specs (specification/alertsmanagement; specification/compute, skus and usages;
 specification/network, usages and virtualNetworks; specification/resources, providers and features). Every
 provider and feature is registered, and every region has every size of ``quotas`` in three zones,
 unless a test says otherwise.
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import ip_network
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError
@@ -40,6 +42,7 @@ class Offers:
         self._barred: set[tuple[str, str]] = set()
         self._networks: dict[str, dict[str, Any]] = {}
         self._unregistered: set[str] = set()
+        self._alerts: dict[str, dict[str, Any]] = {}
 
     # What a test says
 
@@ -68,7 +71,49 @@ class Offers:
         with self._engine.lock:
             self._unregistered.add(name.lower())
 
+    def fire(self, resource: str, rule: str, severity: str = "Sev1") -> str:
+        """Fire an alert of a rule about a resource, and return its name."""
+        name = str(uuid5(NAMESPACE_URL, f"{resource}/{rule}"))
+        subscription, group = resource.split("/")[2], resource.split("/")[4]
+        place = f"/subscriptions/{subscription}/resourceGroups/{group}"
+        essentials = {
+            "severity": severity,
+            "monitorCondition": "Fired",
+            "alertState": "New",
+            "alertRule": f"{place}/providers/microsoft.insights/metricalerts/{rule}",
+            "targetResource": resource,
+            "targetResourceName": resource.rpartition("/")[2],
+            "targetResourceGroup": group,
+            "monitorService": "Platform",
+        }
+        kind = "Microsoft.AlertsManagement/alerts"
+        with self._engine.lock:
+            self._alerts[name] = {
+                "id": f"/subscriptions/{subscription}/providers/{kind}/{name}",
+                "name": name,
+                "type": kind,
+                "properties": {"essentials": essentials},
+            }
+        return name
+
+    def resolve(self, alert: str) -> None:
+        """Resolve an alert, as Azure does when its condition is over."""
+        with self._engine.lock:
+            self._alerts[alert]["properties"]["essentials"]["monitorCondition"] = "Resolved"
+
     # Requests
+
+    def list_alerts(self, subscription: str, group: str) -> list[Json]:
+        """Return the alerts that fire about a group of a subscription, or with "" about any of them."""
+        with self._engine.request(subscription, limits.ARM_READ):
+            start = f"/subscriptions/{subscription}/".lower()
+            return [
+                alert
+                for alert in self._alerts.values()
+                if alert["id"].lower().startswith(start)
+                and alert["properties"]["essentials"]["monitorCondition"] == "Fired"
+                and group.lower() in ("", alert["properties"]["essentials"]["targetResourceGroup"].lower())
+            ]
 
     def list_locations(self, subscription: str) -> list[Json]:
         """Return the regions of a subscription."""

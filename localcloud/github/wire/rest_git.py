@@ -116,13 +116,15 @@ def _tip(place: Place, ref: str) -> str:
 
 
 def _file(place: Place, item: Any) -> tuple[str, str, str]:
-    """Return the mode, the blob and the path of a file of a new tree."""
+    """Return the mode, the blob and the path of a file of a new tree; one with a null sha has no blob."""
     path, mode = str(item.get("path") or ""), str(item.get("mode") or "")
     if not path or mode not in _FILE_MODES:
         raise GitHubError(422, "tree.path or tree.mode is invalid")
     if ("content" in item) == ("sha" in item):
         raise GitHubError(422, "Must supply either tree.content or tree.sha")
     if "sha" in item:
+        if item["sha"] is None:
+            return mode, "", path
         if not _is(place, str(item["sha"]), "blob"):
             raise GitHubError(422, f"tree.sha {item['sha']} is not a valid blob")
         return mode, str(item["sha"]), path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,8 +45,8 @@ class Branches(Protocol):
         """Let a branch point to a commit."""
         ...
 
-    def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
-        """Return a commit on no branch: the last of its parents with one file changed; raise Dependency."""
+    def add(self, files: Mapping[str, bytes | None], message: str, parents: Sequence[str]) -> str:
+        """Return a commit on no branch: the last of its parents with some files changed; raise Dependency."""
         ...
 
     def delete(self, branch: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.memory_repository import MemoryRepository
@@ -112,7 +113,8 @@ class WorldHost:
         """Write a check run, its annotations in as many calls as GitHub wants."""
         self._require(Capability.WRITTEN_CHECKS)
         output = {"title": check.title, "summary": check.summary}
-        body = {"name": check.name, "conclusion": check.conclusion, "output": output}
+        body: dict[str, Any] = {"name": check.name, "conclusion": check.conclusion, "output": output}
+        body |= {"details_url": check.target_url} if check.target_url else {}
         record = self._pulls.write_check(commit, body)
         found = [_annotation(a) for a in check.annotations]
         for start in range(0, len(found), MAX_ANNOTATIONS):
@@ -171,7 +173,7 @@ class WorldHost:
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit."""
-        return self._git.add(commit.path, commit.content, commit.message, commit.parents)
+        return self._git.add(commit.files, commit.message, commit.parents)
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
         """Create a branch, once, or move it to a descendant of its tip."""

@@ -288,9 +288,9 @@ class GitRepository:
         commit = run_git(self.path, "commit-tree", tree, *parents, "-m", message)
         return commit.decode().strip()
 
-    def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
-        """Return a commit on no branch: the last of its parents with one file changed."""
-        return add_commit(self.path, path, content, message, parents)
+    def add(self, files: Mapping[str, bytes | None], message: str, parents: Sequence[str]) -> str:
+        """Return a commit on no branch: the last of its parents with some files changed."""
+        return add_commit(self.path, files, message, parents)
 
     def delete(self, branch: str) -> None:
         """Delete a branch."""

@@ -113,13 +113,23 @@ class MemoryRepository:
         self._messages[commit] = message
         return commit
 
-    def add(self, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
-        """Return a commit on no branch: the last of its parents with one file changed."""
+    def add(self, files: Mapping[str, bytes | None], message: str, parents: Sequence[str]) -> str:
+        """Return a commit on no branch: the last of its parents with some files changed."""
         unknown = [parent for parent in parents if parent not in self._trees]
         if unknown:
             raise Dependency(f"no commit {unknown[0]}")
-        tree = {**self._trees[parents[-1]], path: self._entry(path, content, None)}
-        commit = _hash(f"{parents} {message} {tree[path].sha} {len(self._trees)}".encode())
+        base = self._trees[parents[-1]]
+        absent = [path for path, content in files.items() if content is None and path not in base]
+        if absent:
+            raise InvalidManifest(f"no file {absent[0]}")
+        written = {
+            path: self._entry(path, content, None) for path, content in files.items() if content is not None
+        }
+        tree = {
+            path: entry for path, entry in {**base, **written}.items() if files.get(path, b"") is not None
+        }
+        changed = [written[path].sha if path in written else path for path in files]
+        commit = _hash(f"{parents} {message} {' '.join(changed)} {len(self._trees)}".encode())
         self._trees[commit], self._authors[commit] = tree, _OPERATOR
         self._parents[commit], self._others[commit] = parents[0], tuple(parents[1:])
         return commit

@@ -1,22 +1,35 @@
-"""Commits that change one file, without a working tree."""
+"""Commits that change some files, without a working tree."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localcloud.github.world.git_commands import GitError, run_git
-from shared.cluster.failures.errors import Dependency
+from shared.cluster.failures.errors import Dependency, InvalidManifest
+
+
+class AbsentFile(GitError):
+    """A file that is to be removed does not exist."""
 
 
 def new_tree(repository: Path, base: str, files: Sequence[tuple[str, str, str]]) -> str:
-    """Return a tree like another one, with these files: mode, id of the blob, and path of each."""
+    """Return a tree like another one, with these files: mode, id of the blob, and path of each.
+
+    One without an id is removed; raise AbsentFile for one that there is not.
+    """
     with tempfile.TemporaryDirectory() as folder:
         index = {"GIT_INDEX_FILE": os.fspath(Path(folder, "index"))}
         run_git(repository, "read-tree", base, environment=index)
         for mode, blob, path in files:
+            if not blob:
+                if not run_git(repository, "ls-files", path, environment=index):
+                    raise AbsentFile(path)
+                removal = f"0 {'0' * 40}\t{path}\n".encode()
+                run_git(repository, "update-index", "--index-info", stdin=removal, environment=index)
+                continue
             entry = f"{mode},{blob},{path}"
             run_git(repository, "update-index", "--add", "--cacheinfo", entry, environment=index)
         return run_git(repository, "write-tree", environment=index).decode().strip()
@@ -34,10 +47,17 @@ def new_commit(repository: Path, tree: str, message: str, parents: Sequence[str]
     return done.decode().strip()
 
 
-def add_commit(repository: Path, path: str, content: bytes, message: str, parents: Sequence[str]) -> str:
-    """Return a commit on no branch: the last of its parents with one file changed; raise Dependency."""
+def add_commit(
+    repository: Path, files: Mapping[str, bytes | None], message: str, parents: Sequence[str]
+) -> str:
+    """Return a commit on no branch: the last of its parents with some files changed; raise Dependency."""
     try:
-        tree = new_tree(repository, parents[-1], [("100644", new_blob(repository, content), path)])
+        blobs = {
+            path: "" if content is None else new_blob(repository, content) for path, content in files.items()
+        }
+        tree = new_tree(repository, parents[-1], [("100644", blob, path) for path, blob in blobs.items()])
         return new_commit(repository, tree, message, parents)
+    except AbsentFile as error:
+        raise InvalidManifest(f"no file {error}") from error
     except GitError as error:
         raise Dependency(str(error)) from error

@@ -1,14 +1,15 @@
-"""Azure: Resource Manager, the clusters' Kubernetes APIs with Flux, managed identity, Key Vault, and Teams.
+"""Azure: Resource Manager, the clusters' Kubernetes APIs with Flux, managed identity, Key Vault, Teams.
 
-One process, because Resource Manager starts and stops the Kubernetes APIs, and one authority signs all
-certificates. Flux reads the repositories of the GitHub part from disk, as that part would serve them.
+Azure Monitor is here too. One process, because Resource Manager starts and stops the Kubernetes APIs, and
+one authority signs all certificates. Flux reads the repositories of the GitHub part from disk, as that part
+would serve them.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -21,7 +22,6 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.azure.world.catalog import TENANT
 from localcloud.azure.world.clusters.credentials import SERVER_APPLICATION
-from localcloud.channels.teams_server import TeamsServer
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import ControlPlane
@@ -34,6 +34,7 @@ from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
 from localcloud.keyvault.vault_server import SECRETS_USER, VaultServer
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
+from localcloud.monitor.monitor_server import READ_LOGS, READ_METRICS, MonitorServer
 from localcloud.registry.registry_app import RegistryServer
 from localcloud.registry.registry_store import RegistryStore
 from localcloud.runtime.parts.part import (
@@ -44,6 +45,7 @@ from localcloud.runtime.parts.part import (
     run,
     shown_notifications,
 )
+from localcloud.teams.teams_server import TeamsServer
 
 APP_IDS = (directory.FUNCTION_APP.id, *(app.id for app in directory.APPS.values()))
 """Whose writes the event subscription leaves out, as that of ``infra/event_subscription.bicep`` does."""
@@ -151,6 +153,13 @@ def _vault(config: Config, authority: Authority, identity: IdentityServer) -> Va
     )
 
 
+def workspace_actions(roles: Mapping[str, Collection[str]], holder: str) -> Collection[str] | None:
+    """Return what an app may do in the workspaces of Azure Monitor: where apps have roles, control reads."""
+    if not roles:
+        return None
+    return (READ_METRICS, READ_LOGS) if holder == directory.APPS["control"].id else ()
+
+
 @contextmanager
 def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None]:
     """Serve Azure with one certificate authority, whose certificate is ``ca.pem``."""
@@ -190,6 +199,15 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
         store, log_file = RegistryStore(), request_log(state, "registry")
         stack.enter_context(
             RegistryServer(store, authority, port=config.ports["registry"], log_file=log_file)
+        )
+        stack.enter_context(
+            MonitorServer(
+                authority,
+                accepts=identity.accepts,
+                granted=lambda token: workspace_actions(roles, identity.holder(token)),
+                port=config.ports["monitor"],
+                log_file=request_log(state, "monitor"),
+            )
         )
         teams = settings["NOTIFY_TEAMS_WEBHOOK_URL"]
         shown, log_file = shown_notifications(state), request_log(state, "teams")

@@ -56,7 +56,7 @@ def kubeconfigs(state: Path) -> Path:
 
 
 def shown_notifications(state: Path) -> Path:
-    """Return the file with the notifications that a channel has got, as text."""
+    """Return the file with the notifications that Teams has got, as text."""
     return state / "notifications.txt"
 
 

@@ -82,7 +82,10 @@ class GitHubPullRequests(GitHubReviews):
             return [*newest.values()]
 
     def write_check(self, commit: str, check: Check) -> None:
-        """Create a check run: one call, and one more for each 50 annotations after the first 50."""
+        """Create a check run: one call, and one more for each 50 annotations after the first 50.
+
+        ``details_url`` is the page to which its "Details" lead: docs.github.com/rest/checks/runs.
+        """
         if not self._client.is_app:
             raise Unauthorized("only a GitHub App may write check runs; set GITHUB_APP_ID and its key")
         notes = [_annotation(annotation) for annotation in check.annotations[:ANNOTATIONS]]
@@ -93,6 +96,7 @@ class GitHubPullRequests(GitHubReviews):
             "status": "completed",
             "conclusion": check.conclusion,
             "output": {**output, "annotations": notes[:ANNOTATIONS_PER_CALL]},
+            **({"details_url": check.target_url} if check.target_url else {}),
         }
         with self._client.calling(f"no commit {commit}") as api:
             run = int(json_call(api, "POST", f"{api.url}/check-runs", body=body)["id"])
@@ -120,6 +124,12 @@ def pull_of(item: Mapping[str, Any]) -> Pull:
             labels=labels_of(item),
         )
     )
+
+
+def _tree_entry(path: str, content: bytes | None) -> dict[str, Any]:
+    """Return a file of a new tree; one whose ``sha`` is null is removed (docs.github.com/rest/git/trees)."""
+    entry = {"path": path, "mode": "100644", "type": "blob"}
+    return {**entry, "sha": None} if content is None else {**entry, "content": content.decode()}
 
 
 def _conclusion(run: Mapping[str, Any]) -> str:
@@ -190,9 +200,8 @@ class GitHubProposing:
         last = commit.parents[-1]
         with self._writing(f"no commit {last}", absent=(404, 409)) as api:
             base = json_call(api, "GET", f"{api.url}/git/commits/{last}")["tree"]["sha"]
-        file = {"path": commit.path, "mode": "100644", "type": "blob", "content": commit.content.decode()}
         with self._writing(f"no tree {base}") as api:
-            body = {"base_tree": base, "tree": [file]}
+            body = {"base_tree": base, "tree": [_tree_entry(*file) for file in commit.files.items()]}
             tree = json_call(api, "POST", f"{api.url}/git/trees", body=body)["sha"]
         with self._writing(f"no tree {tree}") as api:
             body = {"message": commit.message, "tree": tree, "parents": list(commit.parents)}

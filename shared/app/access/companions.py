@@ -11,7 +11,9 @@ from shared.app.access.contests import ours
 from shared.app.access.context import StepContext
 from shared.azure.companions.companion import C, Companion, Fields, Live
 from shared.azure.companions.identity_access import (
+    OF_CLUSTER,
     CredentialCompanion,
+    IdentityCompanion,
     RoleCompanion,
     issuer_of,
     principal_in,
@@ -35,6 +37,7 @@ from shared.language.model.cluster.identity_access import (
 )
 from shared.ports.azure import (
     DeleteFederatedCredential,
+    DeleteIdentity,
     DeletePolicyAssignment,
     DeleteRoleAssignment,
     GetFederatedCredential,
@@ -47,6 +50,7 @@ from shared.ports.azure import (
     ListRoleAssignments,
     ListRoles,
     PutFederatedCredential,
+    PutIdentity,
     PutMaintenance,
     PutPolicyAssignment,
     PutRoleAssignment,
@@ -188,6 +192,39 @@ def _below(place: str, kind: type[Companion], by_name: Mapping[str, Json]) -> di
     return {f"{place}{kind.segment}{name}".lower(): document for name, document in by_name.items()}
 
 
+# Identities of the cluster alone.
+
+
+def _identities(reads: Reads, wanted: Sequence[IdentityCompanion]) -> Live:
+    """Read each identity; whoever needs it later reads it again, because a write may come between."""
+    shown = {identity.key: reads.context.azure(GetIdentity(_identity(identity))) for identity in wanted}
+    return {key: document for key, document in shown.items() if document is not None}
+
+
+def _taken(reads: Reads, wanted: Sequence[IdentityCompanion], live: Live) -> Wait | None:
+    """Return the wait for an identity that somebody else has, None for none: it is never taken over."""
+    for identity in wanted:
+        document, cluster = live.get(identity.key), reads.context.cluster
+        if identity.path in reads.context.desired.left or document is None:
+            continue
+        if not identity.is_ours(cluster, identity.key, document):
+            return Wait(
+                OBSERVE_SECONDS,
+                f"the identity {identity.azure_name} exists, and is not that of this cluster",
+                action_required=(
+                    f"Choose another name in {identity.path}; to use it as it is, remove the entry; or, if it"
+                    f" is this cluster's, give it the tag {OF_CLUSTER}={cluster.resource.lower()}."
+                ),
+                open_ended=True,
+            )
+    return None
+
+
+def _exists_ours(reads: Reads, resource: str) -> bool:
+    shown = reads.context.azure(GetIdentity(ManagedIdentityId.of(resource)))
+    return shown is not None and IdentityCompanion.is_ours(reads.context.cluster, resource, shown)
+
+
 # Federated credentials.
 #
 # An identity is written to by one call after the other: Azure refuses two at once, and a step is retried
@@ -239,9 +276,9 @@ def _without_room(reads: Reads, wanted: Sequence[CredentialCompanion], live: Liv
     return None
 
 
-def _identity(credential: CredentialCompanion) -> ManagedIdentityId:
-    """Return the identity of a federated credential, as the manifests of all clusters ask for it."""
-    return ManagedIdentityId.of(credential.key)
+def _identity(companion: CredentialCompanion | IdentityCompanion) -> ManagedIdentityId:
+    """Return an identity, or that of a federated credential, as the manifests of all clusters ask for it."""
+    return ManagedIdentityId.of(companion.key)
 
 
 # Role assignments.
@@ -309,6 +346,10 @@ def _role(reads: Reads, entry: RoleAssignment) -> str:
     return str(found[0]["name"])
 
 
+def _named(group: str, name: str) -> ManagedIdentityId:
+    return ManagedIdentityId.of(f"{group}{IdentityCompanion.segment}{name}")
+
+
 def _of(scope: str) -> SubscriptionId:
     return SubscriptionId(scope.split("/")[2])
 
@@ -325,6 +366,14 @@ POLICIES = WrittenCompanions(
     put=lambda cluster, _, name, body: PutPolicyAssignment(cluster, name, body),
     delete=lambda cluster, _, name: DeletePolicyAssignment(cluster, name),
     exists=lambda reads, *_: reads.context.job.step.name is Step.POLICIES,  # at first the list may lag behind
+)
+IDENTITIES = WrittenCompanions(
+    IdentityCompanion,
+    _identities,
+    put=lambda _, place, name, body: PutIdentity(_named(place, name), body),
+    delete=lambda _, place, name: DeleteIdentity(_named(place, name)),
+    exists=lambda reads, place, name: _exists_ours(reads, f"{place}{IdentityCompanion.segment}{name}"),
+    hindrance=_taken,
 )
 CREDENTIALS = WrittenCompanions(
     CredentialCompanion,

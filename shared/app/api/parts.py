@@ -21,6 +21,7 @@ from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.findings.conditions import IN_SYNC, is_at_rest
 from shared.cluster.forms import RecordList, UnreadableRecord
 from shared.cluster.history import Event
+from shared.cluster.lifetime import Lifetime, lifetime_of, spared
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Condition
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
@@ -222,6 +223,41 @@ def certificates_of(record: ClusterRecord, now: datetime) -> list[schema.EndingC
     )
     found = ending(seen, now, in_azure=in_azure)
     return [projected(schema.EndingCertificate, certificate, message=text) for certificate, text in found]
+
+
+def lifetime_view(record: ClusterRecord, now: datetime) -> schema.LifetimeView | None:
+    """Return when a cluster ends, None for never, and for one that was never Ready."""
+    life, state = lifetime_of(record), record.azure.lifetime
+    if life is None:
+        return None
+    held = state.hold if state.hold and state.hold.until > now else None
+    asked = held or state.extension
+    return projected(
+        schema.LifetimeView,
+        endsAt=life.ends,
+        extended=state.extension is not None and state.extension.until == life.ends,
+        heldUntil=held.until if held else None,
+        by=asked.by if asked else "",
+        reason=asked.reason if asked else "",
+        pullRequest=state.pull.url if state.pull and life.is_proposed else "",
+        waits=_stays(record, life, now) if now >= life.ends else "",
+    )
+
+
+def _stays(record: ClusterRecord, life: Lifetime, now: datetime) -> str:
+    """Return why a cluster stays whose end has come."""
+    state = record.azure.lifetime
+    if life.over > now and state.hold:
+        return f"{state.hold.by} holds it until {life.over:%Y-%m-%d %H:%M} UTC: {state.hold.reason}"
+    if life.is_proposed:
+        declined = state.pull is not None and state.pull.declined
+        return (
+            "its pull request was closed: remove its folder, or give it another end"
+            if declined
+            else "its pull request is not merged yet"
+        )
+    asked = "a pull request that removes it is opened by a timer, unless the fleet is paused or frozen"
+    return spared(record, now) or state.problem or asked
 
 
 def policies_of(record: ClusterRecord) -> list[schema.Policy]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from shared.app.access.companions import (
     CREDENTIALS,
+    IDENTITIES,
     NAMESPACES,
     POLICIES,
     ROLES,
@@ -42,7 +43,7 @@ from shared.resource_ids import SubscriptionId
 
 log = logging.getLogger(__name__)
 
-KINDS: Sequence[CompanionCalls[Any]] = (WINDOWS, POLICIES, CREDENTIALS, ROLES, NAMESPACES)
+KINDS: Sequence[CompanionCalls[Any]] = (WINDOWS, POLICIES, IDENTITIES, CREDENTIALS, ROLES, NAMESPACES)
 """In the order in which a record lists their differences."""
 SharedReads = dict[AzureCall[Any], Any]
 """What Azure has answered to the clusters of a message, by what was asked."""

@@ -107,7 +107,7 @@ def _told(sentence: str | None) -> Any:
 _PHASES: Mapping[str, str] = {
     **dict.fromkeys(("Ready", "Completed"), "good"),
     **dict.fromkeys(("Failed", "Stalled", "Aborted", "NotCreated"), "bad"),
-    **dict.fromkeys(("Suspended", "Exempt", "Deleted", "Released"), "dim"),
+    **dict.fromkeys(("Suspended", "Sleeping", "Exempt", "Deleted", "Released"), "dim"),
 }
 
 

@@ -3,7 +3,7 @@
 What it has taken, and what each route has not received, is one record, written over the version that was
 read. So a notification is taken once. The record names the notifications of a message before it is delivered,
 and drops them afterwards: after a crash in between, or without an answer, the same message, with the same id,
-is delivered again. A channel that fails is tried again at growing intervals, and gets what it missed as a
+is delivered again. A route that fails is tried again at growing intervals, and gets what it missed as a
 digest. No job waits for any of this.
 """
 
@@ -32,7 +32,7 @@ from shared.notifications import record
 from shared.notifications.digest import DigestGroup, Links, Outgoing, messages
 from shared.notifications.kinds import KINDS, NotificationKind
 from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
-from shared.notifications.record import NotifierRecord
+from shared.notifications.record import NotifierRecord, SentMessage
 from shared.notifications.routes import LIMITS, Route, RouteType
 from shared.ports import FleetRecord, Ports
 
@@ -193,10 +193,13 @@ def _tell(
             known = _deliver(route, message, known, fleet, ports)
         except ReconcileError as error:
             with about(**_subject(message)):
-                log.warning("the channel %s does not deliver: %s: %s", route.name, error.kind, error)
-            return ports.state.save_announced(_failed(route, error, known, ports))
+                log.warning("the route %s does not deliver: %s: %s", route.name, error.kind, error)
+            failed = _failed(route, error, known, ports)
+            return ports.state.save_announced(
+                _sent(failed, route, message, f"{error.kind}: {cut(str(error), DETAIL_LIMIT)}", ports)
+            )
         known = record.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
-        known = ports.state.save_announced(known)
+        known = ports.state.save_announced(_sent(known, route, message, "", ports))
     return known
 
 
@@ -206,7 +209,7 @@ def _deliver(
     if route.type is RouteType.GITHUB:
         require_name(fleet, ports)
         return tell_issues(route, message, known, ports)
-    ports.channels.send(route, message)
+    ports.routes.send(route, message)
     return known
 
 
@@ -222,3 +225,11 @@ def _failed(route: Route, error: ReconcileError, known: NotifierRecord, ports: P
     wait = error.retry_after if isinstance(error, Retryable) else None
     described = (error.kind, cut(str(error), DETAIL_LIMIT))
     return record.failed(known, route.name, described, ports.clock(), wait=wait, jitter=ports.random())
+
+
+def _sent(
+    known: NotifierRecord, route: Route, message: Outgoing, problem: str, ports: Ports
+) -> NotifierRecord:
+    """Return with what became of a message."""
+    sent = SentMessage(message.id, cut(line(message.title), _TITLE), ports.clock(), problem)
+    return record.with_message(known, route.name, sent)

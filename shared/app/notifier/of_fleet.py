@@ -26,12 +26,12 @@ OF_PLANS = frozenset({NotificationKind.REFUSED, NotificationKind.INVALID})
 OTHERS = frozenset(NotificationKind) - OF_PLANS
 """What is looked at each time."""
 OUTAGE = timedelta(minutes=2)
-"""After so long without a delivery the other routes hear of a channel."""
+"""After so long without a delivery the other routes hear of a route."""
 APPROVE = "`roadstead plans` shows what waits; `roadstead approve COMMIT` starts it, a commit takes it back."
 SWEEPS = "`roadstead status` has the reason; the next sweep lists the subscription again."
 ORPHANS = "`roadstead import RESOURCE_ID` makes a manifest of it, or delete it in Azure."
 RESUME = "`roadstead resume` ends the pause."
-CHANNEL = "Check the app setting with its address; what it missed is delivered once it answers."
+ROUTE = "Check the app setting with its address; what it missed is delivered once it answers."
 
 
 def of_plan(plan_record: PlanRecord) -> Iterator[Notification]:
@@ -92,7 +92,7 @@ def present(
     for queue in sorted({letter.queue for letter in letters}):
         newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
         yield known.facts.get(known.open.get(newest.key, ""), newest)  # a new letter is another one
-    yield from _of_channels(known, now)
+    yield from _of_routes(known, now)
 
 
 def _of_fleet(
@@ -178,19 +178,19 @@ def _of_sweep(sweep: SweepRecord, known: NotifierRecord, now: datetime) -> Itera
             )
 
 
-def _of_channels(known: NotifierRecord, now: datetime) -> Iterator[Notification]:
+def _of_routes(known: NotifierRecord, now: datetime) -> Iterator[Notification]:
     for name, state in known.routes.items():
         outage = state.outage
         if outage is not None and now - outage.since >= OUTAGE:
             yield Notification(
-                id=f"{NotificationKind.CHANNEL}:{name}:{_moment(outage.since)}",
-                kind=NotificationKind.CHANNEL,
-                key=f"channel:{name}",
+                id=f"{NotificationKind.ROUTE}:{name}:{_moment(outage.since)}",
+                kind=NotificationKind.ROUTE,
+                key=f"route:{name}",
                 subject=name,
                 at=outage.since,
                 reason=outage.kind,
                 detail=brief(outage.message),
-                action=CHANNEL,
+                action=ROUTE,
             )
 
 

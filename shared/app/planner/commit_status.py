@@ -123,7 +123,7 @@ def progress_of(
             successors = [each for each in known if isinstance(each, ClusterSummary)]
             kinds = {True: suspensions, False: waits, None: held}
             kinds[_stand_still(item, successors, items)].append(f"{item.cluster}: {item.hold.cause}")
-        if record is not None and record.phase is Phase.SUSPENDED and not problem:
+        if record is not None and record.phase in (Phase.SUSPENDED, Phase.SLEEPING) and not problem:
             suspensions.append(f"{item.cluster}: {record.reason}")
         if record is not None and record.needs_action and not problem:
             waits.append(f"{item.cluster}: {record.reason}")
@@ -158,7 +158,7 @@ def progress_of(
 def _stand_still(item: Item, successors: Sequence[ClusterSummary], items: Mapping[str, Item]) -> bool | None:
     """Return whether what a delete waits for is suspended, or stands still otherwise; None if it goes on."""
     phases = {record.phase for record in successors}
-    if Phase.SUSPENDED in phases:
+    if phases & {Phase.SUSPENDED, Phase.SLEEPING}:
         return True
     stopped = any(items[name].needs_action for name in item.replacements if name in items)
     stopped = stopped or any(record.needs_action for record in successors)

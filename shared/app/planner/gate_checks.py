@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 
 from shared.app.planner.review_rules import pull_of
 from shared.app.planner.upgrade_gate import ready_for_upgrades
@@ -16,9 +17,12 @@ from shared.language.model.rollout import UPGRADE_READINESS
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.masking import cut
 from shared.ports import FleetRecord, Ports
+from shared.ports.azure import ListAlerts
+from shared.resource_ids import SubscriptionId
+from shared.rollouts.monitored import fired_alerts, judged
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
 from shared.rollouts.selected import NOTHING, TRAILER, CommitRequest, asks, asks_labels, trailer_values
-from shared.rollouts.strategy import EndpointCheck
+from shared.rollouts.strategy import CheckKind, EndpointCheck
 from shared.rollouts.waits import checks_due
 from shared.sentences import some_of
 
@@ -26,6 +30,7 @@ log = logging.getLogger(__name__)
 
 MAX_DETAIL = 200
 _VALUES_SHOWN = 3
+_ALERTS_SHOWN = 2
 
 
 def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
@@ -55,20 +60,34 @@ def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
 
 
 def _asked(before: GateCheckResult, asked: EndpointCheck, ports: Ports) -> GateCheckResult:
-    """Ask an address."""
+    """Ask what a check asks."""
     now = ports.clock()
     try:
-        if asked.query:
-            values = ports.endpoints.query(asked.url, asked.query)
-            met, answer = asked.meets(values), _some(values)
-        else:
-            status = ports.endpoints.status(asked.url)
-            met, answer = status == asked.status, f"status {status}"
+        met, answer = _answer(asked, now, ports)
     except ReconcileError as error:
         log.warning("the check %s could not be asked: %s", asked.name, error)
         return before.unanswered(now, _detail(error))
     log.info("the check %s: %s, and a success is %s", asked.name, answer, asked.expected)
     return before.after(asked, met, now, answer)
+
+
+def _answer(asked: EndpointCheck, now: datetime, ports: Ports) -> tuple[bool | None, str]:
+    """Return whether the answer is a success, None for neither, and what it was."""
+    match asked.kind:
+        case CheckKind.HTTP:
+            status = ports.endpoints.status(asked.url)
+            return status == asked.status, f"status {status}"
+        case CheckKind.PROMETHEUS:
+            values = ports.endpoints.query(asked.url, asked.query)
+            return asked.meets(values), _some(values)
+        case CheckKind.AZURE_MONITOR:
+            answer = ports.monitor.series(asked.workspace, asked.query, now - asked.over, now)
+            return judged(asked, answer, now)
+        case CheckKind.ALERTS:
+            _, _, subscription, *group = asked.scope.split("/")
+            listed = ports.azure.call(ListAlerts(SubscriptionId(subscription), group[1] if group else ""))
+            fired = fired_alerts(listed, asked.severity)
+            return not fired, some_of(fired, _ALERTS_SHOWN, between="; ") or "no alert"
 
 
 def _some(values: Sequence[float]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from shared.app.repository import read_blobs, read_files, read_known, require_own, resolved
-from shared.cluster.failures.errors import InvalidManifest, Unavailable
+from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.language.desired import Desired
@@ -14,7 +14,7 @@ from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.layers import Layers
 from shared.language.resolve.problems import Problem
-from shared.language.resolve.repository_layout import Files, cluster_path, shared_paths
+from shared.language.resolve.repository_layout import CLUSTERS, Files, cluster_path, shared_paths
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.work import Work
 from shared.ports import FleetRecord, Ports
@@ -47,12 +47,20 @@ class Head:
 
     def text(self, path: str) -> str | None:
         """Return a file, None where there is none; raise InvalidManifest for one that is no text."""
-        if path not in self._files.blobs:
-            return None
-        try:
-            return self._contents([path])[path].decode()
-        except UnicodeDecodeError as error:
-            raise InvalidManifest(f"{path} is not UTF-8 text; save it as UTF-8") from error
+        return self.texts([path]).get(path)
+
+    def texts(self, paths: Iterable[str]) -> Mapping[str, str]:
+        """Return those of some files that there are; raise InvalidManifest for one that is no text."""
+        found = self._contents(path for path in paths if path in self._files.blobs)
+        return {path: _text(path, content) for path, content in found.items()}
+
+    def folder(self, name: str) -> tuple[str, ...]:
+        """Return the files of a cluster's folder; raise Conflict for one with a link or a submodule."""
+        inside = f"{CLUSTERS}/{name}/"
+        strange = [path for path in self._files.other if path.startswith(inside)]
+        if strange:
+            raise Conflict(f"{strange[0]} is a link or a submodule: remove the folder by hand")
+        return tuple(path for path in self._files.ordered if path.startswith(inside))
 
     @cached_property
     def records(self) -> Mapping[str, ClusterRecord]:
@@ -98,3 +106,10 @@ class Head:
         wanted = {path: self._files.blobs[path] for path in paths}
         blobs = read_blobs(self.commit, wanted, self.ports)
         return {path: blobs[sha] for path, sha in wanted.items()}
+
+
+def _text(path: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidManifest(f"{path} is not UTF-8 text; save it as UTF-8") from error

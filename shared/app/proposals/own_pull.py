@@ -7,15 +7,17 @@ way. See docs/decisions/0024-a-proposal-is-a-branch-that-only-moves-forward.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from shared.app.proposals.head import Head
 from shared.app.pull_requests.markdown import fit
-from shared.cluster.failures.errors import ReconcileError, Retryable
+from shared.app.repository import read_files
+from shared.cluster.failures.errors import Conflict, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.queues.messages import QueueRequest
 from shared.frozen import dataclass, replace
+from shared.language.resolve.repository_layout import blob_id
 from shared.ports import NewCommit, Ports, Pull, PullText
 from shared.ports.state import Promotion, Proposal
 
@@ -60,7 +62,8 @@ class OwnBranch(Generic[Own]):
                 f"somebody else has pushed to the branch {self.name}: it is left as it is, and so is its "
                 "pull request"
             )
-        commit = new_commit(file, parents_of(tip, head.commit, self.ports), self.ports)
+        parents = parents_of(tip, head.commit, self.ports)
+        commit = new_commit({file.path: file.content}, file.message, parents, self.ports)
         own = self.save(replace(own, commits=(*own.commits, commit)[-COMMITS:]))
         self.ports.git_host.move_branch(self.name, tip, commit)
         return own
@@ -100,9 +103,30 @@ class OwnBranch(Generic[Own]):
         return replace(own, commits=())
 
 
-def new_commit(file: File, parents: Sequence[str], ports: Ports) -> str:
-    """Create a commit that no branch has yet, and return its id."""
-    return ports.git_host.add_commit(NewCommit(file.path, file.content.encode(), file.message, parents))
+def new_commit(files: Mapping[str, str], message: str, parents: Sequence[str], ports: Ports) -> str:
+    """Create a commit that no branch has yet, with these files changed, and return its id."""
+    changed = {path: content.encode() for path, content in files.items()}
+    return ports.git_host.add_commit(NewCommit(changed, message, parents))
+
+
+def open_asked(
+    branch: str, files: Mapping[str, str], message: str, text: PullText, head: Head, ports: Ports
+) -> Pull:
+    """Open the pull request that a person asked for, of a branch with one commit, or return the open one.
+
+    The name of the branch and the files follow from what was asked and from git alone. So whoever asks twice,
+    or again after a crash at any line, gets the pull request that is there. Raise Conflict for a branch with
+    other files: it is left alone.
+    """
+    tip = ports.git_host.tip(branch)
+    if tip is None or ports.git_host.is_descendant(head.commit, tip):  # none, or merged
+        commit = new_commit(files, message, [head.commit], ports)
+        ports.git_host.move_branch(branch, tip, commit)
+    else:
+        blobs = read_files(tip, ports).blobs
+        if any(blobs.get(path) != blob_id(content.encode()) for path, content in files.items()):
+            raise Conflict(f"the branch {branch} has other files: delete it, then ask again")
+    return ports.git_host.open_pull(branch, ports.config.branch, text)
 
 
 def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:

@@ -28,7 +28,6 @@ from shared.cluster.divergence.drift import PROMOTIONS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.queues.message_parts import PromotionAsked
 from shared.cluster.queues.messages import PromoteRequest, PromotionRequest
-from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.json_tree import digest_of
 from shared.ports import FleetRecord, Ports, Pull
@@ -168,7 +167,7 @@ def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | Non
 
 
 def _is_ready(summary: ClusterSummary) -> bool:
-    ready = summary.phase is Phase.READY and summary.observed_generation == summary.generation
+    ready = summary.settled and summary.observed_generation == summary.generation
     return ready and not summary.lost and summary.ready_since is not None
 
 

@@ -15,6 +15,7 @@ from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send
 from shared.app.pause import AGAIN_SECONDS, pause_now
+from shared.app.proposals.ends import settle_ends
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import File, OwnBranch, SomebodyPushed, seconds_until_again
 from shared.app.proposals.remembered import (
@@ -213,11 +214,12 @@ NAMED = 3
 
 
 def handle(request: ProposeRequest, ports: Ports) -> None:
-    """Bring the pull requests about drift up to date; postpone that while a service does not answer."""
+    """Bring the pull requests about drift and lifetimes up to date; postpone that while a service is away."""
     if pause_now(ports):
         send(request, ports, after=AGAIN_SECONDS)
         return
     try:
+        settle_ends(request.pull, ports)
         _say(_all(request, ports), ports)
     except Unauthorized as error:
         _say(f"{ports.git_host.name} refuses to open pull requests: {error}", ports)

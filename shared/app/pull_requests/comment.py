@@ -177,7 +177,7 @@ def check_of(view: PullPlan) -> Check:
     notes = tuple(
         Annotation(p.file, p.line, f"{p.field}: {p.message}" if p.field else p.message) for p in view.problems
     )
-    return Check(CONTEXT, view.conclusion, line(view.title), _text(view), notes)
+    return Check(CONTEXT, view.conclusion, line(view.title), _text(view), notes, view.page)
 
 
 def _text(view: PullPlan) -> str:

@@ -75,7 +75,7 @@ class ReceivedDeadLetter:
 
 def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
     """Handle a dead letter; raise Retryable when the state or a queue does not answer."""
-    message = _parsed(received)
+    message = _parsed(received.queue, received.body)
     record = readable(message.cluster, ports.state) if isinstance(message, JobMessage) else None
     with about_record(record) if record else about(commit=commit_of(message)):
         log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.cause)
@@ -125,16 +125,30 @@ def _handle(
     return False
 
 
-def _parsed(received: ReceivedDeadLetter) -> _Message | None:
+def _parsed(queue: str, body: bytes) -> _Message | None:
     """Return the message of a queue, None when its body is not one."""
     read: Mapping[str, Callable[[bytes], _Message]] = {
         **dict.fromkeys(JobQueue, message_of_worker),
         **dict.fromkeys(("plans", "previews"), request_of),
     }
     try:
-        return read[received.queue](received.body) if received.queue in read else None
+        return read[queue](body) if queue in read else None
     except (ValueError, NewerForm):
         return None
+
+
+def replayed(letter: DeadLetter, unique: str) -> Envelope | None:
+    """Return the message of a dead letter, to be sent as at its first attempt.
+
+    None for what is no message of this app, and for one of which a part is not stored.
+    """
+    body = letter.body.encode()
+    message = _parsed(letter.queue, body) if len(body) == letter.size else None
+    if message is None:
+        return None
+    if "attempt" in type(message).model_fields:
+        message = message.model_copy(update={"attempt": 0})
+    return Envelope(message, f"replayed:{unique}", queue=letter.queue)
 
 
 def _fail_job(

@@ -25,6 +25,7 @@ from shared.cluster.queues.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
+from shared.cluster.transitions.acceptance import look_again
 from shared.cluster.transitions.apply_comparison import start_correction
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
@@ -81,6 +82,20 @@ def _is_held_on(record: ClusterRecord, ports: Ports) -> bool:
     return True
 
 
+# A cluster that sleeps is not compared. Where it seems to run, its job looks, and stops it again.
+
+
+def look_at_sleep(name: str, ports: Ports) -> None:
+    """Have the job of a cluster that sleeps look at Azure now."""
+
+    def decide(record: ClusterRecord | None) -> Transition | None:
+        now = ports.clock()
+        after = look_again(record, now) if record is not None else None
+        return Transition(after, then=continuation(after, now)) if after is not None else None
+
+    change(name, decide, ports)
+
+
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 4
@@ -127,6 +142,8 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             send(rest.model_copy(update={"attempt": 0}), ports)
             break
         record = readable(name, ports.state)
+        if record is not None and record.asleep:
+            look_at_sleep(name, ports)
         if record is None or not is_at_rest(record):
             continue
         if record.desired.is_attached:

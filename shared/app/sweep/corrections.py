@@ -150,7 +150,8 @@ def _corrected(
     else:
         what, start = "a job starts the cluster again", Start.CORRECTION
         started = _started_again(record, live, shown.owner, now)
-    after = unless_held(record, started, start, shown.calendar, now)
+    sleeps = live is not None and not compared.of_values and record.sleep_at(now) is not None
+    after = started if sleeps else unless_held(record, started, start, shown.calendar, now)
     return after, what if started is not record and after.divergence.held is None else ""
 
 

@@ -9,10 +9,12 @@ from datetime import datetime
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited
 from shared.app.sweep.activity import ActivityLog
+from shared.app.sweep.clusters import look_at_sleep
 from shared.app.sweep.conclusions import conclude_from_list, conclude_still_missing
 from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import (
     installation_in,
+    is_awake,
     is_incomplete,
     is_suspect,
     orphans_in,
@@ -68,9 +70,11 @@ def compare(
     lacking, newer, operated, strange, changed = [], [], [], list[str](), False
     news = list[str]()
     for summary in summaries:
+        live = listed.get(place_of_summary(summary))
+        if summary.sleeps_soundly and is_awake(live):
+            look_at_sleep(summary.name, ports)
         if not summary.at_rest:
             continue
-        live = listed.get(place_of_summary(summary))
         try:
             if live is not None and busy(live["properties"]):
                 operated.append(summary.name)

@@ -101,6 +101,11 @@ def is_suspect(summary: ClusterSummary, live: Json | None, owner: Owner) -> bool
     return not busy(live["properties"]) and live_digest(live) != summary.divergence.digest
 
 
+def is_awake(live: Json | None) -> bool:
+    """Return whether a cluster runs, and no operation is about to change that."""
+    return live is not None and not is_stopped(live) and not busy(live["properties"])
+
+
 def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:
     """Return whether a sweep reads the record again of a cluster that it found missing or stopped."""
     ended = bool(summary.absence.exempt_until) and now.date() > date.fromisoformat(

@@ -5,7 +5,8 @@ says; of a support that ends "starting on" a day, that day. The table knows what
 ``azure.properties``, and nothing else: values that Azure has retired already are refused where their field
 is.
 
-``tools/announced.py`` lists what has been announced since ``AS_OF``.
+``tools/announced.py`` lists what has been announced since ``AS_OF``; ``make release`` refuses a table that is
+older than a quarter of a year.
 """
 
 from __future__ import annotations

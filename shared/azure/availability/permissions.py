@@ -66,11 +66,12 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
 """What each app needs in every target subscription: a part of its role in infra/access.bicep."""
 _CREDENTIALS = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
 _WRITTEN = {
+    "identities": "Microsoft.ManagedIdentity/userAssignedIdentities/write",
     "federatedCredentials": f"{_CREDENTIALS}/write",
     "roleAssignments": "Microsoft.Authorization/roleAssignments/write",
 }
 """What the app itself writes at the resources that a section names."""
-_PLACES = {"federatedCredentials": "identity", "roleAssignments": "scope"}
+_PLACES = {"identities": "identity", "federatedCredentials": "identity", "roleAssignments": "scope"}
 _OF_IDENTITY = (
     ("apiServerAccessProfile", "privateDNSZone", "Microsoft.Network/privateDnsZones/A/write"),
     (

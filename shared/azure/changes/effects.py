@@ -45,8 +45,15 @@ def planned_effect(path: str, old: Any, new: Any, around: Surroundings = _UNKNOW
 
 _REMOVED = (
     *("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints"),
-    *("federatedCredentials[]", "roleAssignments[]", "policies[]", "bootstrapSecrets[]", "flux"),
-    *("suspend", "drift"),
+    *(
+        "identities[]",
+        "federatedCredentials[]",
+        "roleAssignments[]",
+        "policies[]",
+        "bootstrapSecrets[]",
+        "flux",
+    ),
+    *("suspend", "drift", "lifetime", "expires", "sleep"),
 )
 """What is removed when git no longer has it: from Azure, from the cluster, or from what Roadstead does."""
 _KEPT = ("flux.extension.configurationSettings", "flux.extension.releaseTrain")

@@ -23,6 +23,7 @@ class Effect(StrEnum):
     REIMAGED = "in place, nodes are reimaged"
     NODES_DELETED = "in place, nodes are deleted"
     NODES_STOPPED = "in place, nodes are stopped"
+    SLEEPS = "Azure stops and starts the cluster: pods that nothing manages end, its address may change"
     REPLACEMENT = "node pool replacement"
     RECREATION = "needs recreation"
     AZURE = "owned by Azure"
@@ -251,6 +252,8 @@ _CLUSTER = (
     ),
 )
 
+_SLEEP = (FieldEffect("sleep", Effect.SLEEPS, "start-stop-cluster", (Way("*", "-"),)),)
+
 _FLUX = (
     FieldEffect(
         "flux.install",
@@ -321,7 +324,7 @@ _POOLS = (
 
 _OWNED = "learn.microsoft.com/rest/api/aks: read-only properties"
 FIELD_EFFECTS: tuple[FieldEffect, ...] = (
-    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_FLUX, *_POOLS),
+    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_SLEEP, *_FLUX, *_POOLS),
     *(FieldEffect(name, Effect.AZURE, _OWNED) for name in OWNED_BY_AZURE["cluster"]),
     *(FieldEffect(f"nodePools[].{name}", Effect.AZURE, _OWNED) for name in OWNED_BY_AZURE["pool"]),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.azure.companions.companion import Companion
-from shared.azure.companions.identity_access import CredentialCompanion, RoleCompanion
+from shared.azure.companions.identity_access import CredentialCompanion, IdentityCompanion, RoleCompanion
 from shared.azure.companions.maintenance_windows import WindowCompanion
 from shared.azure.companions.managed_namespaces import NamespaceCompanion
 from shared.azure.companions.policies import PolicyCompanion
@@ -14,6 +14,7 @@ from shared.azure.companions.policies import PolicyCompanion
 KINDS: tuple[type[Companion], ...] = (
     WindowCompanion,
     PolicyCompanion,
+    IdentityCompanion,
     CredentialCompanion,
     RoleCompanion,
     NamespaceCompanion,

@@ -1,7 +1,7 @@
-"""What a cluster grants to identities in Azure: federated credentials and role assignments. Pure.
+"""What a cluster grants to identities in Azure, and identities of its own. Pure.
 
-Shapes: federatedIdentityCredentials of Microsoft.ManagedIdentity (2023-01-31) and roleAssignments of
-Microsoft.Authorization (2022-04-01) in github.com/Azure/azure-rest-api-specs.
+Shapes: userAssignedIdentities and federatedIdentityCredentials of Microsoft.ManagedIdentity (2023-01-31) and
+roleAssignments of Microsoft.Authorization (2022-04-01) in github.com/Azure/azure-rest-api-specs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from shared.language.model.cluster.identity_access import (
     CONTROL_PLANE,
     KUBELET,
     FederatedCredential,
+    OwnIdentity,
     RoleAssignment,
 )
-from shared.resource_ids import ClusterId
+from shared.resource_ids import ClusterId, ManagedIdentityId
 
+OF_CLUSTER = "roadstead-of-cluster"
+"""The tag of an identity with the id of the cluster that has it."""
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -36,6 +39,56 @@ def credential_name(cluster: ClusterId, entry: str) -> str:
 def _prefix(cluster: ClusterId) -> str:
     """Return how the names of a cluster's federated credentials begin."""
     return f"roadstead-{hashlib.sha256(cluster.resource.lower().encode()).hexdigest()[:12]}-"
+
+
+@dataclass(frozen=True)
+class IdentityCompanion(Companion):
+    """An identity that the cluster alone has: a tag says whose it is, and no other is touched."""
+
+    noun, entries = "identity", "identities"
+    segment = "/providers/microsoft.managedidentity/userassignedidentities/"
+    location: str = ""
+
+    @classmethod
+    def of(cls, desired: Desired) -> Sequence[Self]:
+        """Return the identities of a manifest."""
+        return [cls._of(desired, entry) for entry in desired.spec.identities]
+
+    @classmethod
+    def _of(cls, desired: Desired, entry: OwnIdentity) -> Self:
+        cluster, fields = desired.id, {"cluster": desired.id.resource.lower()}
+        resource = cls.id_of(cluster, {"identity": entry.identity})
+        return cls(cluster, entry.name, resource, fields, fields, desired.spec.location)
+
+    @classmethod
+    def id_of(cls, cluster: ClusterId, entry: Json) -> str:
+        """Return the id of a stored identity."""
+        identity = ManagedIdentityId.of(entry["identity"])
+        group = f"/subscriptions/{identity.subscription}/resourceGroups/{identity.resource_group}"
+        return f"{group}{cls.segment}{identity.name}"
+
+    @classmethod
+    def ids_among(cls, resources: Sequence[str]) -> tuple[str, ...]:
+        """Return the ids of identities among ids in lower case: those of their credentials are longer."""
+        found = super().ids_among(resources)
+        return tuple(resource for resource in found if "/" not in resource.rpartition(cls.segment)[2])
+
+    @classmethod
+    def is_ours(cls, cluster: ClusterId, resource: str, live: Json) -> bool:
+        """Return whether a step of this cluster has created an identity: its tag says so."""
+        return _of_cluster(live) == cluster.resource.lower()
+
+    def shown(self, live: Json) -> Fields:
+        """Return whose it is."""
+        return {"cluster": _of_cluster(live)}
+
+    def _body(self, fields: Fields) -> Json:
+        return {"location": self.location, "tags": {OF_CLUSTER: fields["cluster"]}}
+
+
+def _of_cluster(live: Json) -> str:
+    tags = {name.lower(): value for name, value in (live.get("tags") or {}).items()}
+    return str(tags.get(OF_CLUSTER, "")).lower()
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ VALUE_LIMIT = 400
 NAMED = 3
 ROLLBACKS = "roadstead/rollback/"
 """The beginning of the branches of rollbacks; the fleet, the cluster and the pool with a time follow."""
+SUSPENSIONS = "roadstead/suspend/"
+"""The beginning of the branches of suspensions; the fleet and a digest of what was asked follow."""
 PROMOTIONS = "roadstead/promote/"
 """The beginning of the branches of promotions; the fleet and the environment follow."""
 BRANCHES = "roadstead/drift/"

@@ -27,7 +27,7 @@
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
-    │       ├── RoleNotEffective  a role may exist and not be effective yet; attempts for an hour
+    │       ├── RoleNotEffective  a role may exist and not be effective for an hour (outside)
     │       └── VaultForbidden   a vault does not let our identity, or our address, read its secrets
     └── Terminal                 waits for a new commit, or for an operator's replay
         ├── InvalidManifest, TooLarge, Immutable, Aborted, OtherRepository, NotOwned, Withheld,
@@ -203,9 +203,12 @@ class Unauthorized(Retryable):
 
 
 class RoleNotEffective(Unauthorized):
-    """A role is missing, or was assigned less than an hour ago and is not effective yet."""
+    """A role is missing, or was assigned less than an hour ago and is not effective yet.
 
-    rewrites = True
+    After that hour it counts as failed, until somebody assigns the role.
+    """
+
+    rewrites, outside = True, True
 
 
 class VaultForbidden(Unauthorized):

@@ -59,14 +59,15 @@ def without_condition(record: ClusterRecord, kind: str) -> ClusterRecord:
 def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
     """Return the record with its conditions Ready and Stalled, as its phase and job say.
 
-    A verification or a sweep makes it Ready, a failure not Ready, and so does a job that runs. It is stalled
+    A verification or a sweep makes it Ready, a failure not Ready, and so does a job that runs, unless that is
+    its sleep: what was verified before counts as long as nothing else is known. It is stalled
     when the job makes no progress: by itself it may never do so again.
     """
     job, phase = record.job, record.phase
     stalled = phase in (Phase.STALLED, Phase.FAILED)
     failure = job.step.failure if record.failed or record.refused else None
     set_to = {}
-    if job.active:
+    if job.active and not record.asleep:
         set_to[READY] = (
             False,
             phase.value,

@@ -13,7 +13,7 @@ from shared.frozen import dataclass
 
 LONGEST_BACKLOG = 3600.0
 """Seconds after which a message counts as lost, whatever is served."""
-_RESTING = (Phase.STALLED, Phase.SUSPENDED)
+_RESTING = (Phase.STALLED, Phase.SUSPENDED, Phase.SLEEPING)
 
 
 @dataclass(frozen=True)

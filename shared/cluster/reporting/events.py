@@ -13,6 +13,7 @@ from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.cluster.sleep import SleepOrder
 from shared.frozen import replace
 from shared.language.pin import Pin, short_commit
 from shared.masking import cut
@@ -50,6 +51,20 @@ def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
     return replace(_event(record, "Replayed", message), step=record.job.step.name)
 
 
+def sleep_event(record: ClusterRecord) -> Event:
+    """Return the event of a job that has a cluster sleep."""
+    return _event(record, "Sleeping", "it is time: a job stops the cluster")
+
+
+def order_event(record: ClusterRecord, order: SleepOrder) -> Event:
+    """Return the event of what an operator ordered about the sleep of a cluster."""
+    what = "awake" if order.awake else "asleep"
+    by = by_whom(order.by, order.reason)
+    return _event(
+        record, "SleepOrdered", f"{by} has the cluster {what} until {order.until:%Y-%m-%d %H:%M} UTC"
+    )
+
+
 def tried_event(record: ClusterRecord, trial: Trial) -> Event:
     """Return the event of a cluster that gets the head of a pull request for a time."""
     return _event(record, "Tried", f"{trial}" + (f" ({trial.reason})" if trial.reason else ""))
@@ -59,6 +74,11 @@ def trial_ended_event(record: ClusterRecord, trial: Trial) -> Event:
     """Return the event of a cluster that goes back from a try."""
     by = f" ({trial.ended_by})" if trial.ended_by else ""
     return _event(record, "TrialEnded", f"{trial}{by}; until then: {trial.result}")
+
+
+def lifetime_event(record: ClusterRecord, reason: str, message: str) -> Event:
+    """Return the event of a cluster that somebody extended or holds, or whose end is proposed."""
+    return _event(record, reason, message)
 
 
 def pin_back_event(record: ClusterRecord, pins: Mapping[str, Pin], by: str, reason: str) -> Event:
@@ -187,7 +207,11 @@ def _descriptions(
         case Wait(reason=reason):
             if reason != before.job.reason or after.phase != before.phase or wrote:
                 stalled = after.phase is Phase.STALLED
-                yield after.phase.value if stalled or outcome.suspended else "Waiting", reason, stalled
+                yield (
+                    after.phase.value if stalled or outcome.suspended or outcome.sleeping else "Waiting",
+                    reason,
+                    stalled,
+                )
         case GoToStep(reason=reason):
             yield "StepDone", reason, False
         case Restart(reason=reason):

@@ -11,9 +11,11 @@ from shared.cluster.divergence.drift import Drift, digest_of_proposal
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.advice import explained
 from shared.cluster.findings.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
+from shared.cluster.lifetime import due_at
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.cluster.sleep import CHANGES_WAIT
 from shared.frozen import dataclass, field
 from shared.kubernetes.kubeconfig import SOON
 from shared.language.cluster_systems import systems_in
@@ -121,8 +123,10 @@ class ClusterSummary:
     the ``uid``. ``took`` are the seconds from the start of its last change until it was Ready, 0 where that
     is not known.
     ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
-    something that ends, None where nothing is known to end. ``details`` are None where they were not asked
-    for.
+    something that ends, None where nothing is known to end. ``lifetime_due`` is when something is to be done
+    about its lifetime, None for never, and ``lifetime_pull`` the pull request that removes it, 0 for none.
+    ``asleep_until`` is when it is started for which changes wait, None where none does. ``details`` are None
+    where they were not asked for.
     """
 
     name: str
@@ -146,6 +150,9 @@ class ClusterSummary:
     failed_since: datetime | None = None
     trial: Trial | None = None
     warned: date | None = None
+    lifetime_due: datetime | None = None
+    lifetime_pull: int = 0
+    asleep_until: datetime | None = None
 
     @property
     def tried(self) -> str:
@@ -163,6 +170,21 @@ class ClusterSummary:
     def idle(self) -> bool:
         """Whether the record is idle: a cluster whose job is active has the phase of that job."""
         return bool(self.finding) or self.phase is Phase.READY
+
+    @property
+    def sleeps_soundly(self) -> bool:
+        """Whether its job waits for the end of its sleep, and so looks at Azure no more before that."""
+        return self.phase is Phase.SLEEPING and self.step is Step.SLEEP
+
+    def stays_asleep(self, now: datetime) -> bool:
+        """Return whether it sleeps, and a change waits for its start."""
+        return self.asleep_until is not None and self.asleep_until - now <= CHANGES_WAIT
+
+    @property
+    def settled(self) -> bool:
+        """Whether its generation was verified Ready, and it is so, or sleeps."""
+        asleep = self.phase is Phase.SLEEPING and self.step in STEPS[Recipe.SLEEP]
+        return self.phase is Phase.READY or asleep
 
     @property
     def at_rest(self) -> bool:
@@ -225,7 +247,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             else 0,
             differs_since=_differs_since(record),
             proposed=digest_of_proposal(record.divergence.drift),
-            unplanned=record.desired.pin is not None and not record.desired.pin.is_known,
+            unplanned=any(not pin.is_known for pin in record.desired.pins.values()),
             stays=next((text for f in drift.fields if (text := f.never_back)), "") if drift else "",
         ),
         absence=SummaryAbsence(
@@ -242,7 +264,16 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         failed_since=_failed_since(record),
         trial=record.divergence.trial,
         warned=min((end.warned for end in ends), default=None),
+        lifetime_due=due_at(record),
+        lifetime_pull=record.azure.lifetime.pull.number if record.azure.lifetime.pull else 0,
+        asleep_until=_asleep_until(record),
     )
+
+
+def _asleep_until(record: ClusterRecord) -> datetime | None:
+    sleep = record.document["spec"].get("sleep") or {}
+    waits = record.phase is Phase.SLEEPING and sleep.get("changes", "wait") == "wait"
+    return record.job.next_run.at if waits else None
 
 
 def _ends_of(record: ClusterRecord) -> tuple[SummaryEnd, ...]:

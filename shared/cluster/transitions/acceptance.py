@@ -21,11 +21,12 @@ from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe
 from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import AzureLife, Phase, Removals
+from shared.cluster.sleep import SleepOrder
 from shared.frozen import replace
-from shared.json_tree import Json
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.pin import Pin
+from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import REMOVALS, Action, Item
 from shared.plan.system_removals import keeping, to_remove
 
@@ -141,7 +142,7 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generati
 
 def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
     """Return the record with its job started again; the spec and its generation stay."""
-    job = job_after(record.job, record.job.recipe, now=now, lease=record.job.lease, left=left)
+    job = job_after(record.job, _same(record), now=now, lease=record.job.lease, left=left)
     return with_summary(
         replace(
             record,
@@ -165,12 +166,15 @@ def accept_replay(record: ClusterRecord, *, now: datetime, left: tuple[str, ...]
 def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:
     """Return the record whose job starts again and overrules what an operator decided.
 
-    One that was recovering knows nothing of the pin that the cluster has: the job takes that over, and the
+    One that was recovering knows nothing of the pins that the cluster has: the job takes those over, and the
     next plan judges what moves from there.
     """
+    if record.recovering:
+        stored = StoredCluster(record.document)
+        known = stored.with_pins({name: replace(pin, before="") for name, pin in stored.pins.items()})
+        record = replace(record, document=known.document(), digest=known.digest)
     taken = replace(
         record,
-        document=_without_earlier_pin(record.document) if record.recovering else record.document,
         ownership=replace(
             record.ownership,
             overruled=contest.installations,
@@ -185,15 +189,10 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
             delete_accepted=record.azure.delete_accepted and not _of_another_life(contest),
         ),
         phase=working_phase(record),
-        job=_following_job(record, record.job.recipe, now),
+        job=_following_job(record, _same(record), now),
         updated=now,
     )
     return with_summary(taken, now)
-
-
-def _without_earlier_pin(document: Json) -> Json:
-    pin = Pin.of(document)
-    return {**document, "pin": replace(pin, before="").stored()} if pin else document
 
 
 def accept_trial(record: ClusterRecord, trial: Trial, *, now: datetime) -> ClusterRecord:
@@ -203,7 +202,7 @@ def accept_trial(record: ClusterRecord, trial: Trial, *, now: datetime) -> Clust
     """
     drift, same = record.divergence.drift, record.observed_generation == record.generation
     left = tuple(field.path for field in drift.to_approve) if drift and same else ()
-    job = job_after(record.job, record.job.recipe, now=now, lease=record.job.lease, left=left)
+    job = job_after(record.job, _same(record), now=now, lease=record.job.lease, left=left)
     tried = replace(
         record,
         phase=working_phase(record),
@@ -228,12 +227,43 @@ def accept_recovery(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
             record,
             ownership=replace(record.ownership, recovering=True),
             phase=working_phase(record),
-            job=job_after(record.job, record.job.recipe, now=now),
+            job=job_after(record.job, _same(record), now=now),
             divergence=replace(record.divergence, held=None, trial=trial),
             updated=now,
         ),
         now,
     )
+
+
+def accept_sleep(record: ClusterRecord, now: datetime) -> ClusterRecord | None:
+    """Return the record with the job that has its cluster sleep; None where it goes on as it is.
+
+    Only one that is as git has it sleeps: a job that runs, or has failed, and a suspension come first.
+    """
+    decision = record.sleep_at(now)
+    if decision is None or decision.awake or not record.ready:
+        return None
+    job = job_after(record.job, Recipe.SLEEP, now=now)
+    return with_summary(replace(record, phase=Phase.SLEEPING, job=job, updated=now), now)
+
+
+def accept_order(record: ClusterRecord, order: SleepOrder, now: datetime) -> ClusterRecord:
+    """Return the record with what an operator ordered about its sleep: its job looks at that at once."""
+    ordered = replace(record, divergence=replace(record.divergence, order=order), updated=now)
+    started = accept_sleep(ordered, now)
+    if started is not None:
+        return started
+    job = replace(ordered.job, sequence=ordered.job.sequence + 1)
+    return look_again(ordered, now) or replace(ordered, job=job)
+
+
+def look_again(record: ClusterRecord, now: datetime) -> ClusterRecord | None:
+    """Return the record of a cluster that sleeps with its step due now; None where it is, or none waits."""
+    job = record.job
+    if not job.active or job.lease is not None or record.phase is not Phase.SLEEPING or job.due(now) <= now:
+        return None
+    job = replace(job, sequence=job.sequence + 1, next_run=replace(job.next_run, at=now))
+    return replace(record, job=job, updated=now)
 
 
 def under_installation(record: ClusterRecord, installation: str) -> ClusterRecord:
@@ -270,6 +300,12 @@ def _of_another_life(contest: Contest) -> bool:
 
 def _bringing(desired: Desired) -> Recipe:
     return Recipe.ATTACH if desired.is_attached else Recipe.PROVISION
+
+
+def _same(record: ClusterRecord) -> Recipe:
+    """Return the recipe of a job that starts again; one that follows a sleep brings the spec about."""
+    recipe = record.job.recipe
+    return _bringing(record.desired) if recipe is Recipe.SLEEP else recipe
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:

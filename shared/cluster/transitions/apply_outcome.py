@@ -25,6 +25,7 @@ from shared.cluster.findings.conditions import (
     with_summary,
 )
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
+from shared.cluster.lifetime import ready_at
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
 from shared.cluster.record import READY, ClusterRecord, working_phase
@@ -185,8 +186,8 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
         record = replace(record, observation=replace(record.observation, facts=outcome.facts))
     if outcome.had_systems and not record.azure.had_systems:
         record = replace(record, azure=replace(record.azure, had_systems=True))
-    if outcome.pin is not None:
-        desired = StoredCluster(record.document).with_pin(outcome.pin)
+    if outcome.pins:
+        desired = StoredCluster(record.document).with_pins(outcome.pins)
         record = replace(record, document=desired.document(), digest=desired.digest)
     following = next_step(record.job.recipe, step.name)
     if following is None:
@@ -216,13 +217,22 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
                 record.observation, running=outcome.running or record.observation.running, loss=None
             ),
             removals=NOTHING_REMOVED,
-            azure=replace(record.azure, recreating=False),
+            azure=replace(
+                record.azure,
+                recreating=False,
+                lifetime=ready_at(record.azure.lifetime, now),
+                slept=None,
+            ),
             ownership=replace(record.ownership, recovering=False),
         )
         return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     if following is Step.CLUSTER and not record.azure.creation_requested:
         record = replace(record, azure=replace(record.azure, creation_requested=True))
-    phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
+    phase = (
+        working_phase(record)
+        if record.phase in (Phase.STALLED, Phase.SUSPENDED, Phase.SLEEPING)
+        else record.phase
+    )
     return _advanced(record, start_step(following, now), NextRun(now, Delay.NONE), phase, now)
 
 
@@ -248,10 +258,19 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
     elif outcome.suspended:
         record = reassessed(record, now)
         phase, reason = Phase.SUSPENDED, ConditionReason.SUSPENDED
+    elif outcome.sleeping:
+        phase, reason = Phase.SLEEPING, ConditionReason.SLEEPING
+        slept = record.azure.slept or now
+        record = replace(
+            record,
+            azure=replace(record.azure, slept=slept),
+            observation=replace(record.observation, loss=None),
+        )
     else:
         phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
-    record = with_condition(record, _condition(record, False, reason, outcome.reason, now))
+    if stalled or not _is_waking(record):
+        record = with_condition(record, _condition(record, False, reason, outcome.reason, now))
     if outcome.contest:
         record = apply_finding(record, ClusterContested(outcome.reason), now)
     elif step.name is Step.VERIFY:  # every step before has compared what it would write
@@ -260,6 +279,11 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
     delay = Delay.RESTORED if outcome.restored else Delay.WAIT
     next_run = NextRun(at, delay, outcome.reason, outcome.action_required, contest=outcome.contest)
     return _advanced(record, step, next_run, phase, now)
+
+
+def _is_waking(record: ClusterRecord) -> bool:
+    """Return whether a cluster that was Ready is verified after its sleep: it stays so meanwhile."""
+    return record.asleep and record.job.step.name is Step.VERIFY
 
 
 def _stalled(step: StepState, now: datetime) -> bool:
@@ -292,7 +316,8 @@ def _retry(
     if error.rewrites:
         step = replace(step, last_write=None)
     reason = ConditionReason.WAITING if error.waits else error.kind
-    record = with_condition(record, _condition(record, False, reason, str(error), now))
+    if not _is_waking(record):
+        record = with_condition(record, _condition(record, False, reason, str(error), now))
     limit = policy_for(type(error), retries).attempts
     by_time = limit is None or (error.outside and record.deleting)
     counts = error.outside and limit is not None and attempts >= limit

@@ -1,11 +1,11 @@
 """The rules of ``fleet.yaml`` for a whole fleet: guards, quotas, notifications, promotions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from shared.language.model.base import Labels, Location, Manifest, ObjectName, Uuid, rule
+from shared.language.model.base import LabelKey, Labels, Location, Manifest, ObjectName, Uuid, rule
 from shared.language.model.rollout import Soak
 
 
@@ -38,22 +38,42 @@ class Guards(Manifest):
     that takes more needs an approval for all of them."""
 
 
-# What Azure allows a subscription in a region, as far as the owner of the fleet knows it.
+# What a fleet may have: Azure's quotas as far as the owner of the fleet knows them, and budgets of teams.
 
 
 class ClusterQuota(Manifest):
-    """How many clusters a subscription may have in a region: the quota that the Azure portal shows."""
+    """How much some clusters may have together.
+
+    One with ``clusters`` alone that names no environment and no labels is a quota of Azure: it counts for
+    each subscription and region by itself, and the one that names most of both counts.
+    """
 
     subscription_id: Uuid | None = None
     """The subscription; every one by default."""
     location: Location | None = None
-    """The region; every one by default, each by itself."""
-    clusters: Annotated[StrictInt, Field(ge=0, le=5000)]
+    """The region; every one by default."""
+    environment: ObjectName | None = None
+    """The environment; every one by default."""
+    labels: Labels = Field(default_factory=dict)
+    """The labels that a cluster has in metadata.labels; by default none."""
+    per_label: LabelKey | None = None
+    """A label, such as owner: each of its values has the quota by itself, clusters without it have none."""
+    clusters: Annotated[StrictInt, Field(ge=0, le=5000)] | None = None
     """How many clusters git may have there."""
+    nodes: Annotated[StrictInt, Field(ge=0, le=5_000_000)] | None = None
+    """How many nodes they may have: the count of each pool, or the most that it scales to."""
+    cores: Annotated[StrictInt, Field(ge=0, le=100_000_000)] | None = None
+    """How many vCPUs their nodes may have, by the names of their sizes."""
+
+    @property
+    def of_azure(self) -> bool:
+        """Whether it is what Azure allows in a subscription and region, each by itself."""
+        others = (self.environment, self.per_label, self.nodes, self.cores)
+        return not self.labels and all(value is None for value in others)
 
     @property
     def precision(self) -> int:
-        """How much it is about: of several quotas that fit, the one that names most counts."""
+        """How much it is about: of several quotas of Azure that fit, the one that names most counts."""
         return 2 * (self.subscription_id is not None) + (self.location is not None)
 
     def fits(self, subscription: str, location: str) -> bool:
@@ -61,12 +81,33 @@ class ClusterQuota(Manifest):
         wanted = (self.subscription_id or subscription).lower(), (self.location or location).lower()
         return wanted == (subscription, location)
 
+    def group(self, place: tuple[str, str], environment: str, labels: Mapping[str, str]) -> str | None:
+        """Return with which clusters a cluster shares it, "" for all that it names; None for not at all."""
+        if not self.fits(*place) or (self.environment is not None and self.environment != environment):
+            return None
+        if any(labels.get(key) != value for key, value in self.labels.items()):
+            return None
+        return labels.get(self.per_label) if self.per_label is not None else ""
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Self:
+        if self.clusters is None and self.nodes is None and self.cores is None:
+            raise ValueError("needs a limit: clusters, nodes or cores")
+        return self
+
 
 def differ(quotas: Sequence[ClusterQuota]) -> None:
     """Raise ValueError where two quotas are about the same."""
-    places = [((quota.subscription_id or "").lower(), (quota.location or "").lower()) for quota in quotas]
+    places = [
+        (
+            *((quota.subscription_id or "").lower(), (quota.location or "").lower()),
+            *(quota.environment or "", quota.per_label or "", *sorted(quota.labels.items())),
+            quota.of_azure,
+        )
+        for quota in quotas
+    ]
     if len(set(places)) < len(places):
-        raise ValueError("clusterQuotas has two quotas for the same subscription and region; keep one")
+        raise ValueError("clusterQuotas has two quotas for the same clusters; keep one")
 
 
 # Who is notified of which events. An address can be a secret, so git has only the name of its setting.
@@ -90,11 +131,12 @@ EventName = Literal[
     "plan",
     "credential",
     "expiring",
+    "ending",
     "token",
     "sweep",
     "orphan",
     "dead-letter",
-    "channel",
+    "route",
     "paused",
     "approved",
     "outputs",
@@ -105,12 +147,12 @@ EventName = Literal[
 
 
 class RouteSpec(Manifest):
-    """A channel of notifications, and which facts it gets."""
+    """A route of notifications, and which facts it gets."""
 
     name: ObjectName
     """The route's name."""
     type: Literal["teams", "slack", "webhook", "email", "apprise", "github"]
-    """The kind of channel; ``github`` writes issues of the fleet repository."""
+    """The kind of route; ``github`` writes issues of the fleet repository."""
     address: SettingName = ""
     """The name of the address, which can be a secret: the app setting ``NOTIFY_<address>`` has it. Every type
     but ``github`` needs one."""

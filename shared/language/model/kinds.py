@@ -107,7 +107,8 @@ class FleetSpec(Manifest):
     cluster_quotas: Annotated[
         tuple[ClusterQuota, ...], Field(max_length=1000), AfterValidator(_no_two_quotas)
     ] = ()
-    """How many clusters Azure allows; a commit with more is refused before anything is created."""
+    """How much some clusters may have together, of Azure or by a budget; what a commit adds beyond that is
+    refused before anything is created."""
     rollout: RolloutSpec = RolloutSpec.model_construct()
     """In which order the clusters that a commit changes are changed; by default environment by environment,
     and in each of them one cluster first."""

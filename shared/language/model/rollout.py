@@ -1,15 +1,12 @@
 """How a change reaches the clusters of a fleet: stages in order, and groups of clusters inside a stage."""
 
-from datetime import timedelta
-from functools import lru_cache
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.language.model.arm_types import UtcMoment
-from shared.language.model.base import Manifest, ObjectName, Selector, rule, shown, stated_rule
+from shared.language.model.base import Manifest, ObjectName, Selector, rule
 from shared.language.model.change_windows import (
-    UNITS,
     ChangeWindow,
     Duration,
     FreezeSpec,
@@ -17,90 +14,14 @@ from shared.language.model.change_windows import (
     TimeOfDay,
     TimeZone,
     Who,
-    span_of,
 )
-
-# Gates of stages: an approval, a time, and checks of GitHub, an HTTP endpoint or a Prometheus.
-
-# Checks of gates that ask an address: an HTTP endpoint, and a Prometheus.
-#
-# ``interval``, ``failureLimit`` and ``consecutiveSuccessLimit`` have the names and meanings of a metric of
-# an AnalysisTemplate of Argo Rollouts, ``thresholdRange`` those of a metric of a Canary of Flagger.
-
-_SOONEST, _LATEST = timedelta(seconds=30), timedelta(hours=1)
-_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
-
-CheckUrl = Annotated[
-    StrictStr,
-    Field(max_length=300),
-    rule(
-        rf"https://{_HOST}(/[A-Za-z0-9._~%+-]+)*/?",
-        "an https:// address without user, query and fragment, such as https://shop.example.com/healthz",
-    ),
-]
-
-
-@lru_cache(maxsize=256)
-def _interval(value: str) -> str:
-    known = value[:-1].isascii() and value[:-1].isdigit() and len(value) < 7 and value[-1:] in UNITS
-    if not known or not _SOONEST <= span_of(value) <= _LATEST:
-        raise ValueError(f"must be {_INTERVAL}, got {shown(value)}")
-    return value
-
-
-_INTERVAL = "a number with one unit, from 30s to 1h"
-Interval = Annotated[StrictStr, AfterValidator(_interval), stated_rule(_INTERVAL)]
-Threshold = Annotated[StrictFloat, Field(allow_inf_nan=False)]
-
-
-class _GateCheck(Manifest):
-    name: ObjectName
-    """The name of the check."""
-    url: CheckUrl
-    """The address, whose host is one of the app setting ``ROLLOUT_CHECK_HOSTS``."""
-    interval: Interval = "1m"
-    """How long after an answer the check is asked again."""
-    consecutive_success_limit: Annotated[StrictInt, Field(ge=1, le=20)] = 1
-    """After how many consecutive successes the check has passed."""
-    failure_limit: Annotated[StrictInt, Field(ge=0, le=20)] = 3
-    """How many failures there may be; after one more the check is not asked again, and the stage waits."""
-
-
-class HttpCheck(_GateCheck):
-    """An endpoint that must answer a GET with a status; no redirect is followed."""
-
-    status: Annotated[StrictInt, Field(ge=200, le=599)] = 200
-    """The status of a success; any other one is a failure."""
-
-
-class ThresholdRange(Manifest):
-    """The range of a success; what is no number is in no range."""
-
-    min: Threshold | None = None
-    """The least value."""
-    max: Threshold | None = None
-    """The largest value."""
-
-    @model_validator(mode="after")
-    def _is_a_range(self) -> Self:
-        if self.min is None and self.max is None:
-            raise ValueError("needs min or max; without thresholdRange any value is a success")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError("min must not be above max")
-        return self
-
-
-class PrometheusCheck(_GateCheck):
-    """A query that a Prometheus must answer with a scalar or a vector.
-
-    ``/api/v1/query`` is added to its address.
-    """
-
-    query: Annotated[StrictStr, Field(min_length=1, max_length=1000)]
-    """The query, in PromQL."""
-    threshold_range: ThresholdRange | None = None
-    """The range in which every value of the answer must be; by default there must be at least one value."""
-
+from shared.language.model.stage_checks import (
+    AlertCheck,
+    AskedCheck,
+    AzureMonitorCheck,
+    HttpCheck,
+    PrometheusCheck,
+)
 
 EVERY_APPROVER = "Approver"
 UPGRADE_READINESS = "upgradeReadiness"
@@ -147,6 +68,10 @@ class GateSpec(Manifest):
     """The endpoints that must answer with a status."""
     prometheus_checks: Annotated[tuple[PrometheusCheck, ...], Field(max_length=3)] = ()
     """The queries that a Prometheus must answer with values in a range."""
+    azure_monitor_checks: Annotated[tuple[AzureMonitorCheck, ...], Field(max_length=3)] = ()
+    """The queries of workspaces of Azure Monitor whose one series must pass."""
+    alert_checks: Annotated[tuple[AlertCheck, ...], Field(max_length=3)] = ()
+    """The places in Azure where no alert may fire."""
 
     upgrade_readiness: StrictBool = False
     """Whether the stage waits until nothing is known that blocks the upgrades of its clusters: budgets, pods,
@@ -158,15 +83,20 @@ class GateSpec(Manifest):
         return self.after is not None or self.not_before is not None or bool(self._names)
 
     @property
-    def endpoint_checks(self) -> tuple[HttpCheck | PrometheusCheck, ...]:
-        """The checks that ask an address."""
-        return (*self.http_checks, *self.prometheus_checks)
+    def asked_checks(self) -> tuple[AskedCheck, ...]:
+        """The checks that ask an address or Azure Monitor."""
+        return (
+            *self.http_checks,
+            *self.prometheus_checks,
+            *self.azure_monitor_checks,
+            *self.alert_checks,
+        )
 
     @property
     def _names(self) -> list[str]:
         return [
             *dict.fromkeys(self.github_checks),
-            *(endpoint_check.name for endpoint_check in self.endpoint_checks),
+            *(asked.name for asked in self.asked_checks),
             *([UPGRADE_READINESS] if self.upgrade_readiness else ()),
         ]
 
@@ -266,7 +196,7 @@ class StageSpec(Manifest):
         if self.gate is not None and not (self.approval or self.gate.opens_by_itself):
             raise ValueError(
                 "gate: it waits for nothing; write approval: true, after, notBefore, githubChecks, "
-                "httpChecks, prometheusChecks or upgradeReadiness: true"
+                "httpChecks, prometheusChecks, azureMonitorChecks, alertChecks or upgradeReadiness: true"
             )
         return self
 

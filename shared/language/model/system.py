@@ -149,6 +149,16 @@ class TeamSource(PulledSource):
             source = {name: value for name, value in source.items() if name not in _PINS}
         return source | given
 
+    def place_in(self, environment: str) -> tuple[str, ...]:
+        """Return where the identity of an environment is written: here, or among its own values."""
+        own = self.environments.get(environment)
+        return ("environments", environment) if own and own.workload_identity else ()
+
+    def identity_in(self, environment: str) -> SystemIdentity | None:
+        """Return the identity as which Flux pulls on the clusters of an environment."""
+        place = self.place_in(environment)
+        return self.environments[environment].workload_identity if place else self.workload_identity
+
     @model_validator(mode="after")
     def _is_whole_in_every_environment(self) -> Self:
         for name in self.environments:

@@ -48,6 +48,7 @@ class DesiredFleet:
     - ``rollout``: how changes reach the clusters; None where all start at once, or fleet.yaml is invalid.
     - ``promotions``: what is promoted without anybody asking.
     - ``may_replace``: by invalid cluster, the clusters that its file seems to say that it replaces.
+    - ``missed``: the invalid clusters whose pins the commit would move.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
     - ``resolver``: resolves one cluster again to find the places of its values, because the trees of all
@@ -69,6 +70,7 @@ class DesiredFleet:
     rollout: RolloutSpec | None = None
     promotions: tuple[PromotionRule, ...] = ()
     may_replace: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    missed: frozenset[str] = frozenset()
 
     def explained(self, name: str) -> ResolvedCluster | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

@@ -193,7 +193,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     clashing = {name: resolver.place(name, findings) for name, findings in stage.clashes.items()}
     clusters = {name: cluster for name, cluster in stage.clusters.items() if name not in clashing}
     invalid = {**stage.invalid, **clashing}
-    systems, problems = read_systems(files, stage.contents, clusters, layers.work)
+    systems, problems = read_systems(files, stage.contents, clusters, layers.work, shared.systems)
     clusters = with_systems(files, clusters, systems, shared.systems)
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
     return DesiredFleet(

@@ -5,12 +5,14 @@ An invalid System invalidates no cluster: where it was before, it stays at its l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.cluster_systems import Systems, stored_system, without_invalid
 from shared.language.desired import Desired
+from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.language.model.kinds import System
 from shared.language.model.system import CLASS_LABEL, ENVIRONMENT_LABEL, SystemSpec
 from shared.language.resolve.layers import unknown
@@ -19,6 +21,10 @@ from shared.language.resolve.problems import Problem, described, nearest, proble
 from shared.language.resolve.repository_layout import CLASSES, ENVIRONMENTS, SYSTEMS, Files, shared_paths
 from shared.language.resolve.work import Work
 from shared.language.yaml.nodes import Mark, Node
+from shared.sentences import many, some_of
+
+SHOWN = 5
+"""How many systems of an identity are named."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,13 @@ class Tenant:
 
 
 def read_systems(
-    files: Files, contents: Contents, clusters: Mapping[str, Desired], work: Work
+    files: Files,
+    contents: Contents,
+    clusters: Mapping[str, Desired],
+    work: Work,
+    recorded: Mapping[str, Systems],
 ) -> tuple[dict[str, Tenant], list[Problem]]:
-    """Return the tenants by name, and all problems."""
+    """Return the tenants by name, and all problems; ``recorded`` are the systems on each cluster."""
     paths, wrong = files.of(SYSTEMS)
     problems, tenants, known = list(wrong.values()), {}, frozenset(files.folders)
     taken, share = _Taken(), work.share(len(shared_paths(files)))
@@ -61,7 +71,9 @@ def read_systems(
         problems += own_problems
         if not own_problems:
             tenants[name] = tenant
-    return tenants, problems
+    crowded = _crowded(tenants.values(), clusters, recorded)
+    rest = {name: tenant for name, tenant in tenants.items() if name not in crowded}
+    return rest, [*problems, *crowded.values()]
 
 
 def with_systems(
@@ -167,6 +179,51 @@ def _not_its_own(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) ->
             path = ("spec", "source", *place, "workloadIdentity", "clientId")
             why = f"is the identity of the platform's Flux on {cluster}; give the system one of its own"
             yield problem_at(node.find(path).mark, ".".join(path), why)
+
+
+def _crowded(
+    tenants: Iterable[Tenant], clusters: Mapping[str, Desired], recorded: Mapping[str, Systems]
+) -> Mapping[str, Problem]:
+    """Return the problem of each system whose identity takes more federated credentials than Azure allows.
+
+    Each cluster takes one: a token has the issuer of its cluster. What is recorded comes first, so that
+    neither a new system nor a new cluster displaces what works.
+    """
+    holders: dict[str, list[tuple[bool, str, str]]] = {}
+    of_tenants = {tenant.name: tenant for tenant in tenants}
+    for tenant in of_tenants.values():
+        for cluster in tenant.clusters:
+            identity = tenant.spec.source.identity_in(clusters[cluster].environment)
+            if identity is not None:
+                client = identity.client_id.lower()
+                new = (tenant.name, client) not in _acting(recorded.get(cluster, ()))
+                holders.setdefault(client, []).append((new, tenant.name, cluster))
+    found: dict[str, Problem] = {}
+    for client, all_of_it in holders.items():
+        if len(all_of_it) <= MOST_OF_AN_IDENTITY:
+            continue
+        of_systems = Counter(name for _, name, _ in sorted(all_of_it))
+        whose = some_of(
+            [f"{name} (on {many(count, 'cluster')})" for name, count in of_systems.items()], SHOWN
+        )
+        why = (
+            f"the identity {client} takes {MOST_OF_AN_IDENTITY} federated credentials, one for each cluster "
+            f"of a system, and git has {len(all_of_it)}: {whose}; give each {MOST_OF_AN_IDENTITY} clusters "
+            "an identity: in environments, or with a system for each part of the clusters"
+        )
+        for _, name, cluster in sorted(all_of_it)[MOST_OF_AN_IDENTITY:]:
+            node = of_tenants[name].node
+            place = of_tenants[name].spec.source.place_in(clusters[cluster].environment)
+            path = ("spec", "source", *place, "workloadIdentity", "clientId")
+            if node is not None:
+                found.setdefault(name, problem_at(node.find(path).mark, ".".join(path), why))
+    return found
+
+
+def _acting(systems: Systems) -> set[tuple[str, str]]:
+    """Return which recorded systems of a cluster act as an identity, each with its client id."""
+    identities = ((system["name"], system["source"].get("workloadIdentity")) for system in systems)
+    return {(name, str(identity["clientId"]).lower()) for name, identity in identities if identity}
 
 
 def _not_in_azure(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -> Iterator[Problem]:

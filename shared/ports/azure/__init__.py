@@ -32,6 +32,7 @@ from shared.ports.azure.clusters import (
     PutCluster,
     PutGroup,
     StartCluster,
+    StopCluster,
 )
 from shared.ports.azure.costs import GetCosts
 from shared.ports.azure.flux_extension import (
@@ -43,6 +44,7 @@ from shared.ports.azure.flux_extension import (
 )
 from shared.ports.azure.identity_access import (
     DeleteFederatedCredential,
+    DeleteIdentity,
     DeleteRoleAssignment,
     GetFederatedCredential,
     GetIdentity,
@@ -51,6 +53,7 @@ from shared.ports.azure.identity_access import (
     ListRoleAssignments,
     ListRoles,
     PutFederatedCredential,
+    PutIdentity,
     PutRoleAssignment,
 )
 from shared.ports.azure.node_pools import (
@@ -64,6 +67,7 @@ from shared.ports.azure.node_pools import (
     UpgradeNodeImage,
 )
 from shared.ports.azure.offers import (
+    ListAlerts,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -94,6 +98,7 @@ __all__ = [
     "DeleteFederatedCredential",
     "DeleteFluxConfiguration",
     "DeleteGroup",
+    "DeleteIdentity",
     "DeleteManagedNamespace",
     "DeletePolicyAssignment",
     "DeletePool",
@@ -110,6 +115,7 @@ __all__ = [
     "GetTags",
     "GetUpgradeProfile",
     "ListActivity",
+    "ListAlerts",
     "ListClusters",
     "ListComputeUsages",
     "ListFeatures",
@@ -139,6 +145,7 @@ __all__ = [
     "PutFederatedCredential",
     "PutFluxConfiguration",
     "PutGroup",
+    "PutIdentity",
     "PutMaintenance",
     "PutManagedNamespace",
     "PutPolicyAssignment",
@@ -146,6 +153,7 @@ __all__ = [
     "PutRoleAssignment",
     "QueryPolicyStates",
     "StartCluster",
+    "StopCluster",
     "UpgradeNodeImage",
     "Write",
     "WriteResponse",

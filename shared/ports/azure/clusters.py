@@ -118,6 +118,19 @@ class StartCluster(Write):
 
 
 @dataclass(frozen=True)
+class StopCluster(Write):
+    """Start to stop a cluster that runs. Azure checks no condition: it was read a moment ago."""
+
+    sdk, limits = "managed_clusters.begin_stop", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+
+    @property
+    def relies_on(self) -> GetCluster:
+        """The read that shows whose cluster it is, and that it runs."""
+        return GetCluster(self.target)
+
+
+@dataclass(frozen=True)
 class GetKubeconfig(AzureCall[str]):
     """Return a kubeconfig for the cluster (YAML). A secret: never store, log or show it."""
 

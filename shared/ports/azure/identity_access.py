@@ -23,11 +23,29 @@ _ASSIGNMENT = f"{{scope}}{_OF_ROLES}/roleAssignments/{{assignment}}"
 
 @dataclass(frozen=True)
 class GetIdentity(AzureCall[Json | None]):
-    """Return a user-assigned identity with its ``properties.principalId``, or None."""
+    """Return a user-assigned identity, or None; ``properties`` has principalId, clientId and tenantId."""
 
     request, limits = Request("GET", "{target.resource}", _IDENTITIES), (ARM_READ,)
     absent_is_fine = True
-    needs = ("id", "properties.principalId")
+    needs = ("id", "properties.principalId", "properties.clientId", "properties.tenantId")
+    target: ManagedIdentityId
+
+
+@dataclass(frozen=True)
+class PutIdentity(Write):
+    """Create a user-assigned identity, or write its tags, at once; ``body`` has ``location`` and ``tags``."""
+
+    request, limits = Request("PUT", "{target.resource}", _IDENTITIES), (ARM_WRITE,)
+    target: ManagedIdentityId
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteIdentity(Write):
+    """Delete a user-assigned identity with its federated credentials, at once."""
+
+    request, limits = Request("DELETE", "{target.resource}", _IDENTITIES), (ARM_DELETE,)
+    absent_is_fine = True
     target: ManagedIdentityId
 
 

@@ -148,3 +148,27 @@ class ListFeatures(AzureCall[Sequence[Json]]):
     limits, needs, read_seconds = (ARM_READ,), ("name", "properties"), _SECONDS
     target: SubscriptionId
     namespace: str
+
+
+@dataclass(frozen=True)
+class ListAlerts(AzureCall[Sequence[Json]]):
+    """Return the alerts of the last thirty days that fire: of a resource group, or with "" of all.
+
+    One has ``name`` and ``properties.essentials`` with ``severity`` (Sev0 is the worst), ``alertState``,
+    ``monitorCondition``, ``alertRule`` and ``targetResource``. Source: specification/alertsmanagement,
+    Alerts_GetAll of 2019-05-05-preview; without ``timeRange`` it has those of one day.
+    """
+
+    request = Request(
+        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.AlertsManagement/alerts", "2019-05-05-preview"
+    )
+    limits, read_seconds = (ARM_READ,), _SECONDS
+    needs = ("properties.essentials.severity", "properties.essentials.monitorCondition")
+    target: SubscriptionId
+    group: str
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filters, and the largest page."""
+        wanted = {"monitorCondition": "Fired", "timeRange": "30d", "pageCount": "250"}
+        return {**wanted, **({"targetResourceGroup": self.group} if self.group else {})}

@@ -15,7 +15,7 @@ from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import CLUSTER, RecordList, StoredText, UnreadableRecord, WrongText
 from shared.cluster.history import Event
 from shared.cluster.queues.continuations import Continuation, continuation_of
-from shared.cluster.record import ClusterRecord
+from shared.cluster.record import ClusterRecord, sleeps_at
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.frozen import dataclass, replace
 from shared.ports.state.reading import RecordKind, TableRepository, TextKind
@@ -96,6 +96,10 @@ class Clusters(TableRepository):
         values = (value for _, value in sorted(known.items()) if value is not None)
         return RecordList(values, records.unreadable)
 
+    def due_to_sleep(self, now: datetime) -> list[str]:
+        """Return the clusters that are at rest and are to sleep now; no record is read for that."""
+        return [entity["RowKey"] for entity in self._keys(RECORD, ("sleeps", "le", now))]
+
     def clusters_page(self, after: str, limit: int) -> RecordList[ClusterRecord]:
         """Return at most ``limit`` records, by name, after a name ("": from the first).
 
@@ -114,9 +118,10 @@ class Clusters(TableRepository):
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale."""
-        summary = summary_of(record)
+        summary, sleeps = summary_of(record), sleeps_at(record)
         properties = {
             "active": record.job.active,
+            **({} if sleeps is None else {"sleeps": sleeps}),
             "continuation": _CONTINUATION.write(continuation_of(record)),
             "summary": _SUMMARY.write(summary, "details"),
             "details": _DETAILS.write(summary.details),

@@ -12,7 +12,12 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.azure.companions.companion import Companion
 from shared.azure.companions.companion_kinds import KINDS
-from shared.azure.companions.identity_access import CredentialCompanion, RoleCompanion, credential_name
+from shared.azure.companions.identity_access import (
+    CredentialCompanion,
+    IdentityCompanion,
+    RoleCompanion,
+    credential_name,
+)
 from shared.azure.companions.maintenance_windows import WindowCompanion
 from shared.azure.companions.managed_namespaces import NamespaceCompanion
 from shared.azure.companions.policies import PolicyCompanion
@@ -21,6 +26,7 @@ from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import from_json, to_json
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import (
+    GetIdentity,
     ListFederatedCredentials,
     ListMaintenance,
     ListManagedNamespaces,
@@ -28,7 +34,17 @@ from shared.ports.azure import (
     ListRoleAssignments,
 )
 from tests.support.checks import check
-from tests.support.identity_access import ACCESS, REGISTRY, SHOP, assignments, credentials, with_identity
+from tests.support.identity_access import (
+    ACCESS,
+    ISSUER,
+    OWN,
+    OWN_IDENTITY,
+    REGISTRY,
+    SHOP,
+    assignments,
+    credentials,
+    with_identity,
+)
 from tests.support.one_cluster import ONE, WINDOW, files, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.policies import DENIED, POLICIES, change_by_hand, policies
@@ -40,6 +56,7 @@ pytestmark = pytest.mark.lives(22)
 
 NAME = "aksManagedAutoUpgradeSchedule"
 CREDENTIAL = credential_name(ONE, "shop")
+OWN_PLACE = OWN.subscription, OWN.resource_group, OWN.name
 SHOP_PLACE = SHOP.subscription, SHOP.resource_group, SHOP.name
 AUDIT = {"effect": {"value": "Audit"}, "excludedNamespaces": {"value": ["kube-system"]}}
 
@@ -71,6 +88,19 @@ def with_access(extra: str) -> MemoryCloud:
     push(cloud, files(ACCESS + extra))
     cloud.run()
     return cloud
+
+
+def with_own_identity(extra: str) -> MemoryCloud:
+    """Return a cloud in which the cluster is Ready with an identity of its own."""
+    cloud = with_identity()
+    push(cloud, files(ISSUER + OWN_IDENTITY + extra))
+    cloud.run()
+    return cloud
+
+
+def own_identities(cloud: MemoryCloud) -> list[Any]:
+    found = cloud.azure.identities.inside(OWN.subscription, OWN.resource_group)
+    return [document for document in found if document["tags"]]
 
 
 def window(cloud: MemoryCloud) -> dict[str, Any]:
@@ -128,6 +158,15 @@ CASES = (
         lambda cloud: policies(cloud)[DENIED]["parameters"],
         lambda cloud: change_by_hand(cloud, DENIED, parameters=AUDIT),
         lambda cloud: cloud.azure.delete_policy_assignment(ONE, DENIED),
+    ),
+    Case(
+        IdentityCompanion,
+        with_own_identity,
+        "identities[flux]",
+        GetIdentity,
+        own_identities,
+        lambda cloud: cloud.azure.delete_identity(*OWN_PLACE),
+        lambda cloud: cloud.azure.delete_identity(*OWN_PLACE),
     ),
     Case(
         CredentialCompanion,

@@ -47,7 +47,7 @@ def notified(server_days: int) -> MemoryCloud:
 def test_a_certificate_that_ends_soon_is_one_message_with_what_to_do() -> None:
     cloud = notified(12)
     assert titles(cloud) == ["example: 1 cluster with a certificate that ends soon in eastus"]
-    text = cloud.channels.delivered["ops"][0].text
+    text = cloud.routes.delivered["ops"][0].text
     assert "Why: the certificate of the API server ends in 12 days: AKS rotates it by itself" in text
     announced(cloud)
     cloud.run(4 * 3600)

@@ -66,7 +66,7 @@ def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message(
             except Crash:
                 continue
             cloud.clock.advance(15)
-        ids = [message.id for message in cloud.channels.delivered["ops"]]
+        ids = [message.id for message in cloud.routes.delivered["ops"]]
         assert len(set(ids)) == 1, point
         assert len(ids) <= 2, point
         assert cloud.state.notices(10) == [], point
@@ -75,7 +75,7 @@ def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message(
 def _ids_of_facts(cloud: MemoryCloud) -> dict[str, set[str]]:
     """Return the ids of the messages in which each fact was delivered."""
     found: dict[str, set[str]] = {}
-    for message in cloud.channels.delivered.get("ops", []):
+    for message in cloud.routes.delivered.get("ops", []):
         for fact in message.facts:
             found.setdefault(fact, set()).add(message.id)
     return found
@@ -114,14 +114,14 @@ def test_a_message_that_a_crash_repeats_has_its_id_also_when_more_has_happened_s
 def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was() -> None:
     cloud = MemoryCloud()
     _known_failure(cloud)
-    cloud.channels.unanswered["ops"] = Unavailable("the answer was lost")
+    cloud.routes.unanswered["ops"] = Unavailable("the answer was lost")
     wake_notifier(cloud.ports)
-    cloud.run(300, until=lambda: bool(cloud.channels.delivered))
-    del cloud.channels.unanswered["ops"]
+    cloud.run(300, until=lambda: bool(cloud.routes.delivered))
+    del cloud.routes.unanswered["ops"]
     _another_failure(cloud, 1)
     cloud.run(300)
     found = _ids_of_facts(cloud)
-    assert [len(message.facts) for message in cloud.channels.delivered["ops"]] == [1, 1, 1]
+    assert [len(message.facts) for message in cloud.routes.delivered["ops"]] == [1, 1, 1]
     assert {fact: len(ids) for fact, ids in found.items()} == {"failed:one:x": 1, "failed:1": 1}
 
 
@@ -133,7 +133,7 @@ def test_a_storm_of_facts_is_a_bounded_number_of_messages_and_none_is_missing() 
         cloud.state.add_notice(notice)
     wake_notifier(cloud.ports)
     cloud.run(110)
-    delivered = cloud.channels.delivered["ops"]
+    delivered = cloud.routes.delivered["ops"]
     named = [fact.subject for message in delivered for group in message.groups for fact in group.facts]
     assert len(delivered) <= 3
     assert len(named) == len(set(named)) == 500

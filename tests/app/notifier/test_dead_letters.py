@@ -37,7 +37,7 @@ def _look(cloud: MemoryCloud) -> None:
 
 def _told(cloud: MemoryCloud) -> list[tuple[str, bool]]:
     """Return the id of each fact that was delivered, and whether it is an end."""
-    sent = cloud.channels.delivered.get("ops", [])
+    sent = cloud.routes.delivered.get("ops", [])
     facts = [fact for message in sent for group in message.groups for fact in group.facts]
     assert {fact.kind for fact in facts} <= {NotificationKind.DEAD_LETTER}
     return [(fact.id.removesuffix(":over"), fact.over) for fact in facts]

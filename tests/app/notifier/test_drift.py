@@ -47,7 +47,7 @@ def test_a_tag_that_somebody_changes_is_one_message_with_the_diff_and_its_end_is
     tag_by_hand(cloud, ONE, cost="b")
     swept(cloud)
     assert titles(cloud) == ["example: 1 cluster with drift in eastus"]
-    text = cloud.channels.delivered["ops"][0].text
+    text = cloud.routes.delivered["ops"][0].text
     assert "Why: differs from git in tags.cost\n" in text
     assert "\n# tags.cost: clusters/one/cluster.yaml:11; may have been changed " in text
     assert "Diff:\n--- one in git\n+++ one in Azure\n" in text
@@ -57,7 +57,7 @@ def test_a_tag_that_somebody_changes_is_one_message_with_the_diff_and_its_end_is
     assert len(titles(cloud)) == 1, "what stays as it is is announced once"
     tag_by_hand(cloud, ONE, cost="c")
     swept(cloud)
-    assert "\n-    cost: a\n+    cost: c" in cloud.channels.delivered["ops"][1].text, "another value is news"
+    assert "\n-    cost: a\n+    cost: c" in cloud.routes.delivered["ops"][1].text, "another value is news"
     tag_by_hand(cloud, ONE, cost="a")
     swept(cloud)
     assert titles(cloud)[2:] == ["example: 1 cluster as git has it again in eastus"]
@@ -68,13 +68,13 @@ def test_a_message_says_who_may_have_changed_the_field_and_when_and_who_deleted_
     with cloud.azure.called_by("ann@example.com"):
         tag_by_hand(cloud, ONE, cost="b")
     swept(cloud)
-    (line,) = [row for row in cloud.channels.delivered["ops"][0].text.splitlines() if row.startswith("# ")]
+    (line,) = [row for row in cloud.routes.delivered["ops"][0].text.splitlines() if row.startswith("# ")]
     assert line.startswith("# tags.cost: clusters/one/cluster.yaml:11; may have been changed 2026-01-01 00:")
     assert line.endswith(" UTC by ann@example.com")
     with cloud.azure.called_by("bob@example.com"):
         delete_by_hand(cloud, ONE)
     swept(cloud)
-    text = cloud.channels.delivered["ops"][1].text
+    text = cloud.routes.delivered["ops"][1].text
     assert "; deleted 2026-01-01 " in text
     assert " UTC by bob@example.com\n" in text
 
@@ -87,10 +87,10 @@ def test_drift_of_many_clusters_is_one_message_with_some_diffs_and_so_is_its_end
         tag_by_hand(cloud, cluster, cost="b")
     swept(cloud)
     assert titles(cloud) == ["example: 30 clusters with drift in eastus"]
-    (message,) = cloud.channels.delivered["ops"]
+    (message,) = cloud.routes.delivered["ops"]
     assert message.text.count("Diff:") == 3
     assert "27 more diffs: `roadstead drift` shows them." in message.text
-    facts = body_of(cloud.channels.delivered["drift"][0])["groups"][0]["facts"]
+    facts = body_of(cloud.routes.delivered["drift"][0])["groups"][0]["facts"]
     assert sorted(fact["clusters"][0] for fact in facts) == list(names)
     assert sum(1 for fact in facts if "+    cost: b" in fact["diff"]) == 3
     for cluster in clusters:
@@ -119,7 +119,7 @@ def test_the_drift_of_a_cluster_that_git_removes_ends_and_its_diff_is_bounded(fi
     cloud = ready("one", "two", extra=f"  tags: {{{tags}}}\n")
     tag_by_hand(cloud, ONE, **{f"tag{n}": "b" * 200 for n in range(fields)})
     swept(cloud)
-    (message,) = cloud.channels.delivered["ops"]
+    (message,) = cloud.routes.delivered["ops"]
     (drifted,) = message.groups[0].facts
     assert len(drifted.diff) <= 1000
     assert drifted.diff.endswith("...") == (fields > 1)
@@ -133,7 +133,7 @@ def test_of_drift_that_no_job_changes_no_replay_is_suggested() -> None:
     extra = {"properties": {"vmSize": "Standard_D2s_v5", "count": 1, "mode": "User"}}
     cloud.azure.put_pool(ONE, "extra", extra)
     swept(cloud)
-    text = cloud.channels.delivered["ops"][0].text
+    text = cloud.routes.delivered["ops"][0].text
     assert (
         "Next: `roadstead drift` shows each field; no job changes it, and a commit keeps Azure's value."
         in text

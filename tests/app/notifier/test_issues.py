@@ -67,7 +67,7 @@ def test_a_repository_that_has_taken_the_name_over_gets_no_issue() -> None:
     cloud.run(1800, until=lambda: False)
     issues = cloud.repository.pulls.issues
     assert issues.listed(state="all") == []
-    assert "example: 1 channel failing: OtherRepository" in titles(cloud)
+    assert "example: 1 route failing: OtherRepository" in titles(cloud)
     cloud.repository.id = 1
     cloud.run(7200, until=lambda: bool(issues.listed()))
     assert "ClusterMissing" in issues.listed()[-1].title

@@ -1,4 +1,4 @@
-"""Routes are notified of what happens to a fleet, once, and a channel that fails delays nothing else."""
+"""Routes are notified of what happens to a fleet, once, and a route that fails delays nothing else."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay
+from shared.app.api.views.notifications import routes_view
 from shared.app.notifier.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unauthorized, Unavailable
@@ -42,7 +43,7 @@ def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:
 
 def test_a_message_has_the_reason_the_action_and_the_links() -> None:
     cloud = with_failures("one")
-    (message,) = cloud.channels.delivered["ops"]
+    (message,) = cloud.routes.delivered["ops"]
     commit = cloud.state.fleet().commit
     assert "Why: InvalidManifest: A value of the manifest" in message.text
     assert "the cluster one: no vCPUs are left" in message.text
@@ -120,7 +121,7 @@ def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_not
     wake_notifier(cloud.ports)
     cloud.run()
     assert kinds(cloud, "all").count((NotificationKind.APPROVED, commit[:8], False)) == 1
-    text = "".join(message.text for message in cloud.channels.delivered["all"])
+    text = "".join(message.text for message in cloud.routes.delivered["all"])
     assert "Why: approved by ann: no longer used" in text
 
 
@@ -131,7 +132,7 @@ def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
     commit = push(cloud, {**files, "clusters/one/cluster.yaml": broken})
     cloud.run()
     assert kinds(cloud) == [(NotificationKind.INVALID, commit[:8], False)]
-    assert "loaction: there is no such field" in cloud.channels.delivered["ops"][0].text
+    assert "loaction: there is no such field" in cloud.routes.delivered["ops"][0].text
     push(cloud, files)
     cloud.run()
     assert (NotificationKind.INVALID, commit[:8], True) in kinds(cloud)
@@ -167,30 +168,30 @@ def test_what_a_sweep_finds_is_told_and_so_is_that_it_is_as_before() -> None:
     assert titles(cloud)[1:] == ["example: 1 cluster as verified again in eastus"]
 
 
-def test_a_channel_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest() -> None:
+def test_a_route_that_fails_delays_no_job_and_gets_what_it_missed_as_a_digest() -> None:
     cloud = MemoryCloud()
-    cloud.channels.failing["ops"] = Unavailable("the channel does not answer")
+    cloud.routes.failing["ops"] = Unavailable("the route does not answer")
     cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     other = "{name: other, type: teams, address: TEAMS}"
     push(cloud, notified_fleet("one", "two", routes=(OPS, other)))
     cloud.run(1800, until=lambda: len(titles(cloud, "other")) > 1)
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
-    assert titles(cloud, "other")[1:] == ["example: 1 channel failing: Unavailable"]
-    del cloud.channels.failing["ops"]
+    assert titles(cloud, "other")[1:] == ["example: 1 route failing: Unavailable"]
+    del cloud.routes.failing["ops"]
     cloud.run(7200, until=lambda: len(titles(cloud, "other")) > 2)
-    assert titles(cloud, "other")[2:] == ["example: 1 channel delivering again"]
+    assert titles(cloud, "other")[2:] == ["example: 1 route delivering again"]
     cloud.run(7200, until=lambda: len(titles(cloud)) > 1)
-    assert kinds(cloud) == [(NotificationKind.FAILED, "one", False), (NotificationKind.CHANNEL, "ops", True)]
+    assert kinds(cloud) == [(NotificationKind.FAILED, "one", False), (NotificationKind.ROUTE, "ops", True)]
 
 
-def test_a_channel_is_tried_again_when_it_asks_for_it() -> None:
+def test_a_route_is_tried_again_when_it_asks_for_it() -> None:
     cloud = MemoryCloud()
-    cloud.channels.failing["ops"] = Throttled("slow down", retry_after=600.0)
+    cloud.routes.failing["ops"] = Throttled("slow down", retry_after=600.0)
     cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
     push(cloud, notified_fleet("one"))
     cloud.run(60)
-    assert cloud.channels.tried == 1
-    del cloud.channels.failing["ops"]
+    assert cloud.routes.tried == 1
+    del cloud.routes.failing["ops"]
     cloud.run(500)
     assert titles(cloud) == []
     cloud.run(120)
@@ -201,7 +202,7 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one", routes=()))
     cloud.run()
-    assert cloud.channels.tried == 0
+    assert cloud.routes.tried == 0
     assert [notice.kind for notice in cloud.state.notices(10)] == [
         NotificationKind.OUTPUTS,
         NotificationKind.READY,
@@ -260,7 +261,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     cloud.state.add_notice(leaked)
     wake_notifier(cloud.ports)
     cloud.run(60)
-    (message,) = cloud.channels.delivered["ops"]
+    (message,) = cloud.routes.delivered["ops"]
     (issue,) = cloud.repository.pulls.issues.listed()
     assert "***" in message.text
     assert "***" in issue.body
@@ -288,3 +289,23 @@ def test_a_list_that_goes_on_failing_is_one_message_whatever_the_number_of_sweep
     cloud.run_timers(cloud.ports)
     cloud.run(1200)
     assert kinds(cloud)[1:] == [(NotificationKind.SWEEP, ONE.subscription, True)]
+
+
+def test_it_is_known_what_was_sent_to_whom_and_whether_it_arrived() -> None:
+    cloud = with_failures("one")
+    (view,) = routes_view(cloud.ports)["routes"]
+    title = "example: 1 cluster failed in eastus: InvalidManifest"
+    assert [(message["title"], message["problem"]) for message in view["messages"]] == [(title, "")]
+    cloud.routes.failing["ops"] = Unavailable("no answer")
+    assert replay("one", "ann", cloud.ports).status == 202
+    cloud.run()
+    ended = "example: 1 cluster no longer failed in eastus"
+    (view,) = routes_view(cloud.ports)["routes"]
+    told = [(message["title"], message["problem"]) for message in view["messages"]]
+    assert told == [(ended, "Unavailable: no answer"), (title, "")]
+    del cloud.routes.failing["ops"]
+    cloud.run(7200)
+    (view,) = routes_view(cloud.ports)["routes"]
+    told = [(message["title"], message["problem"]) for message in view["messages"]]
+    again = "example: 1 channel failing: Unavailable; now delivering again"
+    assert told == [(again, ""), (ended, ""), (title, "")]

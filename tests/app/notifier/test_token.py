@@ -52,7 +52,7 @@ def test_a_token_that_ends_soon_is_one_message_with_what_to_do() -> None:
     assert kinds(cloud) == []
     later(cloud, 20)
     assert titles(cloud) == ["example: 1 token that will end soon"]
-    text = cloud.channels.delivered["ops"][0].text
+    text = cloud.routes.delivered["ops"][0].text
     assert "Create another token, set it as GITHUB_TOKEN, and deploy." in text
     later(cloud, 1)
     assert kinds(cloud) == [SOON]

@@ -23,9 +23,11 @@ TEAM = "https://github.com/contoso/shop"
 BOTH = ("a1", "b1")
 
 
-def following(manifests: bytes = DEPLOYMENT) -> tuple[MemoryCloud, MemoryRepository]:
+def following(
+    manifests: bytes = DEPLOYMENT, cloud: MemoryCloud | None = None
+) -> tuple[MemoryCloud, MemoryRepository]:
     """Return a cloud with a system on a cluster of each environment, and the repository of its team."""
-    cloud = MemoryCloud()
+    cloud = cloud or MemoryCloud()
     team = MemoryRepository(cloud.clock)
     team.id = 2
     cloud.others["contoso/shop"] = team

@@ -72,7 +72,7 @@ def test_the_wait_names_the_stage_its_clusters_the_guard_and_who_must_act() -> N
     assert "`roadstead rollout skip`" in action
     view = rollout_view(removal, cloud.ports)
     assert view is not None
-    assert view["state"] == "Waiting for a stage that a guard holds"
+    assert view["state"] == "Waiting for a stage that gets nothing of the commit"
 
 
 def test_a_later_commit_without_a_platform_makes_no_difference() -> None:

@@ -68,8 +68,8 @@ def everything(value: Any, seen: set[int] | None = None) -> Iterator[str]:
 
 
 def stored(cloud: MemoryCloud) -> Iterator[str]:
-    """Yield what the state, the queues, the repository and the channels of a cloud have."""
-    for place in (cloud.state, cloud.broker, cloud.repository, cloud.channels, cloud.azure.accepted):
+    """Yield what the state, the queues, the repository and the routes of a cloud have."""
+    for place in (cloud.state, cloud.broker, cloud.repository, cloud.routes, cloud.azure.accepted):
         yield from everything(place)
     found = cloud.state.cluster("one")
     if found is None:

@@ -53,12 +53,12 @@ def test_an_orphan_that_a_sweep_finds_is_notified_once_with_what_to_do_and_so_is
     cloud = ready()
     push(cloud, notifying(files(), ALL))
     cloud.run()
-    cloud.channels.delivered.clear()
+    cloud.routes.delivered.clear()
     create_ghost(cloud)
     sweep(cloud)
     cloud.run(900)
     assert kinds(cloud, "all") == [(NotificationKind.ORPHAN, GHOST.resource, False)]
-    (message,) = cloud.channels.delivered["all"]
+    (message,) = cloud.routes.delivered["all"]
     for part in (GHOST.resource, "its tags name the cluster ghost", "`roadstead import RESOURCE_ID`"):
         assert part in message.text
     sweep(cloud)

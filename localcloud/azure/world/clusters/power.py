@@ -1,7 +1,8 @@
 """The Azure operations that stop, start and abort, as ``az aks stop`` and ``operation-abort`` see them.
 
 Source: the operations Stop, Start and Abort Latest Operation of the REST reference, and azure-cli's recording
-test_aks_abort.
+test_aks_abort. That a cluster with node auto-provisioning is not stopped, and how AKS says so:
+github.com/MicrosoftDocs/azure-docs/issues/118661, github.com/Azure/AKS/issues/5356.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ from localcloud.azure.world.completions import set_state
 from localcloud.common.json_copy import copied
 from shared.resource_ids import ClusterId
 
+_PROVISIONS_NODES = (
+    "Unable to perform 'stopping' operation since the cluster enables "
+    ".properties.nodeProvisioningProfile.mode 'Auto'"
+)
+
 
 class PowerOperations:
     """The requests that stop, start and abort."""
@@ -22,7 +28,7 @@ class PowerOperations:
         self._engine = engine
 
     def stop_cluster(self, cluster: ClusterId) -> WriteAnswer:
-        """Start to stop a cluster."""
+        """Start to stop a cluster; one with node auto-provisioning is refused."""
         return self._power(cluster, "stop", "Stopping")
 
     def start_cluster(self, cluster: ClusterId) -> WriteAnswer:
@@ -41,6 +47,9 @@ class PowerOperations:
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
             existing.require_idle()
+            profile = existing.properties.get("nodeProvisioningProfile") or {}
+            if kind == "stop" and profile.get("mode") == "Auto":
+                raise not_allowed(_PROVISIONS_NODES)
             operation = self._engine.begin(existing, kind, now)
             self._engine.set_all_states(existing, state)
             return self._engine.accept(WriteAnswer(kind, existing.id.resource, 202, operation=operation))

@@ -16,6 +16,7 @@ from shared.app.outbox import send, send_all
 from shared.app.pause import announce, wake
 from shared.app.pull_requests.markdown import fence
 from shared.app.records import again
+from shared.app.recovery.dead_letters import replayed
 from shared.app.recovery.missed_work import request_missing_plan
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unavailable
 from shared.cluster.history import FoundBy
@@ -27,6 +28,7 @@ from shared.notifications.kinds import Severity
 from shared.notifications.routes import RouteType
 from shared.ports import DeadLetter, FleetRecord, Ports
 from shared.ports.state.fleet import Pause
+from shared.sentences import some_of
 
 log = logging.getLogger(__name__)
 
@@ -160,26 +162,48 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
         if route.type is RouteType.GITHUB:
             ports.git_host.close_issue(ports.git_host.open_issue(title, fence(text)))
         else:
-            ports.channels.send(route, message)
+            ports.routes.send(route, message)
     except ReconcileError as error:
         raise Refusal(409, f"{name} does not deliver: {error.kind}: {error}") from error
     return {"route": name, "delivered": True, "by": by}
 
 
-# Dead letters, listed and dismissed by an operator.
-
-log = logging.getLogger(__name__)
+# Dead letters, listed, replayed and dismissed by an operator.
 
 LETTERS_SHOWN = 100
+LOST_SHOWN = 3
 
 
 def dead_letters_view(ports: Ports) -> schema.DeadLettersView:
     """Return the newest messages that a queue gave up and that could not be handled."""
     return {
         "deadLetters": [
-            projected(schema.DeadLetterView, letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)
+            projected(schema.DeadLetterView, letter, replayable=replayed(letter, "") is not None)
+            for letter in ports.state.dead_letters(LETTERS_SHOWN)
         ]
     }
+
+
+@answers(202)
+def replay_letters(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> schema.LettersReceipt:
+    """Send those of the newest dead letters that are named to their queues again, and remove them.
+
+    A message says what somebody asked for, and whoever handles it decides then: one that came too late does
+    nothing. It is sent before its letter is removed, so that no crash loses it.
+    """
+    letters = _named(named, ports)
+    if not letters:
+        raise Refusal(404, "none of these is among the newest dead letters")
+    envelopes = [replayed(letter, ports.unique()) for letter in letters]
+    lost = [letter.id for letter, envelope in zip(letters, envelopes, strict=True) if envelope is None]
+    if lost:
+        why = "it is no message that this app knows, or not stored whole"
+        raise Refusal(409, f"{some_of(lost, LOST_SHOWN)} cannot be replayed: {why}. Dismiss what was handled")
+    for letter, envelope in zip(letters, filter(None, envelopes), strict=True):
+        log.warning("%s replays the dead letter %s of the queue %s", actor, letter.id, letter.queue)
+        send_all([envelope], ports)
+        ports.state.delete_dead_letter(letter)
+    return {"replayed": len(letters), "by": operator(actor)}
 
 
 def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> schema.DismissReceipt:

@@ -18,10 +18,9 @@ from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import File, new_commit, pull_text
+from shared.app.proposals.own_pull import open_asked, pull_text
 from shared.app.proposals.promote import refusal
 from shared.app.pull_requests.markdown import code, prose, table
-from shared.app.repository import read_files
 from shared.azure.node_pools.replacement import serving
 from shared.azure.node_pools.rollback import (
     WITHIN,
@@ -42,7 +41,7 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.node_pool import NodePool
-from shared.language.resolve.repository_layout import blob_id, cluster_path
+from shared.language.resolve.repository_layout import cluster_path
 from shared.language.yaml.editing import NotEditable, with_value
 from shared.masking import cut
 from shared.ports import Ports, Pull, PullText
@@ -199,10 +198,7 @@ def _refuse(why: str) -> NoReturn:
     raise Refusal(409, why)
 
 
-# The pull request of a rollback: a branch for each upgrade that is undone, with one commit.
-#
-# The name of the branch and its content follow from the manifest and from Azure alone. So whoever asks twice,
-# or again after a crash at any line, gets the pull request that is there. Another content is left alone.
+# The pull request of a rollback: a branch for each upgrade that is undone.
 
 
 @dataclass(frozen=True)
@@ -226,17 +222,11 @@ class RollbackAsked:
 def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
     """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
-    branch, path = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}", cluster_path(asked.cluster)
-    tip = ports.git_host.tip(branch)
-    merged = tip is not None and ports.git_host.is_descendant(head.commit, tip)
-    if tip is None or merged:
-        versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
-        message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
-        commit = new_commit(File(path, asked.content, message), [head.commit], ports)
-        ports.git_host.move_branch(branch, tip, commit)
-    elif read_files(tip, ports).blobs.get(path) != blob_id(asked.content.encode()):
-        raise Conflict(f"the branch {branch} has another manifest: delete it, then ask again")
-    return ports.git_host.open_pull(branch, ports.config.branch, _text(asked))
+    branch = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}"
+    versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
+    message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
+    files = {cluster_path(asked.cluster): asked.content}
+    return open_asked(branch, files, message, _text(asked), head, ports)
 
 
 def _text(asked: RollbackAsked) -> PullText:

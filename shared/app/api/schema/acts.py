@@ -35,6 +35,16 @@ class TryEndReceipt(TypedDict):
 
 
 @final
+class LifetimeReceipt(TypedDict):
+    """``POST clusters/NAME/extend``: when the cluster ends now, and until when somebody holds it."""
+
+    cluster: str
+    ends: str | None
+    heldUntil: str | None
+    by: str
+
+
+@final
 class RefreshReceipt(TypedDict):
     """``POST refresh``: which clusters are compared with Azure, or ``all``; asked for ``at`` a time."""
 
@@ -68,6 +78,16 @@ class ExaminationReceipt(TypedDict):
 
     apps: list[str]
     at: str
+    by: str
+
+
+@final
+class SleepReceipt(TypedDict):
+    """``POST clusters/NAME/wake``, ``sleep`` and ``postpone``: until when the cluster is awake, or sleeps."""
+
+    cluster: str
+    awake: bool
+    until: str
     by: str
 
 
@@ -117,8 +137,22 @@ class AcceptanceReceipt(TypedDict):
     by: str
 
 
+@final
+class SuspensionReceipt(TypedDict):
+    """``POST suspensions``: the pull request that suspends clusters until a time."""
+
+    clusters: list[str]
+    until: str
+    owner: str
+    pullRequest: str
+    by: str
+
+
 class DeadLetterView(TypedDict):
-    """A message that a queue gave up and that could not be handled; ``body`` is its beginning."""
+    """A message that a queue gave up and that could not be handled; ``body`` is its beginning.
+
+    ``replayable``: it is stored whole, and is one that this app knows.
+    """
 
     queue: str
     id: str
@@ -127,6 +161,7 @@ class DeadLetterView(TypedDict):
     description: str
     body: str
     size: int
+    replayable: bool
 
 
 @final
@@ -134,6 +169,14 @@ class DeadLettersView(TypedDict):
     """``GET dead-letters``, the newest first."""
 
     deadLetters: list[DeadLetterView]
+
+
+@final
+class LettersReceipt(TypedDict):
+    """``POST dead-letters/replay``: how many messages were sent again."""
+
+    replayed: int
+    by: str
 
 
 @final
@@ -257,11 +300,19 @@ class RollbackReceipt(TypedDict):
 # The routes of notifications.
 
 
+class SentMessage(TypedDict):
+    """A message of a route: its title, when it was sent last, and why it has not arrived, "" if it has."""
+
+    title: str
+    at: str | None
+    problem: str
+
+
 class RouteView(TypedDict):
-    """A route, and how its channel is. ``severity`` is "" for a route that names its ``events``.
+    """A route, and how it is. ``severity`` is "" for a route that names its ``events``.
 
     ``sent`` counts its messages, ``pending`` the facts that it has not received, until ``nextAt`` at least.
-    ``problem`` is why it does not deliver, "" for nothing.
+    ``problem`` is why it does not deliver, "" for nothing. ``messages`` are the newest ones, newest first.
     """
 
     name: str
@@ -275,6 +326,7 @@ class RouteView(TypedDict):
     problem: str
     failingSince: str | None
     nextAt: str | None
+    messages: list[SentMessage]
 
 
 @final

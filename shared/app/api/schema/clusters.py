@@ -148,13 +148,31 @@ class TrialView(TypedDict):
     result: str
 
 
+class LifetimeView(TypedDict):
+    """When the lifetime of a cluster is over, and what becomes of it then.
+
+    ``endsAt`` is what git says, with an extension. Where somebody holds the cluster, it stays until
+    ``heldUntil``. ``by`` and ``reason`` are those of the hold that lasts, or else of the extension.
+    ``pullRequest`` removes the cluster, "" for none; ``waits`` is why a cluster stays whose end has come, ""
+    for nothing.
+    """
+
+    endsAt: str | None
+    extended: bool
+    heldUntil: str | None
+    by: str
+    reason: str
+    pullRequest: str
+    waits: str
+
+
 class ClusterSummaryView(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
     ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
-    ``awaitsTakeover`` a takeover is one way. ``trial`` is a try of a pull request, None for none. ``behind``
-    is how many commits of the branch follow the one that Flux pulls, None where no newer one is for the
-    cluster, or that is not known.
+    ``awaitsTakeover`` a takeover is one way. ``trial`` is a try of a pull request, and ``lifetime`` when the
+    cluster ends, None for none. ``behind`` is how many commits of the branch follow the one that Flux pulls,
+    None where no newer one is for the cluster, or that is not known.
     """
 
     name: str
@@ -188,6 +206,7 @@ class ClusterSummaryView(TypedDict):
     fluxReadAt: str | None
     conditions: list[ConditionView]
     trial: TrialView | None
+    lifetime: LifetimeView | None
     retirements: list[RetirementView]
     certificates: list[EndingCertificate]
     createdAt: str | None
@@ -248,8 +267,8 @@ class Why(FleetProblemView):
 
     ``retirementsNote`` says that the table of retirements is old, "" otherwise. ``rollout`` is why the
     rollout that is under way does not change the cluster now, None where it does not wait. ``comparedAt`` is
-    when the cluster was compared with Azure last, None for never. ``behind`` is that of the cluster.
-    ``readiness`` is what was read of it before an upgrade, None for nothing.
+    when the cluster was compared with Azure last, None for never. ``behind`` is that of the cluster, and so
+    is ``lifetime``. ``readiness`` is what was read of it before an upgrade, None for nothing.
     """
 
     name: str
@@ -268,6 +287,7 @@ class Why(FleetProblemView):
     retirements: list[RetirementView]
     retirementsNote: str
     certificates: list[EndingCertificate]
+    lifetime: LifetimeView | None
     readiness: ClusterReadiness | None
     acts: list[ActView]
 

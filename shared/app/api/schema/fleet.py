@@ -160,7 +160,7 @@ class Sweep(TypedDict):
     paths: PathsCheckView
 
 
-class FailingChannel(TypedDict):
+class FailingRoute(TypedDict):
     """A route of notifications that does not deliver, why, and since when."""
 
     route: str
@@ -229,7 +229,7 @@ class FleetView(FleetProblemView):
     ending: list[str]
     endingCount: int
     followed: list[FollowedSource]
-    failingChannels: list[FailingChannel]
+    failingRoutes: list[FailingRoute]
     counts: Counts | None
     sweep: Sweep | None
     repairedGaps: GapsView
@@ -292,13 +292,17 @@ class VersionsView(TypedDict):
 
 
 class SystemView(TypedDict):
-    """A team's system; ``clusters`` and ``unhealthy`` are the first of so many."""
+    """A team's system; ``clusters`` and ``unhealthy`` are the first of so many.
+
+    ``unreadCount`` are the clusters of which no check has read what runs there, or could not.
+    """
 
     name: str
     owners: list[str]
     namespaces: list[str]
     clusterCount: int
     clusters: list[str]
+    unreadCount: int
     unhealthyCount: int
     unhealthy: list[str]
 

@@ -166,8 +166,8 @@ class RunningPool(TypedDict):
 class RecordedCluster(TypedDict):
     """A cluster as its last accepted commit has it.
 
-    ``runningVersion`` and ``runningPools`` are what ran when it was read last. ``ready``: that was verified,
-    and is so.
+    ``heldUntil`` is until when somebody holds it, None for a cluster without a hold. ``runningVersion`` and
+    ``runningPools`` are what ran when it was read last. ``ready``: that was verified, and is so.
     """
 
     name: str
@@ -181,6 +181,9 @@ class RecordedCluster(TypedDict):
     runningVersion: str
     runningPools: list[RunningPool]
     rebuiltFor: str
+    heldUntil: str | None
+    heldBy: str
+    heldBecause: str
     ready: bool
     needsApproval: bool
     approved: bool

@@ -54,8 +54,9 @@ class RolloutEstimate(TypedDict):
 class RolloutCheck(TypedDict):
     """A check of a gate, and what it said last: ``state`` is passed, failed, running, missing or unknown.
 
-    ``kind`` is github, http or prometheus. ``askedAt`` is None until it was read, ``nextAt`` where it is not
-    read again. ``expected`` is what a success is. Of a check run, the numbers are 0 and the limits None.
+    ``kind`` is github, http, prometheus, azureMonitor or alerts. ``askedAt`` is None until it was read,
+    ``nextAt`` where it is not read again. ``expected`` is what a success is. Of a check run, the numbers
+    are 0 and the limits None.
     """
 
     name: str

@@ -24,7 +24,7 @@ class Sort(StrEnum):
 
 _ATTENTION = (
     *(Phase.FAILED, Phase.STALLED, Phase.SUSPENDED, Phase.EXEMPT, Phase.DELETING, Phase.RELEASING),
-    *(Phase.PROVISIONING, Phase.UPDATING, Phase.READY),
+    *(Phase.PROVISIONING, Phase.UPDATING, Phase.SLEEPING, Phase.READY),
 )
 
 

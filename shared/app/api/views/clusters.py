@@ -19,6 +19,7 @@ from shared.app.api.parts import (
     fleet_problem,
     followed_sources,
     items_of,
+    lifetime_view,
     names_in,
     not_created,
     phase_of_gone,
@@ -30,7 +31,7 @@ from shared.app.api.parts import (
     whole_moments,
 )
 from shared.app.api.views.cluster_list import EVERYTHING, ClusterSelection, counts_of, names_of_page
-from shared.app.api.views.notifications import failing_channels
+from shared.app.api.views.notifications import failing_routes
 from shared.app.api.views.rollouts import waiting_now, waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
@@ -130,7 +131,7 @@ def fleet_view(
         ending=ending[:NEEDS_APPROVAL_SHOWN],
         endingCount=len(ending),
         followed=followed_sources(fleet),
-        failingChannels=[] if page.after else failing_channels(fleet, ports),
+        failingRoutes=[] if page.after else failing_routes(fleet, ports),
         counts=None if summaries is None else counts_of(summaries, selection),
         sweep=None if page.after else sweep_view(sweep),
         repairedGaps=projected(schema.GapsView, fleet.gaps, last=_repaired(fleet.gaps.last)),
@@ -262,6 +263,7 @@ def cluster_view(
             for condition in record.conditions
         ],
         trial=projected(schema.TrialView, record.trial, startedAt=record.trial.at) if record.trial else None,
+        lifetime=lifetime_view(record, now),
         retirements=retirements_of(record, now),
         certificates=certificates_of(record, now),
     )

@@ -10,13 +10,13 @@ from shared.ports import FleetRecord, Ports
 
 
 def routes_view(ports: Ports) -> schema.RoutesView:
-    """Return each route of the newest plan, and how its channel is."""
+    """Return each route of the newest plan, and how it is."""
     routes = ports.state.fleet().rules.routes
     states = ports.state.announced().routes if routes else {}
     return {"routes": [_view(route, states.get(route.name, RouteState())) for route in routes]}
 
 
-def failing_channels(fleet: FleetRecord, ports: Ports) -> list[schema.FailingChannel]:
+def failing_routes(fleet: FleetRecord, ports: Ports) -> list[schema.FailingRoute]:
     """Return the routes that do not deliver; a fleet without routes costs no read."""
     states = ports.state.announced().routes if fleet.rules.routes else {}
     return [
@@ -41,4 +41,5 @@ def _view(route: Route, state: RouteState) -> schema.RouteView:
         problem=f"{outage.kind}: {outage.message}" if outage else "",
         failingSince=outage.since if outage else None,
         nextAt=state.next_at if state.missing else None,
+        messages=[*reversed(state.messages)],
     )

@@ -171,6 +171,9 @@ def _recorded(
     return projected(
         schema.RecordedCluster,
         record,
+        heldUntil=record.lifetime_hold.until if record.lifetime_hold else None,
+        heldBy=record.lifetime_hold.by if record.lifetime_hold else "",
+        heldBecause=record.lifetime_hold.reason if record.lifetime_hold else "",
         runningPools=[
             {"name": name, "kubernetesVersion": pool.kubernetes, "nodeImageVersion": pool.image}
             for name, pool in sorted(record.running.pools.items())

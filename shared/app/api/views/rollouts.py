@@ -211,7 +211,7 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
         found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
         yield {
             "name": name,
-            "kind": "github" if asked is None else "prometheus" if asked.query else "http",
+            "kind": asked.kind.value if asked else "github",
             "state": (found.state if found else CheckState.MISSING).value,
             "answer": found.detail if found else "",
             "expected": asked.expected if asked else "success",

@@ -13,6 +13,7 @@ from typing import TypedDict
 from shared.app.api import schema
 from shared.app.api.parts import certificates_of, retirements_of
 from shared.azure.availability.retirements import retires_on, stale
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
 from shared.ports import Ports
@@ -110,7 +111,9 @@ def systems_view(ports: Ports) -> schema.SystemsView:
     """Return each system: whose it is, where it is, and on which clusters something of it is unhealthy."""
     found: dict[str, schema.SystemView] = {}
     for summary in ports.state.summaries(details=True):
-        for system in summary.details.systems if summary.details else ():
+        details = summary.details
+        unread = details is None or details.conditions.get(HealthCondition.PLATFORM) is None
+        for system in details.systems if details else ():
             view = found.setdefault(
                 system.name,
                 {
@@ -119,11 +122,13 @@ def systems_view(ports: Ports) -> schema.SystemsView:
                     "namespaces": list(system.namespaces),
                     "clusterCount": 0,
                     "clusters": [],
+                    "unreadCount": 0,
                     "unhealthyCount": 0,
                     "unhealthy": [],
                 },
             )
             view["clusterCount"] += 1
+            view["unreadCount"] += unread
             view["unhealthyCount"] += bool(system.unhealthy)
             if len(view["clusters"]) < SHOWN:
                 view["clusters"].append(summary.name)

@@ -11,6 +11,7 @@ from shared.app.api.parts import (
     failure_of,
     fleet_problem,
     items_of,
+    lifetime_view,
     phase_of_gone,
     plan_part,
     projected,
@@ -32,8 +33,11 @@ from shared.ports.state.clusters import readable
 from shared.rollouts.candidates import upgrade_of
 
 
-def why_view(name: str, ports: Ports) -> schema.Why | None:
-    """Return why a cluster is in its phase; None when nothing is known of it."""
+def why_view(name: str, ports: Ports, *, acts: bool = True) -> schema.Why | None:
+    """Return why a cluster is in its phase; None when nothing is known of it.
+
+    Without ``acts`` it has no acts, and the audit is not read: what an act changed is among the events.
+    """
     fleet, record = ports.state.fleet(), ports.state.cluster(name)
     plan_record = ports.state.plan(fleet.commit)
     review = plan_record.review if plan_record else None
@@ -74,8 +78,9 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         retirements=found,
         retirementsNote=stale(now.date()) if found else "",
         certificates=certificates_of(record, now) if record else [],
+        lifetime=lifetime_view(record, now) if record else None,
         readiness=_readiness(record, item, ports) if record and not (done and _runs_wanted(record)) else None,
-        acts=acts_on(name, ports),
+        acts=acts_on(name, ports) if acts else [],
     )
 
 

@@ -13,7 +13,7 @@ from shared.app.console.visit import Page, Visit, message
 
 ACTS = 100
 SEARCHED = 1000
-EVENTS = 50
+EVENTS = SENT = 50
 FILTERS = ("person", "cluster", "about")
 
 
@@ -29,6 +29,8 @@ def make(visit: Visit) -> Page:
         before = before.replace(tzinfo=UTC)
     audit = audit_view(SEARCHED if chosen else ACTS, before, visit.ports)
     acts = [act for act in audit["acts"] if _matches(act, chosen)]
+    routes = routes_view(visit.ports)["routes"]
+    sent = [(route["name"], message) for route in routes for message in route["messages"]]
     return Page(
         "Activity",
         "activity_page.html",
@@ -39,7 +41,8 @@ def make(visit: Visit) -> Page:
             "chosen": chosen,
             "events": _events(chosen.get("cluster", ""), visit),
             "letters": dead_letters_view(visit.ports)["deadLetters"],
-            "routes": routes_view(visit.ports)["routes"],
+            "routes": routes,
+            "sent": sorted(sent, key=lambda found: found[1]["at"] or "", reverse=True)[:SENT],
         },
         live=not before,
     )

@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
 
-from shared.app.api import schema
-from shared.app.api.audit import acts_on
 from shared.app.api.views.clusters import EVENTS_SHOWN, cluster_detail, describe_unknown
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.tree import outputs_view, tree_view
 from shared.app.api.views.why import why_view
 from shared.app.console.visit import Page, Visit, message
 from shared.frozen import dataclass
+from shared.json_tree import Json
 
 
 @dataclass(frozen=True)
-class Moment:
-    """Something in the timeline: an event, or an act of a person."""
+class Grant:
+    """What somebody may do in Azure: who it is, what it may, and where; ``differs`` from what Azure has."""
 
-    at: str
-    what: str
-    detail: str
-    commit: str = ""
-    bad: bool = False
+    name: str
+    who: str
+    may: str
+    where: str
+    differs: bool
 
 
 def make(visit: Visit) -> Page:
-    """Return the page of a cluster, also of one that no longer exists or is not there yet."""
+    """Return the page of a cluster, also of one that no longer exists or is not there yet.
+
+    What people did to it is among its events: the audit is read by the page of acts alone.
+    """
     name, ports, state = visit.path["name"], visit.ports, visit.ports.state
     visit.ahead(
         lambda: state.plan(state.fleet().commit),
         lambda: state.events(name, EVENTS_SHOWN),
         lambda: state.changes_of(name),
-        lambda: acts_on(name, ports),
         state.sweep,
     )
-    detail, why = cluster_detail(name, ports), why_view(name, ports)
+    detail, why = cluster_detail(name, ports), why_view(name, ports, acts=False)
     if detail is None or why is None:
         return message("No such cluster", describe_unknown(name, ports), 404)
     drift, tree = drift_of_cluster(name, ports), tree_view(name, ports)
     outputs = outputs_view(name, ports)
+    differs = drift["clusters"][0] if drift and drift["clusters"] else None
+    paths = [field["path"] for field in differs["fields"]] if differs else []
     return Page(
         name,
         "cluster_page.html",
@@ -47,33 +50,27 @@ def make(visit: Visit) -> Page:
             "name": name,
             "why": why,
             "cluster": detail if "conditions" in detail else None,
-            "timeline": timeline(detail["events"], why["acts"]),
-            "drift": drift["clusters"][0] if drift and drift["clusters"] else None,
+            "timeline": detail["events"],
+            "drift": differs,
             "accepted": drift["accepted"] if drift else [],
             "tree": tree,
+            "grants": [*grants_of(detail["spec"], paths)] if "spec" in detail else [],
             "outputs": outputs["outputs"] if outputs else {},
         },
     )
 
 
-def timeline(events: Iterable[schema.EventView], acts: Iterable[schema.ActView]) -> list[Moment]:
-    """Return what happened to a cluster and what people did to it, newest first."""
-    found = [
-        Moment(
-            event["at"] or "", f"{event['reason']} {event['step']}".strip(), event["message"], bad=_bad(event)
-        )
-        for event in events
-    ]
-    found += [
-        Moment(
-            act["at"] or "",
-            f"{act['action']} by {act['by']}",
-            "; ".join(filter(None, (act["reason"], act["result"]))),
-        )
-        for act in acts
-    ]
-    return sorted(found, key=lambda moment: moment.at, reverse=True)
+def grants_of(spec: Json, differing: Collection[str]) -> Iterator[Grant]:
+    """Yield the grants of a manifest; ``differing`` are the paths of its fields that differ."""
+    for credential in spec["federatedCredentials"]:
+        who = f"pods of {credential['namespace']}/{credential['serviceAccount']}"
+        place = f"federatedCredentials[{credential['name']}]"
+        yield _grant(credential, who, "act as", credential["identity"], place, differing)
+    for role in spec["roleAssignments"]:
+        who, place = role.get("identity") or role.get("principalId") or "", f"roleAssignments[{role['name']}]"
+        yield _grant(role, who, f"has {role['role']} at", role["scope"], place, differing)
 
 
-def _bad(event: schema.EventView) -> bool:
-    return event["type"] == "Warning"
+def _grant(entry: Json, who: str, may: str, where: str, place: str, differing: Collection[str]) -> Grant:
+    differs = any(path.removeprefix("spec.").startswith(place) for path in differing)
+    return Grant(entry["name"], who, may, where, differs)

@@ -25,6 +25,8 @@ COLUMNS: Mapping[str, str] = {
     "subscription": "Subscription",
     "compared": "Updated",
 }
+LASTS: Mapping[str, str] = {"4h": "4 hours", "1d": "a day", "7d": "a week", "30d": "30 days"}
+"""For how long a suspension can be chosen."""
 SHOWN = ("environment", "location", "version", "commit", "since", "reason")
 
 
@@ -52,6 +54,7 @@ def make(visit: Visit) -> Page:
             "columns": columns,
             "all_columns": COLUMNS,
             "after": visit.asked("after"),
+            "lasts": LASTS,
         },
     )
 

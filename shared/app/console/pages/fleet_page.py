@@ -75,12 +75,10 @@ def make(visit: Visit) -> Page:
         "Fleet",
         "fleet_page.html",
         {
-            "needs": [
-                *_of_fleet(fleet),
-                *_of_rollouts(under_way),
-                *_of_clusters(fleet),
-                *_of_app(fleet, health),
-            ],
+            "needs": sorted(
+                [*_of_fleet(fleet), *_of_rollouts(under_way), *_of_clusters(fleet), *_of_app(fleet, health)],
+                key=lambda need: not need.urgent,
+            ),
             "view": fleet,
             "failed_more": max(0, (fleet["counts"] or {"matching": 0})["matching"] - len(fleet["clusters"])),
             "rollouts": [(view, strips_of(view)) for view in under_way],
@@ -99,6 +97,9 @@ def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
     """Yield what stops or holds the fleet as a whole."""
     if view["problem"]:
         yield Need(view["problem"], detail=view["fleetSuggestedAction"], urgent=True)
+    elif not view["commit"]:
+        detail = f"Push a fleet to {view['branch']} of {view['repository']}: `roadstead init` writes one."
+        yield Need("No commit was planned yet", "who writes the fleet", detail=detail)
     if view["paused"]:
         yield Need(view["paused"], "an Operator", act="resume", label="Resume")
     if view["needsApprovalCount"]:
@@ -184,9 +185,9 @@ def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]
             yield Need(
                 f"{service['name']}: {service['problem']}", "who runs Roadstead", urgent=not service["ok"]
             )
-    for channel in view["failingChannels"]:
-        what = f"Notifications by the route {channel['route']} fail"
-        yield Need(what, "who runs Roadstead", channel["since"], channel["problem"])
+    for route in view["failingRoutes"]:
+        what = f"Notifications by the route {route['route']} fail"
+        yield Need(what, "who runs Roadstead", route["since"], route["problem"])
     if view["deadLetterCount"]:
         what = f"{_counted(view['deadLetterCount'], 'message')} in a dead-letter queue"
         yield Need(what, "an Operator", address=("/activity",))

@@ -23,7 +23,6 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import pin_back_event
 from shared.cluster.transitions.acceptance import accept_change
 from shared.frozen import dataclass, replace
-from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.pins_back import goes_back, pins_back
@@ -92,24 +91,16 @@ def _are_branches(pins: Iterable[Pin], ports: Ports) -> bool:
 
 def _pins_back(record: ClusterRecord, member: Member, *, direct: bool) -> Mapping[str, Pin]:
     """Return the pins to which a cluster, as "", and its systems go back, by their names."""
-    systems = {system["name"]: Pin.of(system) for system in record.desired.systems}
+    present = record.desired.pins
     moved = {
         name: replace(pin, before=now.commit)
         for name, pin in member.systems.items()
-        if (now := systems.get(name)) and now.commit != pin.commit
+        if (now := present.get(name)) and now.commit != pin.commit
     }
-    own, present = member.earlier, record.desired.pin
+    own, now = member.earlier, present.get("")
     if own and own.commit:
-        moved[""] = replace(own, before=present.commit if present else "", direct=direct)
+        moved[""] = replace(own, before=now.commit if now else "", direct=direct)
     return moved
-
-
-def _with_pins(desired: Desired, pins: Mapping[str, Pin]) -> Desired:
-    systems = [
-        {**system, "pin": pins[system["name"]].stored()} if system["name"] in pins else system
-        for system in desired.systems
-    ]
-    return desired.with_systems(systems).with_pin(pins.get("", desired.pin))
 
 
 def _move_back(member: Member, *, job: _Back, ports: Ports) -> None:
@@ -119,7 +110,7 @@ def _move_back(member: Member, *, job: _Back, ports: Ports) -> None:
         if record is None or by is None or not _goes_back(record, member):
             return None
         now, moved = ports.clock(), _pins_back(record, member, direct=job.direct)
-        desired = _with_pins(record.desired, moved)
+        desired = record.desired.with_pins(moved)
         after = accept_change(record, desired, commit=record.commit, now=now)
         after = replace(after, job=replace(after.job, small_change=job.small))
         event = pin_back_event(after, moved, by.by, by.reason)

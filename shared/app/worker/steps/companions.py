@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shared.app.access.companions import CREDENTIALS, POLICIES, ROLES, WINDOWS, Reads, WrittenCompanions
+from shared.app.access.companions import (
+    CREDENTIALS,
+    IDENTITIES,
+    POLICIES,
+    ROLES,
+    WINDOWS,
+    Reads,
+    WrittenCompanions,
+)
 from shared.app.access.contests import NotWritten, exists_again
 from shared.app.access.context import StepContext
 from shared.azure.companions.companion import Companion, writes_of
@@ -54,11 +62,11 @@ def remove(*kinds: WrittenCompanions[Any]) -> StepFunction:
 
 ENSURES = {
     Step.MAINTENANCE: ensure(WINDOWS),
-    Step.IDENTITY_ACCESS: ensure(CREDENTIALS, ROLES),
+    Step.IDENTITY_ACCESS: ensure(IDENTITIES, CREDENTIALS, ROLES),
     Step.POLICIES: ensure(POLICIES),
 }
 REMOVALS = {
-    Step.DELETE_IDENTITY_ACCESS: remove(CREDENTIALS, ROLES),
+    Step.DELETE_IDENTITY_ACCESS: remove(CREDENTIALS, ROLES, IDENTITIES),
     Step.DELETE_POLICIES: remove(POLICIES),
 }
 

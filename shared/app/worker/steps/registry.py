@@ -23,6 +23,7 @@ from shared.app.worker.steps.guards.inside import knowing_whose
 from shared.app.worker.steps.guards.recovering import held
 from shared.app.worker.steps.guards.writable import stopped, suspended
 from shared.app.worker.steps.node_pools import pools as node_pools
+from shared.app.worker.steps.sleep import ensure_asleep, ensure_awake
 from shared.app.worker.steps.systems import apply as systems
 from shared.azure.changes.writes import is_stopped
 from shared.cluster.failures.errors import (
@@ -73,6 +74,8 @@ _STEPS: dict[Step, StepFunction] = {
     Step.TOMBSTONE: delete.tombstone,
     Step.DELETE_CLUSTER: delete.delete_cluster,
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
+    Step.SLEEP: ensure_asleep,
+    Step.WAKE: ensure_awake,
     Step.RELEASE: attached.release_cluster,
     Step.FINALIZE: delete.finalize,
 }

@@ -104,6 +104,19 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
+        "Azure/kars controller/src/fedcred_reaper.rs, which repeats this answer",
+        Entry(
+            "access/TooManyFederatedCredentials",
+            Conflict,  # the step counts before it writes: another cluster took the last one meanwhile
+            ("BadRequest",),
+            "The identity has as many federated credentials as Azure allows: 20, whoever created them.",
+            "Remove some from the identity, or name another identity in the manifest.",
+            Actor.AUTHOR,
+            says=("too many federated identity credentials",),
+            link="https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations",
+        ),
+    ),
+    *sourced(
         "hashicorp/terraform-provider-azurerm issue 3912",
         Entry(
             "access/CreateRoleAssignmentError",

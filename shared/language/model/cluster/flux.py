@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from shared.language.model.arm_types import Guid
-from shared.language.model.base import FolderPath, Manifest, RepositoryPath, rule
+from shared.language.model.base import FolderPath, IdentityId, Manifest, RepositoryPath, rule
 from shared.language.model.cluster.flux_source import (
     MAIN,
     FirstSource,
@@ -29,6 +29,10 @@ from shared.language.model.cluster.kustomization import Kustomization, Patch
 
 EXTENSION = "extension"
 """The way in which Flux comes to a cluster where it is the extension."""
+
+
+ACTS_AS = "workloadIdentity.azureClientId"
+"""The setting of the extension with the client id of the identity that Flux acts as."""
 
 
 class FluxExtension(Manifest):
@@ -168,11 +172,25 @@ class FluxEvents(Manifest):
 class WorkloadIdentity(Manifest):
     """The identity of Azure as which Flux pulls, and opens Azure Key Vault, where it has provider: azure."""
 
-    client_id: Guid
-    """The client id of a user-assigned identity. federatedCredentials let source-controller, and
-    kustomize-controller, in the namespace flux-system act as it."""
+    identity: IdentityId | None = None
+    """The identity, by its resource id, whose client id the worker reads: an identity for each cluster has
+    {name} in it. federatedCredentials let source-controller, and kustomize-controller, in the namespace
+    flux-system act as it."""
+    client_id: Guid | None = None
+    """The client id of the identity, in place of identity; 20 clusters can have the same one."""
     tenant_id: Guid | None = None
     """The tenant of the identity, where systems are on the cluster; by default that of the cluster."""
+
+    @property
+    def named(self) -> str:
+        """The identity as the manifest names it, in lower case."""
+        return (self.identity or self.client_id or "").lower()
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if (self.identity is None) == (self.client_id is None):
+            raise ValueError("needs identity or clientId, and only one of both")
+        return self
 
 
 class Flux(FirstSource):

@@ -50,13 +50,22 @@ Audience = Annotated[
 ]
 
 
+class OwnIdentity(Manifest):
+    """A user-assigned identity that the app creates with the cluster, and deletes with it."""
+
+    name: ObjectName
+    """The name of the entry; entries of the layers are merged by it."""
+    identity: IdentityId
+    """Its resource id, which no other cluster has: write {name} into it. The resource group exists."""
+
+
 class FederatedCredential(Manifest):
     """Pods with a service account of the cluster may act as a user-assigned identity of Azure."""
 
     name: ObjectName
     """The name of the entry; entries of the layers are merged by it."""
     identity: IdentityId
-    """The identity, which exists; it takes 20 federated credentials, those of all clusters together."""
+    """The identity, which exists, or is among identities; it takes 20 federated credentials."""
     namespace: FluxName
     """The namespace of the service account."""
     service_account: SecretName
@@ -101,15 +110,23 @@ class RoleAssignment(Manifest):
         return self
 
 
+OwnIdentities = Annotated[tuple[OwnIdentity, ...], Field(max_length=20)]
 FederatedCredentials = Annotated[tuple[FederatedCredential, ...], Field(max_length=100)]
 RoleAssignments = Annotated[tuple[RoleAssignment, ...], Field(max_length=50)]
 
 
-def differ(credentials: Sequence[FederatedCredential], roles: Sequence[RoleAssignment]) -> None:
+def differ(
+    identities: Sequence[OwnIdentity],
+    credentials: Sequence[FederatedCredential],
+    roles: Sequence[RoleAssignment],
+) -> None:
     """Raise ValueError where two entries have one name, or ask for the same."""
     subjects = [f"{credential.identity.lower()} and {credential.subject}" for credential in credentials]
     assigned = [f"{role.role.lower()} for {role.principal.lower()} at {role.scope.lower()}" for role in roles]
+    own = [identity.identity.lower() for identity in identities]
     for field, what, named in (
+        ("identities", "entries named", [identity.name for identity in identities]),
+        ("identities", "entries for", own),
         ("federatedCredentials", "entries named", [credential.name for credential in credentials]),
         ("federatedCredentials", "entries for", subjects),
         ("roleAssignments", "entries named", [role.name for role in roles]),

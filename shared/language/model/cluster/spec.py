@@ -46,10 +46,11 @@ from shared.language.model.cluster.addons import (
     WorkloadAutoScalerProfile,
 )
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret, differ
-from shared.language.model.cluster.drift import DriftPolicy
+from shared.language.model.cluster.drift import Date, DriftPolicy
 from shared.language.model.cluster.flux import Flux
-from shared.language.model.cluster.identity_access import FederatedCredentials, RoleAssignments
+from shared.language.model.cluster.identity_access import FederatedCredentials, OwnIdentities, RoleAssignments
 from shared.language.model.cluster.identity_access import differ as access_differs
+from shared.language.model.cluster.lifetime import Lifetime
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
 from shared.language.model.cluster.network import NetworkProfile
 from shared.language.model.cluster.nodes import (
@@ -67,6 +68,7 @@ from shared.language.model.cluster.nodes import (
     WindowsProfile,
 )
 from shared.language.model.cluster.policies import PolicyAssignments, check_policies
+from shared.language.model.cluster.sleep import Sleep
 from shared.language.model.node_pool import NodePool
 
 ImageVersion = Annotated[
@@ -179,6 +181,10 @@ class ClusterAzure(Manifest):
     """Any JSON object; it is merged into ARM's properties last."""
 
 
+OPERATION_FIELDS = ("deletionProtection", "suspend", "drift", "lifetime", "expires", "sleep")
+"""The fields of a spec that say what Roadstead does with a cluster: Azure sees nothing of them."""
+
+
 class ClusterSpec(ClusterProperties):
     """One AKS cluster and what runs on it."""
 
@@ -209,6 +215,8 @@ class ClusterSpec(ClusterProperties):
     flux: Flux
     bootstrap_secrets: Annotated[tuple[BootstrapSecret, ...], Field(max_length=50)] = ()
     """Secrets that the cluster needs before Flux, by name."""
+    identities: OwnIdentities = ()
+    """Identities of Azure that the app creates for the cluster alone, by name."""
     federated_credentials: FederatedCredentials = ()
     """Service accounts of the cluster that act as identities of Azure, by name."""
     role_assignments: RoleAssignments = ()
@@ -218,10 +226,16 @@ class ClusterSpec(ClusterProperties):
     deletion_protection: StrictBool = False
     """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
     manifest sets it to false."""
+    lifetime: Lifetime | None = None
+    """How long the cluster lasts from the moment at which it is Ready first, such as 72h; then a pull request
+    removes its folder."""
+    expires: Date | None = None
+    """The last day of the cluster, in UTC, in place of lifetime; then a pull request removes its folder."""
     suspend: Suspension | None = None
     min_node_image_version: ImageVersion | None = None
     """The oldest image of Linux nodes that is accepted."""
     drift: DriftPolicy | None = None
+    sleep: Sleep | None = None
 
     @field_validator("node_pools")
     @classmethod
@@ -279,13 +293,15 @@ class ClusterSpec(ClusterProperties):
     @model_validator(mode="after")
     def _entries_differ(self) -> Self:
         differ(self.bootstrap_secrets)
-        access_differs(self.federated_credentials, self.role_assignments)
+        access_differs(self.identities, self.federated_credentials, self.role_assignments)
         return self
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
         if self.existing and self.provider != "existing":
             raise ValueError("existing needs provider: existing; an AKS cluster has no kubeconfig of yours")
+        if self.lifetime and self.expires:
+            raise ValueError("lifetime and expires exclude each other; remove one, or set it to null")
         if self.support_plan == "AKSLongTermSupport" and self.sku.tier != "Premium":
             raise ValueError("supportPlan: AKSLongTermSupport needs sku.tier: Premium")
         if self.disable_local_accounts and self.aad_profile is None and not self.sku.automatic:

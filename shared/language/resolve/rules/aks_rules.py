@@ -324,6 +324,19 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "node-auto-provisioning-networking: unsupported networking configurations",
     ),
     ClusterRule(
+        ("sleep", "holidays"),
+        lambda spec: spec.sleep is not None and bool(spec.sleep.holidays) and not spec.sleep.schedules,
+        "need a schedule, which says their time zone and when the cluster starts again; add sleep.schedules",
+        "rule of Roadstead",
+    ),
+    ClusterRule(
+        ("sleep",),
+        lambda spec: _provisions_nodes(spec) and spec.sleep is not None,
+        "AKS stops no cluster with node auto-provisioning, and none of its pools (Azure/AKS#5356); "
+        "remove sleep, or write null where a default sets it",
+        "start-stop-cluster, github.com/Azure/AKS/issues/5356",
+    ),
+    ClusterRule(
         ("fqdnSubdomain",),
         lambda spec: spec.fqdn_subdomain is not None and spec.dns_prefix is not None,
         "takes the place of dnsPrefix; keep one",

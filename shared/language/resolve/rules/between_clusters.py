@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
 from shared.language.desired import AzureNames, Desired
+from shared.language.model.cluster.flux import ACTS_AS
 from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.model.kinds import REPLACES
@@ -20,6 +21,7 @@ from shared.language.resolve.problems import Path
 from shared.language.resolve.repository_layout import cluster_path
 from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import Finding, dns_prefix, duplicates
+from shared.language.resolve.rules.quota_rules import over_budget
 from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.parser import YamlError, parse
 from shared.sentences import some_of
@@ -41,7 +43,12 @@ def over_limits(
 ) -> Mapping[str, list[LimitFinding]]:
     """Return, by cluster, what exceeds a limit of Azure."""
     found: dict[str, list[LimitFinding]] = {}
-    for name, finding in (*_credentials(clusters, recorded), *_clusters(clusters, recorded, quotas)):
+    of_azure = [quota for quota in quotas if quota.of_azure]
+    for name, finding in (
+        *_credentials(clusters, recorded),
+        *_shared_identities(clusters, recorded),
+        *_clusters(clusters, recorded, of_azure),
+    ):
         found.setdefault(name, []).append(finding)
     return found
 
@@ -52,8 +59,9 @@ def within_limits(places: Mapping[tuple[str, str], int], quotas: Sequence[Cluste
     for (subscription, location), count in places.items():
         regions[subscription.lower(), location.lower()] += count
         subscriptions[subscription.lower()] += count
-    allowed = ((_quota(quotas, *place), count) for place, count in regions.items())
-    fits = all(quota is None or count <= quota for quota, count in allowed)
+    of_azure = [quota for quota in quotas if quota.of_azure]
+    allowed = ((_quota(of_azure, *place), count) for place, count in regions.items())
+    fits = all(quota is None or count <= quota for quota, count in allowed)  # others are over_budgets
     return fits and all(count <= MOST_OF_A_SUBSCRIPTION for count in subscriptions.values())
 
 
@@ -61,11 +69,12 @@ def _credentials(
     clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster]
 ) -> Iterator[tuple[str, LimitFinding]]:
     """Yield each federated credential of an identity after the first twenty."""
-    holders: dict[str, list[tuple[bool, str, str]]] = {}
+    holders: dict[str, list[tuple[bool, str, Path]]] = {}
     for name, cluster in (*clusters.items(), *_invalid(clusters, recorded)):
-        before = set(recorded[name].federated) if cluster.federated and name in recorded else set()
-        for entry, identity in cluster.federated:
-            holders.setdefault(identity, []).append(((entry, identity) not in before, name, entry))
+        needed = _needed(cluster)
+        before = set(_needed(recorded[name])) if needed and name in recorded else set()
+        for path, identity in needed:
+            holders.setdefault(identity, []).append(((path, identity) not in before, name, path))
     for identity, all_of_it in holders.items():
         if len(all_of_it) <= MOST_OF_AN_IDENTITY:
             continue
@@ -74,9 +83,49 @@ def _credentials(
         short = identity.rpartition("/")[2]
         limit = f"the identity {short} takes {MOST_OF_AN_IDENTITY} federated credentials"
         message = f"{limit}, and git has {len(all_of_it)}: of {whose}; name another identity"
-        for _, name, entry in sorted(all_of_it)[MOST_OF_AN_IDENTITY:]:
+        for _, name, path in sorted(all_of_it)[MOST_OF_AN_IDENTITY:]:
             if name in clusters:
-                yield name, (("federatedCredentials", entry, "identity"), message)
+                yield name, (path, message if path[0] != "flux" else f"{message}{_FOR_EACH}")
+
+
+def _shared_identities(
+    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster]
+) -> Iterator[tuple[str, LimitFinding]]:
+    """Yield each identity of a cluster alone that another cluster has already."""
+    holders: dict[str, list[tuple[bool, str, str]]] = {}
+    for name, cluster in (*clusters.items(), *_invalid(clusters, recorded)):
+        before = recorded[name].own_identities if cluster.own_identities and name in recorded else ()
+        for entry, identity in cluster.own_identities:
+            holders.setdefault(identity, []).append(((entry, identity) not in before, name, entry))
+    for identity, all_of_it in holders.items():
+        (_, first, _), *rest = sorted(all_of_it)
+        for _, name, entry in rest:
+            why = (
+                f"the identity {identity.rpartition('/')[2]} is that of {first}, and each cluster has its own"
+            )
+            if name in clusters:
+                yield name, (("identities", entry, "identity"), f"{why}; write {{name}} into its name")
+
+
+_FOR_EACH = ", or one for each cluster: flux.workloadIdentity.identity with {name} in it"
+
+
+def _needed(cluster: Desired) -> list[tuple[Path, str]]:
+    """Return the fields that take a federated credential, each with the identity.
+
+    Flux takes at least one of the identity that it acts as, whoever creates it: the issuer of a token is the
+    cluster's own. It is that of an entry which names the identity.
+    """
+    needed: list[tuple[Path, str]] = [
+        (("federatedCredentials", entry, "identity"), identity) for entry, identity in cluster.federated
+    ]
+    of_flux = cluster.flux_identity
+    if of_flux and of_flux not in {identity for _, identity in needed}:
+        field: Path = ("workloadIdentity", "identity" if "/" in of_flux else "clientId")
+        if cluster.has_extension:
+            field = ("extension", "configurationSettings", ACTS_AS)
+        needed.append((("flux", *field), of_flux))
+    return needed
 
 
 def _clusters(
@@ -165,7 +214,7 @@ class Census:
     """What clusters have of what they share, counted while each of them is at hand.
 
     ``places`` has how many of them each subscription and region has, as they are written. The other fields
-    are whether any of them exists outside Azure, has bootstrap secrets, has federated credentials, or says
+    are whether any of them exists outside Azure, has bootstrap secrets, takes federated credentials, or says
     who reaches its API server.
     """
 
@@ -252,6 +301,9 @@ def clashes_between(
     in_all = seen.and_of(stay[name] for name in stay.keys() - existing.keys())
     if in_all.federated or not within_limits(in_all.places, limits.quotas):
         _add(found, over_limits(clusters, stay, limits.quotas).items())
+    for quota in limits.quotas:
+        if not quota.of_azure:
+            _add(found, over_budget(clusters, stay, quota).items())
     if seen.access:
         _add(found, ((name, (problem,)) for name, problem in unreachable(clusters, limits.reaches_private)))
     return found

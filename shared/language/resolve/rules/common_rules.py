@@ -153,7 +153,7 @@ def foreign_vaults(
 _COMPARED = (
     *(info.alias or name for name, info in ClusterProperties.model_fields.items()),
     *("nodePools", "maintenanceWindows", "policies", "tags", "sku", "identity", "azure"),
-    *("extendedLocation", "kind", "federatedCredentials", "roleAssignments"),
+    *("extendedLocation", "kind", "identities", "federatedCredentials", "roleAssignments"),
     "managedNamespaces",
 )
 _COMPARED_OF_POOLS = (

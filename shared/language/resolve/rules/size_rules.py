@@ -14,6 +14,7 @@ from shared.language.model.node_pool import NodePool
 from shared.language.resolve.rules.refusal import Broken, PoolRule
 
 _NAME = re.compile(r"Standard_([A-Z]+)([0-9]+)(?:-[0-9]+)?([a-z]*)(?:_[A-Za-z0-9]+)*")
+_CORES = re.compile(r"Standard_[A-Z]+([0-9]+)", re.IGNORECASE)
 _CONFIDENTIAL = ("DC", "EC")
 """Families of confidential virtual machines: those with a (AMD) or e (Intel) as the first feature; the others
 have enclaves (use-cvm)."""
@@ -37,6 +38,12 @@ class _Size:
 def _size(pool: NodePool) -> _Size:
     found = _NAME.fullmatch(pool.vm_size or "")
     return _Size(found[1], int(found[2]), found[3]) if found else _Size("", 0, "")
+
+
+def cores_of(size: str) -> int:
+    """Return how many vCPUs a size has by its name, in any letter case; 0 where that does not say it."""
+    found = _CORES.match(size)
+    return int(found[1]) if found else 0
 
 
 def trusted_launch(pool: NodePool) -> bool:

@@ -65,8 +65,8 @@ def ensure_configurations(context: StepContext) -> Outcome:
         outcome = _written(context, name, wanted[name], found.get(name))
         if outcome:
             return outcome
-    pin = taken_over(context, as_live(context, _pinned_to(context, found)))
-    return _removed(context, found) or Done(_left_alone(context, wanted, found), pin=pin)
+    pins = taken_over(context, as_live(context, _pinned_to(context, found)))
+    return _removed(context, found) or Done(_left_alone(context, wanted, found), pins=pins)
 
 
 def _not_passed(last: AcceptedWrite | None, names: list[str]) -> list[str]:

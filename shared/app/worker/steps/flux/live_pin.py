@@ -9,7 +9,7 @@ the commit of a try a pin goes back, also where no table knows of it any more: i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
@@ -34,23 +34,28 @@ def commit_in(ref: Json | None) -> str:
 
 
 def as_live(context: StepContext, live: str) -> Desired:
-    """Return the cluster that a job brings about where Flux pulls the commit ``live``.
+    """Return the cluster that a job brings about where Flux pulls the commit ``live``."""
+    pin = context.desired.pin
+    return context.desired.with_pin(live_pin(context, pin, live)) if pin else context.desired
 
-    That is with the pin of the plan, or with the one that Flux has, where the branch contains that and the
-    plan did not know it.
+
+def live_pin(context: StepContext, pin: Pin, live: str) -> Pin:
+    """Return the pin, of the cluster or of a system, that a job brings about where Flux pulls ``live``.
+
+    That is the pin of the plan, or the one that Flux has, where the branch contains that and the plan did not
+    know it.
     """
-    desired, pin = context.desired, context.desired.pin
-    if pin is None or pin.tried or live.startswith(TRIED) or live in ("", pin.commit):
-        return desired
+    if pin.tried or live.startswith(TRIED) or live in ("", pin.commit):
+        return pin
     known = bool(pin.before) and not context.record.recovering
-    if known and (live == pin.before or _contains(context, pin.commit, live)):
-        return desired
-    return desired.with_pin(replace(pin, commit=live, pulls="")) if _is_on_branch(context, live) else desired
+    if known and (live == pin.before or has_before(pin, pin.commit, live, context.ports)):
+        return pin
+    return replace(pin, commit=live, pulls="") if _is_on_branch(context, pin, live) else pin
 
 
-def taken_over(context: StepContext, desired: Desired) -> Pin | None:
-    """Return the pin that the record takes over from Flux, None where it has the one of the plan."""
-    return desired.pin if desired.pin != context.desired.pin else None
+def taken_over(context: StepContext, desired: Desired) -> Mapping[str, Pin]:
+    """Return the pin that the record takes over from Flux, as "", none where it has the one of the plan."""
+    return {"": desired.pin} if desired.pin and desired.pin != context.desired.pin else {}
 
 
 def held_back(context: StepContext, live: str, of: str = "Flux", pin: Pin | None = None) -> Wait | None:
@@ -58,7 +63,7 @@ def held_back(context: StepContext, live: str, of: str = "Flux", pin: Pin | None
 
     ``pin`` is that of a system, which ``of`` names; without it, that of the cluster.
     """
-    pin = pin or as_live(context, live).pin
+    pin = live_pin(context, pin, live) if pin else as_live(context, live).pin
     if pin is None or live.startswith(TRIED) or live in ("", pin.commit, pin.before):
         return None
     if has_before(pin, pin.commit, live, context.ports):
@@ -79,14 +84,9 @@ def unless_forward(context: StepContext, differences: Iterable[str], live: str) 
     return [path for path in differences if not (forward and path.endswith((".ref", ".repositoryRef")))]
 
 
-def _contains(context: StepContext, commit: str, live: str) -> bool:
-    pin = context.desired.pin
-    return pin is not None and has_before(pin, commit, live, context.ports)
-
-
-def _is_on_branch(context: StepContext, live: str) -> bool:
-    fleet, pin = context.ports.state.fleet(), context.desired.pin
+def _is_on_branch(context: StepContext, pin: Pin, live: str) -> bool:
+    fleet = context.ports.state.fleet()
     newest = fleet.planning or fleet.commit
-    if pin is not None and pin.source:
+    if pin.source:
         newest = next((known.commit for known in fleet.followed if known.key == pin.source), pin.commit)
-    return _contains(context, newest, live)
+    return has_before(pin, newest, live, context.ports)

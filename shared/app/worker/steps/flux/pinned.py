@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait
-from shared.cluster.failures.errors import InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.cluster.outcomes import Outcome, Wait
 from shared.json_tree import Json
 from shared.kubernetes import health
@@ -34,7 +34,11 @@ from shared.kubernetes.flux_lockdown import (
 from shared.kubernetes.flux_objects import components
 from shared.kubernetes.flux_readiness import Suspended
 from shared.kubernetes.inside import PREFIX
+from shared.language.desired import Desired
+from shared.language.model.cluster.flux import WorkloadIdentity
 from shared.ports import KubernetesApi
+from shared.ports.azure import GetIdentity
+from shared.resource_ids import ManagedIdentityId
 
 
 def pinned_components(context: StepContext) -> Sequence[Json]:
@@ -43,14 +47,15 @@ def pinned_components(context: StepContext) -> Sequence[Json]:
     desired, kept = context.desired, keeps_identity(context.desired)
     teams_act = any(system["source"].get("workloadIdentity") for system in desired.systems)
     instance, identity = desired.spec.flux.instance, desired.spec.flux.workload_identity
-    tenant_id = _tenant_id(context) if kept else ""
+    client_id, tenant_id = ("", "") if identity is None else _acting(context, identity, kept=kept)
     if instance is not None:
         fields: Mapping[str, bool] = {"objectLevelWorkloadIdentity": True} if teams_act else {}
         if kept:
             fields = identity_kept_by_operator(pinned, instance.distribution.version)
-        return (*pinned, instance_object(desired, instance, identities=fields, tenant_id=tenant_id))
+        ids = {"client_id": client_id, "tenant_id": tenant_id}
+        return (*pinned, instance_object(desired, instance, identities=fields, **ids))
     if identity is not None:
-        pinned = with_identity(pinned, identity.client_id, tenant_id=tenant_id)
+        pinned = with_identity(pinned, client_id, tenant_id=tenant_id)
     if kept:
         pinned = identity_kept(pinned)
     elif teams_act:
@@ -58,17 +63,40 @@ def pinned_components(context: StepContext) -> Sequence[Json]:
     return locked_down(pinned) if is_locked_down(desired) else pinned
 
 
-def _tenant_id(context: StepContext) -> str:
-    """Return the tenant of the identity of Flux; raise InvalidManifest where nothing says it."""
-    identity = context.desired.spec.flux.workload_identity
-    given = identity.tenant_id if identity is not None else None
-    found = given or (context.record.observation.facts or {}).get(f"{PREFIX}tenant_id", "")
-    if not found:
+def _acting(context: StepContext, identity: WorkloadIdentity, *, kept: bool) -> tuple[str, str]:
+    """Return the client id that Flux acts as, and its tenant, "" where no account has to name that.
+
+    Raise Dependency for an identity that does not exist, InvalidManifest for one that is a team's too, or
+    whose tenant nothing says.
+    """
+    client_id, tenant_id = identity.client_id or "", identity.tenant_id or ""
+    if identity.identity is not None:
+        shown = context.azure(GetIdentity(ManagedIdentityId.of(identity.identity)))
+        if shown is None:
+            raise Dependency(f"the identity {identity.identity} of spec.flux.workloadIdentity does not exist")
+        client_id = str(shown["properties"]["clientId"])
+        tenant_id = tenant_id or str(shown["properties"]["tenantId"])
+        _require_its_own(context.desired, client_id)
+    if not kept:
+        return client_id, ""
+    tenant_id = tenant_id or (context.record.observation.facts or {}).get(f"{PREFIX}tenant_id", "")
+    if not tenant_id:
         raise InvalidManifest(
             "spec.flux.workloadIdentity.tenantId is missing: with systems, Flux acts as the identity through "
             "an account that names its tenant, and Azure does not show the tenant of this cluster; add it"
         )
-    return found
+    return client_id, tenant_id
+
+
+def _require_its_own(desired: Desired, client_id: str) -> None:
+    """Raise InvalidManifest where a system acts as the identity of Flux: a plan knows no client id of one."""
+    for system in desired.systems:
+        of_team = (system["source"].get("workloadIdentity") or {}).get("clientId", "")
+        if of_team.lower() == client_id.lower():
+            raise InvalidManifest(
+                f"spec.source.workloadIdentity of the system {system['name']} is the identity of the "
+                f"platform's Flux on {desired.name}; give the system one of its own"
+            )
 
 
 def kinds_of_flux(context: StepContext, manifests: Sequence[Json]) -> Sequence[tuple[str, str]]:

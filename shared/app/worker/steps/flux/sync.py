@@ -53,11 +53,11 @@ def ensure_sync(context: StepContext) -> Outcome:
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
     request = "" if context.record.recovering else request_of(context)
     api = context.kubernetes()
-    live_pin = pinned_to(context, api)
-    desired = as_live(context, live_pin)
+    pinned = pinned_to(context, api)
+    desired = as_live(context, pinned)
     wanted = sync_objects(desired, credentials, facts=context.record.observation.facts, request=request)
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
-    refused = _undefined(context, wanted) or _without_address(context) or held_back(context, live_pin)
+    refused = _undefined(context, wanted) or _without_address(context) or held_back(context, pinned)
     if refused:
         return refused
     live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
@@ -69,7 +69,7 @@ def ensure_sync(context: StepContext) -> Outcome:
     without = ""
     if credentials is not None and has_app_credentials(flux) and not credentials.serve(flux.repository):
         without = f"{flux.repository} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
-    return Done("; ".join(filter(None, (applied, removed, without))), pin=taken_over(context, desired))
+    return Done("; ".join(filter(None, (applied, removed, without))), pins=taken_over(context, desired))
 
 
 def request_of(context: StepContext) -> str:

@@ -17,6 +17,7 @@ from shared.azure.differences import beyond_git, drift_of, is_named_version, liv
 from shared.azure.drift.policy import ignores
 from shared.cluster.divergence.verification import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
+from shared.cluster.recipes import Recipe
 from shared.cluster.record_parts import AppliedRevision
 from shared.frozen import replace
 from shared.json_tree import Json
@@ -150,7 +151,11 @@ def verified_in_azure(context: StepContext, applied: AppliedRevision | None) -> 
 
     The versions that nodes run are read in the cluster, where the app has a way to it. A cluster with the
     Flux extension and no pools of ours is not entered at all.
+    One that has slept was compared before, and the next sweep does so again.
     """
+    note = str(applied or "Azure shows no revision that Flux applied")
+    if context.job.recipe is Recipe.SLEEP:
+        return Done(note)
     existing = context.azure(GetCluster(context.cluster))
     if existing is None:
         return vanished(context)
@@ -160,7 +165,6 @@ def verified_in_azure(context: StepContext, applied: AppliedRevision | None) -> 
     ended = _compared(context, existing)
     needed = bool(context.desired.spec.node_pools) or not context.desired.has_extension
     behind = drain.behind(context, existing) if needed and context.enters else None
-    note = str(applied or "Azure shows no revision that Flux applied")
     return behind or replace(ended, note=note, running=running)
 
 

@@ -19,6 +19,7 @@ from shared.ports import Ports
 _READ = {
     Recipe.PROVISION: (Step.RESOURCE_GROUP, Step.CLUSTER, Step.NODE_POOLS),
     Recipe.ATTACH: (Step.ACCESS,),
+    Recipe.SLEEP: (Step.SLEEP, Step.WAKE),
 }
 """Where a message begins that reads whose cluster it is before it is inside: the last of them always does."""
 

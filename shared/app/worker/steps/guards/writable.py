@@ -1,12 +1,12 @@
 """Whether a step may write now: no operation runs, nobody suspended it, it was not sent before.
 
-A stopped one waits for an operator, is started where its policy says so, or is left alone by an exemption.
+A stopped one sleeps, waits for an operator, is started as its policy says, or is left alone by an exemption.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from shared.app.access.azure_state import (
     FAILED_STATES,
@@ -35,6 +35,8 @@ from shared.cluster.failures.errors import (
 from shared.cluster.findings.conditions import described, exemption_of
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
+from shared.cluster.recipes import Recipe
+from shared.cluster.sleep import SleepDecision, keeps_change, time_text
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.ports.azure import Conditional, GetCluster, StartCluster, WriteResponse
@@ -157,9 +159,13 @@ def operation_failure(context: StepContext, what: str, error: Json) -> Outcome:
     return Retry(found) if found.rewrites else Fail(found)
 
 
-CREATION_POLLS = 6
-"""Azure takes minutes to create a cluster (learn.microsoft.com/azure/aks/learn/quick-kubernetes-deploy-cli).
-One read soon after the write finds what fails at once; the next one comes after so many usual intervals."""
+SLOW_POLLS = 6
+"""After so many usual intervals Azure is asked first whether it has stopped or started a cluster.
+
+Azure takes minutes to create a cluster (learn.microsoft.com/azure/aks/learn/quick-kubernetes-deploy-cli).
+One read soon after the write finds what fails at once; the next one comes as late."""
+BEFORE_START = timedelta(minutes=15)
+"""AKS asks to wait 15 to 30 minutes after a stop (learn.microsoft.com/azure/aks/start-stop-cluster)."""
 START = "Start the cluster with `az aks start`, or remove its folder, which deletes it."
 
 
@@ -176,20 +182,66 @@ def not_ready(context: StepContext, live: Json) -> Outcome | None:
     return None
 
 
-def stopped(context: StepContext, live: Json) -> Wait:
-    """Return the wait of a stopped cluster, which ``live`` shows as it was read a moment ago.
+def sleeps(context: StepContext, decision: SleepDecision) -> Wait:
+    """Return the wait of a cluster that is stopped, as it is to be now."""
+    now, sleep, until = context.ports.clock(), context.desired.spec.sleep, decision.until
+    if sleep is None or until is None:
+        raise ValueError("a cluster sleeps only where its manifest says so, and until some time")
+    reason = f"sleeps until {time_text(sleep, until, now)}"
+    reason += f", ordered by {decision.order.by}" if decision.order else ""
+    reason += "" if context.job.recipe is Recipe.SLEEP else "; then its change is carried out"
+    return Wait((until - now).total_seconds(), reason, open_ended=True, sleeping=True)
 
-    Azure allows nothing but a start. Only a cluster that is certainly ours is started, and only twice in a
-    step: what stops it again then is not this job's to settle.
+
+def _change_waits(context: StepContext, decision: SleepDecision) -> bool:
+    now, sleep = context.ports.clock(), context.desired.spec.sleep
+    if decision.awake or sleep is None or decision.until is None:
+        return False
+    return keeps_change(sleep, decision.until, now)
+
+
+def start_again(context: StepContext, live: Json) -> Outcome:
+    """Start a cluster that has slept, as often as it takes: Azure may lack the capacity."""
+    early = (
+        (context.record.azure.slept or datetime.min.replace(tzinfo=UTC))
+        + BEFORE_START
+        - context.ports.clock()
+    )
+    if early > timedelta():
+        reason = "AKS asks to wait 15 minutes between a stop and a start"
+        return Wait(early.total_seconds(), f"is started soon: {reason}", open_ended=True)
+    if has_failed(live) and context.job.step.last_write:
+        failed = failure(context, live["properties"], "the start of the cluster")
+        error = failed.error if isinstance(failed, Retry | Fail) else None
+        return failed if error is None or error.rewrites else Retry(Interrupted(str(error), code=error.code))
+    start = next_attempt(context, AcceptedWrite(WriteKind.START))
+    if start is None:
+        return Retry(Interrupted("Azure accepted the start of the cluster twice, and it is stopped"))
+    written = context.azure(StartCluster(context.cluster))
+    starting = wait_for(context, "Azure is starting the cluster", start, written)
+    return replace(starting, seconds=SLOW_POLLS * starting.seconds)
+
+
+def stopped(context: StepContext, live: Json) -> Outcome:
+    """Return what becomes of a stopped cluster, which ``live`` shows as it was read a moment ago.
+
+    Azure allows nothing but a start. One that sleeps is started in its time, or by a change that wakes it.
+    Only a cluster that is certainly ours is started. One that never sleeps is so only twice in a step: what
+    stops it again then is not this job's to settle.
     """
     operation = busy(live["properties"])
     if operation:
         return Wait(context.poll_seconds, operation)
+    ours = context.owner.owns(live) and not context.owner.rivals(live)
+    decision = context.record.sleep_at(context.ports.clock())
+    if decision is not None and _change_waits(context, decision):
+        return sleeps(context, decision)
+    if ours and (decision is not None or context.record.azure.slept is not None):
+        return start_again(context, live)
     exemption = exemption_of(context.record, ClusterStopped, context.ports.clock())
     if exemption is not None:
         reason = f"the cluster is stopped; {described(exemption)}"
         return Wait(OBSERVE_SECONDS, reason, open_ended=True, suspended=True)
-    ours = context.owner.owns(live) and not context.owner.rivals(live)
     start = next_attempt(context, AcceptedWrite(WriteKind.START))
     if context.record.may_start and ours and start is not None:
         written = context.azure(StartCluster(context.cluster))
@@ -208,7 +260,7 @@ def _until_next_read(context: StepContext, live: Json) -> float:
     if state_of(live) != "Creating":
         return seconds
     age = (context.ports.clock() - context.job.step.last_progress).total_seconds()
-    return max(seconds, CREATION_POLLS * seconds - age)
+    return max(seconds, SLOW_POLLS * seconds - age)
 
 
 def _cluster_failure(context: StepContext, properties: Json) -> Outcome:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
-from shared.app.worker.steps.flux.live_pin import commit_in, held_back
+from shared.app.worker.steps.flux.live_pin import commit_in, held_back, live_pin
 from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
 from shared.app.worker.steps.systems.managed_namespaces import NamespaceRun
 from shared.azure.companions.managed_namespaces import is_by_arm, stays_by_policy
@@ -49,11 +49,14 @@ def ensure_systems(context: StepContext) -> Outcome:
     Objects of other systems are not written. A cluster that never had a system costs no call. Namespaces that
     Azure manages are written before the objects in them, and removed after these.
     """
-    systems = tuple(read_system(system) for system in context.desired.systems)
-    if not systems and not context.record.removals.systems:
+    known = context.desired.systems
+    if not known and not context.record.removals.systems:
         return Done()
     api = context.kubernetes()
     found = LabelledLists(api)
+    live = _live_pins(known, found)
+    taken = _taken_over(context, live)
+    systems = tuple(read_system(system) for system in context.desired.with_pins(taken).systems)
     wanted = {system.name: system_objects(system) for system in systems}
     if is_locked_down(context.desired) and _brings_flux(wanted, found):
         lacking = _without_lockdown(context, api)
@@ -61,7 +64,7 @@ def ensure_systems(context: StepContext) -> Outcome:
             return Restart(f"a team would have all rights: the lock-down is not set on {', '.join(lacking)}")
     managed = NamespaceRun(context, systems, found)
     unfit = _undefined(systems, wanted, found, context) or _foreign(systems, found)
-    refused = unfit or _held_back(systems, found, context) or managed.before()
+    refused = unfit or _held_back(systems, live, context) or managed.before()
     if refused:
         return refused
     applied = ApplyResult()
@@ -75,7 +78,7 @@ def ensure_systems(context: StepContext) -> Outcome:
     removed = [str(ref_of(document)) for document in left.removed]
     deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     notes = (applied.note("object", " of systems"), deleted, *left.stays[:SHOWN], managed.note())
-    return Done("; ".join(filter(None, notes)))
+    return Done("; ".join(filter(None, notes)), pins=taken)
 
 
 def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: LabelledLists) -> bool:
@@ -136,19 +139,36 @@ def _foreign(systems: Sequence[ClusterSystem], found: LabelledLists) -> Wait | N
     return None
 
 
-def _held_back(systems: Sequence[ClusterSystem], found: LabelledLists, context: StepContext) -> Wait | None:
+def _live_pins(systems: Iterable[Json], found: LabelledLists) -> Mapping[str, str]:
+    """Return the commit or digest that Flux pulls for each system with a pin, "" for none."""
+    pinned = dict[str, str]()
+    for system in map(read_system, systems):
+        if system.pin is not None:
+            source = system.main_source
+            live = found.get(ObjectRef(SOURCE_API, source.kind, system.name, system.home)) or {}
+            spec = live.get("spec") or {}
+            pinned[system.name] = commit_in(spec.get("ref")) if spec.get("url") == source.url else ""
+    return pinned
+
+
+def _taken_over(context: StepContext, live: Mapping[str, str]) -> Mapping[str, Pin]:
+    """Return the pins that the record takes over from Flux, by the names of their systems."""
+    planned = context.desired.pins
+    found = {name: live_pin(context, planned[name], commit) for name, commit in live.items()}
+    return {name: pin for name, pin in found.items() if pin != planned[name]}
+
+
+def _held_back(
+    systems: Sequence[ClusterSystem], live: Mapping[str, str], context: StepContext
+) -> Wait | None:
     """Return the wait for a system whose pin would go back: Flux would delete what only the live one has."""
-    for system in systems:
-        if system.pin is None:
-            continue
-        source = system.main_source
-        live = found.get(ObjectRef(SOURCE_API, source.kind, system.name, system.home)) or {}
-        spec = live.get("spec") or {}
-        pinned = commit_in(spec.get("ref")) if spec.get("url") == source.url else ""
-        wait = held_back(context, pinned, _of(system), Pin(**system.pin.model_dump(exclude_none=True)))
-        if wait:
-            return wait
-    return None
+    planned = context.desired.pins
+    waits = (
+        held_back(context, live[system.name], _of(system), planned[system.name])
+        for system in systems
+        if system.name in live
+    )
+    return next(filter(None, waits), None)
 
 
 def _leftovers(

@@ -14,7 +14,7 @@ from shared.app.notifier.of_fleet import OF_PLANS
 from shared.notifications import record
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
-from simulation.actors.kinds import CHANNELS, SWEEPS
+from simulation.actors.kinds import ROUTES, SWEEPS
 from tests.simulation.mutations import mutation
 
 
@@ -61,12 +61,12 @@ def drift_is_no_fact(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(notifications, "drift_between", lambda *_: None)
 
 
-CHANNEL_MUTATIONS = (
-    mutation(a_message_that_fails_is_dropped, CHANNELS, "lost fact", "missing end"),
-    mutation(a_message_that_is_sent_again_has_what_came_since, CHANNELS, "repeated fact"),
-    mutation(a_problem_that_becomes_another_one_does_not_end, f"{CHANNELS} {SWEEPS}", "missing end"),
-    mutation(a_problem_is_never_compared_with_the_record, CHANNELS, "missing end"),
-    mutation(a_plan_is_not_compared_when_another_one_was, CHANNELS, "missing end", "lost fact"),
-    mutation(drift_is_no_fact, f"{CHANNELS} {SWEEPS}", "lost fact"),
-    mutation(the_pause_after_a_digest_does_not_grow, CHANNELS, "many messages"),
+ROUTE_MUTATIONS = (
+    mutation(a_message_that_fails_is_dropped, ROUTES, "lost fact", "missing end"),
+    mutation(a_message_that_is_sent_again_has_what_came_since, ROUTES, "repeated fact"),
+    mutation(a_problem_that_becomes_another_one_does_not_end, f"{ROUTES} {SWEEPS}", "missing end"),
+    mutation(a_problem_is_never_compared_with_the_record, ROUTES, "missing end"),
+    mutation(a_plan_is_not_compared_when_another_one_was, ROUTES, "missing end", "lost fact"),
+    mutation(drift_is_no_fact, f"{ROUTES} {SWEEPS}", "lost fact"),
+    mutation(the_pause_after_a_digest_does_not_grow, ROUTES, "many messages"),
 )

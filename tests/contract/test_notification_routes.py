@@ -1,4 +1,4 @@
-"""The channels of notifications against real receivers: HTTPS and SMTP over sockets."""
+"""The routes of notifications against real receivers: HTTPS and SMTP over sockets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from localcloud.common.certificates import Authority
-from shared.adapters import channels as https
+from shared.adapters import notification_routes as https
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
@@ -26,7 +26,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.notifications.digest import messages
 from shared.notifications.routes import LIMITS, RouteType
-from tests.support.channels import KEY, LINKS, login, message, send
+from tests.support.notification_routes import KEY, LINKS, login, message, send
 from tests.support.notifications import fact
 from tests.support.receivers import Inbox, answering, https_inbox, mail_server, silent_server
 

@@ -1,10 +1,10 @@
-"""What the tests of channels send."""
+"""What the tests of routes send."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from shared.adapters.channels import AppChannels
+from shared.adapters.notification_routes import NotificationRoutes
 from shared.notifications.digest import Links, Outgoing, messages
 from shared.notifications.routes import LIMITS, Route, RouteType
 from tests.support.notifications import fact
@@ -24,12 +24,12 @@ def message(*names: str, type_: RouteType = RouteType.SLACK) -> Outgoing:
     return messages(facts, fleet="example", limit=LIMITS[type_], links=LINKS)[0]
 
 
-def channels(address: str, **more: str) -> AppChannels:
-    return AppChannels({"OPS": address, **more}, clock=now)
+def routes(address: str, **more: str) -> NotificationRoutes:
+    return NotificationRoutes({"OPS": address, **more}, clock=now)
 
 
 def send(kind: RouteType, address: str, sent: Outgoing | None = None, **more: str) -> None:
-    channels(address, **more).send(Route("ops", kind, "OPS"), sent or message(type_=kind))
+    routes(address, **more).send(Route("ops", kind, "OPS"), sent or message(type_=kind))
 
 
 def login(box: Mailbox, password: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from shared.notifications.digest import Links, Outgoing, messages
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification, end_of
-from simulation.actors.channels import _shown
+from simulation.actors.notification_routes import _shown
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from shared.notifications.routes import Route, RouteType
 from shared.load_settings import load_settings
 route = Route("ops", RouteType.SLACK, "OPS")
 message = Outgoing("1", "example", "a test", Severity.INFO, "", (), ())
-function_app.build_ports(load_settings()).channels.send(route, message)
+function_app.build_ports(load_settings()).routes.send(route, message)
 """
 
 

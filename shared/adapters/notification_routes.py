@@ -1,4 +1,4 @@
-"""The channels of notifications: HTTPS for chats and webhooks, Apprise for e-mail and others."""
+"""The routes of notifications: HTTPS for chats and webhooks, Apprise for e-mail and others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def post(address: str, body: bytes, headers: Mapping[str, str] | None = None) ->
     except ValueError:
         usable = False
     if not usable:
-        raise Dependency("the address of the channel is not an https:// URL")
+        raise Dependency("the address of the route is not an https:// URL")
     sent = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "roadstead", **(headers or {})}
     try:
         with requests.post(
@@ -63,12 +63,12 @@ def post(address: str, body: bytes, headers: Mapping[str, str] | None = None) ->
                 raise _refused(response)
     except requests.RequestException as error:
         # Not chained: the library's text has the path of the address.
-        raise Unavailable(f"the channel does not answer: {type(error).__name__}") from None
+        raise Unavailable(f"the route does not answer: {type(error).__name__}") from None
 
 
 def _refused(response: requests.Response) -> ReconcileError:
     status = response.status_code
-    described = f"the channel answers with the status {status}"
+    described = f"the route answers with the status {status}"
     reason = _reason(response)
     described += f": {reason}" if reason else ""
     wait = retry_after(dict(response.headers))
@@ -113,14 +113,14 @@ def notify(address: str, message: Outgoing, *, only_mail: bool) -> None:
     """
     scheme = address.partition("://")[0].lower()
     if only_mail and scheme not in MAIL:
-        raise Dependency("the address of the channel does not begin with mailto:// or mailtos://")
+        raise Dependency("the address of the route does not begin with mailto:// or mailtos://")
     asset = apprise.AppriseAsset(async_mode=False, http_redirects=False)
     service = apprise.Apprise.instantiate(address, asset=asset, suppress_exceptions=True)
     if service is None:
-        raise Dependency("the address of the channel is none that Apprise knows")
+        raise Dependency("the address of the route is none that Apprise knows")
     safe = _schemes(service.secure_protocol)
     if safe and scheme in _schemes(service.protocol) and scheme not in (*safe, *MAIL):
-        raise Dependency(f"the address of the channel sends plain text; the scheme with TLS is {safe[0]}://")
+        raise Dependency(f"the address of the route sends plain text; the scheme with TLS is {safe[0]}://")
     service.redirects = False  # its "redirect=yes" would prevail over the asset
     service.notify_format = apprise.NotifyFormat.TEXT
     service.overflow_mode = apprise.OverflowMode.SPLIT
@@ -215,8 +215,8 @@ PREFIX = "NOTIFY_"
 _UNRESOLVED = "@Microsoft.KeyVault("
 
 
-class AppChannels:
-    """The ``Channels`` port; ``addresses`` are the settings that begin with NOTIFY_, without that.
+class NotificationRoutes:
+    """The ``Routes`` port; ``addresses`` are the settings that begin with NOTIFY_, without that.
 
     A manifest names one of them and nothing else: no other setting, and no host.
     """

@@ -1,4 +1,4 @@
-"""A route that gets everything, whose channel does not answer, refuses, or takes a message without an answer.
+"""A route that gets everything, which does not answer, refuses, or takes a message without an answer.
 
 Now and then many clusters fail at once, as in an outage. When the faults have ended, every fact was sent,
 in few messages and under one id of a message, and so was the end of every problem.
@@ -20,7 +20,7 @@ from shared.cluster.record_parts import Phase
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
-from simulation.actors.kinds import CHANNELS
+from simulation.actors.kinds import ROUTES
 from simulation.event_loop import EventLoop
 from simulation.history import FleetHistory
 from simulation.rule import RuleViolated
@@ -29,16 +29,16 @@ ROUTE = "all"
 ACTS = (2, 6)
 OUTAGES = (5.0, 60.0, 600.0, 3600.0)
 ERRORS: tuple[Callable[[], ReconcileError], ...] = (
-    lambda: Unavailable("the channel does not answer"),
-    lambda: Unavailable("the channel answers with the status 500"),
-    lambda: Throttled("the channel answers with the status 429", retry_after=40.0),
-    lambda: Unauthenticated("the channel answers with the status 403"),
-    lambda: Dependency("the channel answers with the status 404"),
+    lambda: Unavailable("the route does not answer"),
+    lambda: Unavailable("the route answers with the status 500"),
+    lambda: Throttled("the route answers with the status 429", retry_after=40.0),
+    lambda: Unauthenticated("the route answers with the status 403"),
+    lambda: Dependency("the route answers with the status 404"),
 )
 LOST_ANSWERS = 0.4
-"""In this part of all outages the channel takes the messages, and the answers are lost."""
+"""In this part of all outages the route takes the messages, and the answers are lost."""
 LAST = timedelta(hours=3)
-"""Longer than a channel waits to be tried again, and a problem to be compared with the record."""
+"""Longer than a route waits to be tried again, and a problem to be compared with the record."""
 STORM, EVERY = 40, 5.0
 """So many clusters fail in a storm, one every so many seconds."""
 MOST, PERIOD = 7, timedelta(minutes=5)
@@ -66,8 +66,8 @@ class _Sent(list[Outgoing]):
         self.first.setdefault(message.id, self._clock())
 
 
-class ChannelFaults:
-    """They let the channel of each fleet fail; ``acts`` counts how often."""
+class RouteFaults:
+    """They let the route of each fleet fail; ``acts`` counts how often."""
 
     def __init__(
         self,
@@ -76,15 +76,15 @@ class ChannelFaults:
         histories: Mapping[MemoryCloud, FleetHistory],
         loop: EventLoop,
     ) -> None:
-        self._chance = random.Random(f"{seed} {CHANNELS}")  # noqa: S311
+        self._chance = random.Random(f"{seed} {ROUTES}")  # noqa: S311
         self._states, self._histories, self._loop = states, histories, loop
         self._sent = {cloud: _Sent(loop.clock) for cloud in states}
         for cloud, sent in self._sent.items():
-            cloud.channels.delivered[ROUTE] = sent
+            cloud.routes.delivered[ROUTE] = sent
         self.acts = 0
 
     def schedule(self, seconds: float) -> None:
-        """Let a channel fail at some moments of so many seconds."""
+        """Let a route fail at some moments of so many seconds."""
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._fail)
         if self._chance.random() < 0.5:
@@ -107,18 +107,18 @@ class ChannelFaults:
     def _fail(self) -> None:
         cloud, error = self._chance.choice([*self._states]), self._chance.choice(ERRORS)()
         lost = self._chance.random() < LOST_ANSWERS
-        failing = cloud.channels.unanswered if lost else cloud.channels.failing
+        failing = cloud.routes.unanswered if lost else cloud.routes.failing
         seconds = self._chance.choice(OUTAGES)
         self.acts += 1
-        self._loop.log("%s: its channel fails for %.0f s: %s", cloud.ports.config.fleet, seconds, error)
+        self._loop.log("%s: its route fails for %.0f s: %s", cloud.ports.config.fleet, seconds, error)
         failing[ROUTE] = error
         self._loop.schedule(seconds, failing.clear)
 
     def calm(self) -> None:
-        """Let the channels answer from now on."""
+        """Let the routes answer from now on."""
         for cloud in self._states:
-            cloud.channels.failing.clear()
-            cloud.channels.unanswered.clear()
+            cloud.routes.failing.clear()
+            cloud.routes.unanswered.clear()
 
     def check(self) -> None:
         """Let the notifiers end, and compare what each route got with what happened."""

@@ -1,4 +1,4 @@
-"""The channels of notifications in memory: what was delivered, and channels that fail."""
+"""The routes of notifications in memory: what was delivered, and routes that fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.notifications.routes import Route
 
 
 @dataclass
-class MemoryChannels:
+class MemoryRoutes:
     """Remembers every delivered message by route; a route in ``failing`` raises its error.
 
     One in ``unanswered`` takes the message, and raises its error then.

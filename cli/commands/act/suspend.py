@@ -1,0 +1,44 @@
+"""``roadstead suspend``: one pull request that suspends some clusters until a time."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from cli.errors import UsageError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.terminal.output import echo
+from cli.text import line
+from shared.sentences import some_of
+
+SHOWN = 5
+
+
+def suspend(
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The clusters.")],
+    *,
+    lasts: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="For how long, such as 4h or 7d; 365d at most.")
+    ],
+    owner: Annotated[str, typer.Option("--owner", help="Who is responsible; you, without it.")] = "",
+    reason: Reason = "",
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Propose to suspend clusters until a time, by one pull request that changes their manifests.
+
+    Nothing changes before the merge. Then Roadstead writes nothing to them until the end.
+    """
+    if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", lasts):
+        raise UsageError("--for takes a number with a unit, such as 30m, 4h or 7d")
+    if not reason.strip():
+        raise UsageError("a suspension needs a --reason: the manifests say it to whoever meets the clusters")
+    clusters = list(dict.fromkeys(map(cluster_name, names)))
+    with connect(url, key_file, timeout) as api:
+        receipt = api.suspend(clusters, lasts, owner, reason)
+    text = f"{some_of(receipt['clusters'], SHOWN)}: a pull request is open, for a suspension until"
+    echo(Text(line(f"{text} {receipt['until']}") + "\n  " + line(receipt["pullRequest"])))

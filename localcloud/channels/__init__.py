@@ -1,1 +1,0 @@
-"""Channels of notifications: Teams, as its workflows take messages."""

@@ -1,0 +1,1 @@
+"""Teams: a route of notifications, as its workflows take messages."""

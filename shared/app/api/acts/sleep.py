@@ -1,0 +1,78 @@
+"""What operators order about the sleep of a cluster, each for once: it ends by itself, and git stays."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from shared.app.api import schema
+from shared.app.api.acts import Refusal, answers, change_cluster, operator
+from shared.app.api.parts import exact
+from shared.app.records import Transition
+from shared.cluster.queues.envelopes import Envelope, continuation
+from shared.cluster.queues.messages import ReportRequest
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.events import order_event
+from shared.cluster.sleep import SleepOrder, next_start, next_stop, time_text
+from shared.cluster.transitions.acceptance import accept_order
+from shared.language.model.cluster.sleep import LONGEST
+from shared.ports import Ports
+
+WRONG_UNTIL = 'the body must be {"until": "2026-01-31T22:00:00Z"}, a time with its zone'
+
+
+class OrderKind(StrEnum):
+    """What an operator orders."""
+
+    WAKE = "wake"
+    """A cluster that sleeps is started; it is awake until its schedule stops it next."""
+    SLEEP = "sleep"
+    """A cluster that is awake is stopped; it sleeps until its schedule starts it next."""
+    POSTPONE = "postpone"
+    """A cluster that is awake stays so until a time."""
+
+
+@answers(202)
+def order_sleep(
+    kind: OrderKind, name: str, until: datetime | None, actor: str, ports: Ports, reason: str = ""
+) -> schema.SleepReceipt:
+    """Have a cluster awake or asleep until a time, or, without one, until its schedule changes that."""
+    by, awake = operator(actor), kind is not OrderKind.SLEEP
+
+    def decide(record: ClusterRecord) -> Transition:
+        now = ports.clock()
+        end = _end(kind, record, until, now)
+        if not now < end <= now + LONGEST:
+            days = LONGEST // timedelta(days=1)
+            raise Refusal(
+                409, f"until must be a time in the next {days} days; AKS keeps the state for 12 months"
+            )
+        order = SleepOrder(awake, now, end, by, reason)
+        after = accept_order(record, order, now)
+        then = [*continuation(after, now), Envelope(ReportRequest())]
+        return Transition(after, [order_event(after, order)], then=then)
+
+    saved = change_cluster(name, decide, ports)
+    order = saved.divergence.order
+    return {"cluster": name, "awake": awake, "until": exact(order.until) if order else "", "by": by}
+
+
+def _end(kind: OrderKind, record: ClusterRecord, until: datetime | None, now: datetime) -> datetime:
+    """Return the end of an order; refuse one that makes no sense now, or has no end."""
+    name, decision = record.name, record.sleep_at(now)
+    sleep = record.desired.spec.sleep if decision is not None else None
+    if decision is None or sleep is None or record.deleting:
+        raise Refusal(409, f"{name} never sleeps: spec.sleep in its manifest says whether a cluster may")
+    if kind is OrderKind.WAKE and decision.awake:
+        raise Refusal(
+            409, f"{name} is to be awake: `roadstead postpone {name} --until TIME` has it so for longer"
+        )
+    if kind is OrderKind.POSTPONE and not decision.awake:
+        raise Refusal(409, f"{name} sleeps: `roadstead wake {name}` starts it")
+    if kind is OrderKind.SLEEP and not decision.awake and decision.until:
+        raise Refusal(409, f"{name} sleeps until {time_text(sleep, decision.until, now)} already")
+    following = next_start if kind is OrderKind.SLEEP else next_stop
+    end = until or following(sleep, record.desired.labels, now)
+    if end is None:
+        raise Refusal(409, f"no schedule of {name} ends this: say until when, with --until TIME")
+    return end

@@ -1,0 +1,241 @@
+"""Opens and closes the pull requests that remove clusters whose lifetime has ended: one for each end.
+
+A timer warns the owners before, and asks for this. A merge is a commit as any other: each guard of a delete
+holds it. The name of the branch and its content follow from the record and from git. So whoever comes again,
+also after a crash at any line, finds the pull request that is there.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from shared.app.outbox import send
+from shared.app.proposals.head import Head
+from shared.app.proposals.own_pull import pull_text
+from shared.app.pull_requests.markdown import code, prose
+from shared.app.records import Transition, change
+from shared.app.repository import read_files, require_name
+from shared.cluster.failures.errors import Conflict, OtherRepository, Terminal, Withheld
+from shared.cluster.lifetime import ENDS, Lifetime, lifetime_of, spared, with_lifetime
+from shared.cluster.queues.messages import ProposeRequest
+from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import EndPull
+from shared.cluster.reporting.events import lifetime_event
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import replace
+from shared.language.desired import Desired
+from shared.logs import about
+from shared.notifications.notification import lifetime_notification
+from shared.ports import NewCommit, Ports, Pull, PullText
+from shared.rollouts.calendar import Start
+from shared.rollouts.shut import held_start
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 50
+"""So many clusters are warned of by one run of the timer, and proposed by one message."""
+OVER = "<!-- roadstead:end over -->"
+"""The first characters of the comment with which a proposal ends."""
+
+
+def watch_lifetimes(ports: Ports) -> None:
+    """Warn the owners of clusters that end soon, and ask for the pull requests of those that are over."""
+    now = ports.clock()
+    due = [summary for summary in ports.state.summaries() if _is_due(summary, now)]
+    asked = False
+    for summary in due[:AT_ONCE]:
+        record = change(summary.name, lambda record: _warned(record, now), ports)
+        asked = asked or (isinstance(record, ClusterRecord) and _asks(record, now))
+    if asked:
+        send(ProposeRequest(), ports)
+
+
+def _is_due(summary: ClusterSummary, now: datetime) -> bool:
+    return summary.lifetime_due is not None and summary.lifetime_due <= now
+
+
+def _warned(record: ClusterRecord | None, now: datetime) -> Transition | ClusterRecord | None:
+    life = lifetime_of(record) if record is not None else None
+    moment = life.due_warning(now) if life else None
+    if record is None or life is None or moment is None:
+        return record
+    after = with_lifetime(record, warned=(life.ends, moment))
+    return Transition(after, notifications=[lifetime_notification(after, life, now)])
+
+
+def _asks(record: ClusterRecord, now: datetime) -> bool:
+    life, pull = lifetime_of(record), record.azure.lifetime.pull
+    return (pull is not None and _is_stale(life, pull)) or (life is not None and now >= life.over)
+
+
+def _is_stale(life: Lifetime | None, pull: EndPull) -> bool:
+    """Return whether a pull request is of another end than the cluster has now."""
+    return life is None or pull.end != life.over
+
+
+def settle_ends(number: int, ports: Ports) -> None:
+    """Open what is due and close what is over; ``number`` is a pull request that somebody closed or reopened.
+
+    Raise what concerns more than one cluster.
+    """
+    now = ports.clock()
+    names = [
+        summary.name
+        for summary in ports.state.summaries()
+        if _is_due(summary, now) or (number and summary.lifetime_pull == number)
+    ]
+    if not names:
+        return
+    fleet = ports.state.fleet()
+    require_name(fleet, ports)
+    head = Head(fleet, ports)
+    for name in names[:AT_ONCE]:
+        try:
+            _settle(name, number, head, ports)
+        except (OtherRepository, Withheld):
+            raise
+        except (Terminal, Conflict) as error:
+            with about(cluster=name):
+                log.warning("%s: its end is not proposed: %s: %s", name, error.kind, error)
+            _note(name, f"{error.kind}: {error}", ports)
+
+
+def _settle(name: str, number: int, head: Head, ports: Ports) -> None:
+    record, now = ports.state.cluster(name), ports.clock()
+    if record is None or record.deleting:
+        return
+    pull = record.azure.lifetime.pull
+    if pull is not None and pull.number == number:
+        record = _with_fate(record, pull, ports)
+    life, pull = lifetime_of(record), record.azure.lifetime.pull
+    if pull is not None and _is_stale(life, pull):
+        _take_back(record, pull, ports)
+    if life is None or life.is_proposed or now < life.over or spared(record, now):
+        return
+    if held_start(record, Start.DELETE, head.fleet.rules.calendar, now) is not None:
+        return
+    paths = _removed(record, head, now)
+    if paths:
+        _propose(record, life, paths, head, ports)
+
+
+def _removed(record: ClusterRecord, head: Head, now: datetime) -> tuple[str, ...]:
+    """Return the files of a cluster's folder, () where the newest commit does not end the cluster now.
+
+    Raise Conflict for a folder that a person has to remove.
+    """
+    manifest = head.manifest(record.name)
+    if manifest is None:
+        return ()
+    desired = head.resolve(record.name, manifest)
+    if not isinstance(desired, Desired):
+        raise Conflict(f"its manifest is invalid ({desired}): correct it, or remove its folder")
+    spec = desired.document()["spec"]
+    life = lifetime_of(record, spec)
+    newest = replace(record, document={**record.document, "spec": spec})
+    if life is None or now < life.over or spared(newest, now):
+        return ()
+    return head.folder(record.name)
+
+
+def _propose(record: ClusterRecord, life: Lifetime, paths: tuple[str, ...], head: Head, ports: Ports) -> None:
+    host, name = ports.git_host, record.name
+    branch = f"{ENDS}{ports.config.fleet}/{name}-{int(life.over.timestamp())}"
+    tip = host.tip(branch)
+    if tip is None or host.is_descendant(head.commit, tip):  # no branch, or one that was merged and reverted
+        files = dict.fromkeys(paths)
+        commit = host.add_commit(NewCommit(files, f"{_title(name)}\n\n{_when(life)}\n", [head.commit]))
+        host.move_branch(branch, tip, commit)
+        tip = commit
+    elif {*paths} & read_files(tip, ports).blobs.keys():
+        raise Conflict(f"somebody else has pushed to the branch {branch}: delete it, or remove the folder")
+    opened = host.open_pull(branch, ports.config.branch, _text(record, life))
+    _save(name, life, opened, tip, ports)
+
+
+def _save(name: str, life: Lifetime, opened: Pull, commit: str, ports: Ports) -> None:
+    pull = EndPull(opened.number, opened.url, commit, life.over)
+
+    def decide(record: ClusterRecord | None) -> Transition | None:
+        if record is None or record.azure.lifetime.pull == pull:
+            return None
+        after = with_lifetime(record, pull=pull, problem="")
+        event = lifetime_event(after, "Ends", f"its lifetime is over: {pull.url}")
+        return Transition(after, [event], [lifetime_notification(after, life, ports.clock())])
+
+    change(name, decide, ports)
+
+
+def _with_fate(record: ClusterRecord, pull: EndPull, ports: Ports) -> ClusterRecord:
+    """Return a record with what became of its pull request, which a close without a merge declines."""
+    found = ports.git_host.pull(pull.number)
+    declined = found is None or not (found.open or found.merged)
+    if declined == pull.declined:
+        return record
+
+    def decide(now: ClusterRecord | None) -> Transition | ClusterRecord | None:
+        if now is None or now.azure.lifetime.pull != pull:
+            return now
+        return Transition(with_lifetime(now, pull=replace(pull, declined=declined)))
+
+    return change(record.name, decide, ports) or record
+
+
+def _take_back(record: ClusterRecord, pull: EndPull, ports: Ports) -> None:
+    """Close the pull request of an end that the cluster no longer has, and delete the branch if it is ours.
+
+    Until that is saved it is of another end, whatever else is noted of it meanwhile.
+    """
+
+    def decide(now: ClusterRecord | None) -> Transition | None:
+        known = now.azure.lifetime.pull if now is not None else None
+        if now is None or known is None or known.number != pull.number:
+            return None
+        return Transition(with_lifetime(now, pull=None))
+
+    host = ports.git_host
+    found = host.pull(pull.number)
+    if found is not None and found.open:
+        if host.comment(pull.number, OVER) is None:
+            host.write_comment(pull.number, f"{OVER}\nClosed: the cluster has another end now.", over=None)
+        host.close_pull(pull.number)
+    branch = f"{ENDS}{ports.config.fleet}/{record.name}-{int(pull.end.timestamp())}"
+    if host.tip(branch) == pull.commit:
+        host.delete_branch(branch)
+    change(record.name, decide, ports)
+
+
+def _note(name: str, problem: str, ports: Ports) -> None:
+    def decide(record: ClusterRecord | None) -> Transition | None:
+        if record is None or record.azure.lifetime.problem == problem:
+            return None
+        return Transition(with_lifetime(record, problem=problem))
+
+    change(name, decide, ports)
+
+
+def _title(name: str) -> str:
+    return f"Remove {name}: its lifetime is over"
+
+
+def _when(life: Lifetime) -> str:
+    return f"It ended at {life.over:%Y-%m-%d %H:%M} UTC."
+
+
+def _text(record: ClusterRecord, life: Lifetime) -> PullText:
+    state, name = record.azure.lifetime, record.name
+    put_off = [
+        f"{prose(asked.by)} {what} it until {asked.until:%Y-%m-%d %H:%M} UTC: {prose(asked.reason)}"
+        for what, asked in (("extended", state.extension), ("kept", state.hold))
+        if asked is not None
+    ]
+    parts = [
+        f"The lifetime of {code(name)} is over. {_when(life)}",
+        *put_off,
+        f"- **Merge** this to delete the cluster, with the guards of any delete.\n"
+        f"- **Extend** it with {code(f'roadstead extend {name} --for 24h --reason TEXT')}, or with another "
+        "end in its manifest: then this is closed.\n"
+        "- **Close** this to keep the cluster. Nothing proposes its end again until it has another one.",
+    ]
+    return pull_text(_title(name), parts)

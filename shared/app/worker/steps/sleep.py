@@ -1,0 +1,81 @@
+"""The steps of a sleep: the cluster is stopped, sleeps as long as it is to, and is started again.
+
+Each compares: should the cluster be awake now, and is it? So a message that comes late loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shared.app.access.azure_state import MISSING, busy, recheck
+from shared.app.access.contests import read_ours
+from shared.app.access.context import StepContext
+from shared.app.worker.steps.guards.writable import SLOW_POLLS, next_attempt, sleeps, start_again, wait_for
+from shared.azure.changes.writes import is_stopped
+from shared.cluster.failures.errors import ClusterMissing, Interrupted, Terminal, Unauthorized
+from shared.cluster.job import AcceptedWrite, WriteKind
+from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
+from shared.cluster.recipes import Step
+from shared.cluster.sleep import SleepDecision
+from shared.frozen import replace
+from shared.json_tree import Json
+from shared.ports.azure import StopCluster
+
+TRIED_AGAIN = 3600.0
+"""Seconds until a stop is sent again that Azure has refused: a person has to put that right."""
+_ACTION = (
+    "Put right what the message names: a webhook with wildcards refuses the stop, and so does node "
+    "auto-provisioning. docs/how-to/sleep-at-night.md has more."
+)
+
+
+def ensure_asleep(context: StepContext) -> Outcome:
+    """Stop the cluster, and wait as long as it is to sleep; a stop that Azure refuses leaves it awake."""
+    decision = context.record.sleep_at(context.ports.clock())
+    if decision is None or decision.awake:
+        return Done("its sleep is over")
+    live = _read(context)
+    if not isinstance(live, Mapping):
+        return live
+    operation = busy(live["properties"])
+    if operation:
+        return Wait(context.poll_seconds, operation)
+    if is_stopped(live):
+        return sleeps(context, decision)
+    stop = next_attempt(context, AcceptedWrite(WriteKind.STOP))
+    if stop is None:
+        return _stays_awake(context, decision, "Azure accepted the stop twice, and the cluster runs")
+    try:
+        written = context.azure(StopCluster(context.cluster))
+    except (Terminal, Interrupted, Unauthorized) as error:
+        return _stays_awake(context, decision, f"{error.kind}: {error}")
+    stopping = wait_for(context, "Azure is stopping the cluster", stop, written)
+    return replace(stopping, seconds=SLOW_POLLS * stopping.seconds)
+
+
+def ensure_awake(context: StepContext) -> Outcome:
+    """Start the cluster, and wait until it runs."""
+    decision = context.record.sleep_at(context.ports.clock())
+    if decision is not None and not decision.awake:
+        return GoToStep(Step.SLEEP, "the cluster is to sleep again")
+    live = _read(context)
+    if not isinstance(live, Mapping):
+        return live
+    operation = busy(live["properties"])
+    if operation:
+        return Wait(context.poll_seconds, operation)
+    return start_again(context, live) if is_stopped(live) else Done("Azure runs the cluster")
+
+
+def _read(context: StepContext) -> Json | Outcome:
+    """Return the cluster if it is certainly ours, or why nothing is done to it."""
+    found = read_ours(context)
+    if not isinstance(found, Restart):
+        return found
+    return Fail(ClusterMissing(MISSING)) if context.job.step.rechecking else recheck(context, "the cluster")
+
+
+def _stays_awake(context: StepContext, decision: SleepDecision, why: str) -> Wait:
+    asleep = sleeps(context, decision)
+    reason = f"the cluster is to sleep, and stays awake: {why}"
+    return Wait(min(asleep.seconds, TRIED_AGAIN), reason, action_required=_ACTION, open_ended=True)

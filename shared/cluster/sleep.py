@@ -1,0 +1,155 @@
+"""When a cluster is to be awake: by its schedules, its holidays, and what an operator ordered. Pure.
+
+The engine compares: should it be awake now, and is it? So no time that was missed stays missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from shared.frozen import dataclass
+from shared.language.model.cluster.sleep import LONGEST, Sleep
+from shared.language.model.cluster.sleep_times import last_moment, next_moment
+
+CHANGES_WAIT = timedelta(days=3)
+"""A change wakes a cluster that sleeps on for longer: no rollout stays open for weeks because of it."""
+_STEPS = 500
+"""After so many stops, starts and holidays without a change nobody looks further ahead."""
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class SleepOrder:
+    """What an operator ordered for once: the cluster is ``awake``, or sleeps, from ``at`` until a time."""
+
+    awake: bool
+    at: datetime
+    until: datetime
+    by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SleepDecision:
+    """Whether a cluster is to be awake, and until when; None for no end.
+
+    ``since`` is when its sleep began, None for one that is awake. ``order`` is what decides it, None where
+    the schedules do.
+    """
+
+    awake: bool
+    until: datetime | None
+    since: datetime | None = None
+    order: SleepOrder | None = None
+
+
+def should_be_awake(
+    sleep: Sleep, order: SleepOrder | None, labels: Mapping[str, str], now: datetime
+) -> SleepDecision:
+    """Return whether a cluster with these labels is to be awake at a time."""
+    times = _Times(sleep, order, labels)
+    awake, until = times.awake(now), times.turns(now)
+    ordered = order if order and order.at <= now < order.until else None
+    if awake:
+        return SleepDecision(True, until, order=ordered)
+    since = ordered.at if ordered else times.asleep_since(now)
+    if now - since >= LONGEST:  # Azure would lose its state
+        return SleepDecision(True, until)
+    until = min(until, since + LONGEST) if until else since + LONGEST
+    return SleepDecision(False, until, since, ordered)
+
+
+def keeps_change(sleep: Sleep, until: datetime, now: datetime) -> bool:
+    """Return whether a change that comes now waits for the end of a sleep."""
+    return sleep.changes == "wait" and until - now <= CHANGES_WAIT
+
+
+def next_start(sleep: Sleep, labels: Mapping[str, str], now: datetime) -> datetime | None:
+    """Return when the schedules start a cluster next that stops now, None where they never do."""
+    times = _Times(sleep, None, labels)
+    stops = now if not times.awake(now) else times.turns(now)
+    return times.turns(stops) if stops else None
+
+
+def next_stop(sleep: Sleep, labels: Mapping[str, str], now: datetime) -> datetime | None:
+    """Return when the schedules stop a cluster next that starts now, None where they never do."""
+    times = _Times(sleep, None, labels)
+    starts = now if times.awake(now) else times.turns(now)
+    return times.turns(starts) if starts else None
+
+
+def time_text(sleep: Sleep, at: datetime, now: datetime) -> str:
+    """Return a time as people of the first schedule read it, such as "Mon 07:00 (Europe/Helsinki)"."""
+    name = sleep.schedules[0].time_zone if sleep.schedules else "UTC"
+    local = at.astimezone(ZoneInfo(name))
+    day = f"{local:%a}" if abs(at - now) < timedelta(days=6) else f"{local:%a %Y-%m-%d}"
+    return f"{day} {local:%H:%M} ({name})"
+
+
+class _Times:
+    """The moments of a cluster: those of its schedules, its holidays, and its order."""
+
+    def __init__(self, sleep: Sleep, order: SleepOrder | None, labels: Mapping[str, str]) -> None:
+        self._sleep, self._order = sleep, order
+        kept = bool(sleep.keep_awake) and sleep.keep_awake.items() <= labels.items()
+        self._schedules = () if kept else sleep.schedules
+
+    def awake(self, at: datetime) -> bool:
+        """Return whether it is to be awake at a time, without regard to how long it has slept."""
+        if self._order and self._order.at <= at < self._order.until:
+            return self._order.awake
+        if not self._schedules:
+            return True
+        if self._is_holiday(at):
+            return False
+        stopped = max(last_moment(schedule.stop, schedule.time_zone, at) for schedule in self._schedules)
+        return self._last_start(at) >= stopped
+
+    def turns(self, at: datetime) -> datetime | None:
+        """Return when that changes after a time, None for never."""
+        awake, following = self.awake(at), self._next(at)
+        for _ in range(_STEPS):
+            if following is None or self.awake(following) is not awake:
+                return following
+            following = self._next(following)
+        return following
+
+    def asleep_since(self, at: datetime) -> datetime:
+        """Return when the sleep began that the schedules have it in at a time."""
+        start = self._last_start(at)
+        for _ in range(_STEPS):
+            if not self._is_holiday(start):
+                break
+            start = self._last_start(start - timedelta(seconds=1))
+        return self.turns(start) or start
+
+    def _next(self, at: datetime) -> datetime | None:
+        moments = [self._order.at, self._order.until] if self._order else []
+        early = self._sleep.early
+        for schedule in self._schedules:
+            moments.append(next_moment(schedule.stop, schedule.time_zone, at))
+            moments.append(next_moment(schedule.start, schedule.time_zone, at + early) - early)
+        if self._schedules:
+            moments += [end for day in self._sleep.holidays for end in self._bounds(date.fromisoformat(day))]
+        return min((moment for moment in moments if moment > at), default=None)
+
+    def _last_start(self, at: datetime) -> datetime:
+        early = self._sleep.early
+        return max(
+            last_moment(schedule.start, schedule.time_zone, at + early) - early
+            for schedule in self._schedules
+        )
+
+    def _is_holiday(self, at: datetime) -> bool:
+        return at.astimezone(self._zone).date().isoformat() in self._sleep.holidays
+
+    def _bounds(self, day: date) -> tuple[datetime, datetime]:
+        midnights = (datetime.combine(each, time(), self._zone) for each in (day, day + _DAY))
+        begin, end = (midnight.astimezone(UTC) for midnight in midnights)
+        return begin, end
+
+    @property
+    def _zone(self) -> ZoneInfo:
+        return ZoneInfo(self._schedules[0].time_zone)

@@ -1,0 +1,100 @@
+"""When a cluster sleeps: AKS stops it, and starts it again."""
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Annotated, Literal, Self
+
+from cronsim import CronSim, CronSimError
+from pydantic import AfterValidator, Field, StrictStr, model_validator
+
+from shared.language.model.base import Labels, Manifest, shown, stated_rule
+from shared.language.model.change_windows import Duration, TimeZone, span_of
+from shared.language.model.cluster.drift import Date
+from shared.language.model.cluster.sleep_times import last_moment, next_moment
+
+_HOW = 'five fields of cron, minute hour day month weekday, such as "0 19 * * 1-5"'
+_FIRST = datetime(2024, 1, 1)  # noqa: DTZ001 - the clock of whatever zone
+SHORTEST = timedelta(minutes=30)
+"""AKS asks to wait 15 to 30 minutes between a stop and a start (start-stop-cluster)."""
+LONGEST = timedelta(days=330)
+"""AKS keeps the state of a stopped cluster for 12 months (start-stop-cluster)."""
+MOST_EARLY = timedelta(hours=4)
+_PAIRS = 10
+"""So many stops of a schedule are compared with the starts that follow them."""
+
+
+@lru_cache(maxsize=256)
+def _cron(value: str) -> str:
+    try:
+        possible = len(value.split()) == 5 and next(CronSim(value, _FIRST), None) is not None
+    except CronSimError:
+        possible = False
+    if not possible:
+        raise ValueError(f"must be {_HOW}, got {shown(value)}")
+    return value
+
+
+Cron = Annotated[StrictStr, AfterValidator(_cron), stated_rule(_HOW)]
+
+
+class SleepSchedule(Manifest):
+    """When a cluster stops, and when it starts again."""
+
+    stop: Cron
+    """When the cluster stops, as cron has it."""
+    start: Cron
+    """When the cluster starts, as cron has it."""
+    time_zone: TimeZone
+    """The time zone of ``stop`` and ``start``; both follow its daylight saving time."""
+
+
+class Sleep(Manifest):
+    """When a cluster sleeps: AKS stops it, and starts it again."""
+
+    schedules: Annotated[tuple[SleepSchedule, ...], Field(max_length=10)] = ()
+    """When it stops and starts; of several, what was last counts. Without any, only an operator stops it."""
+    holidays: Annotated[tuple[Date, ...], Field(max_length=200)] = ()
+    """Days on which it sleeps all day, in the time zone of the first schedule."""
+    keep_awake: Labels = Field(default_factory=dict)
+    """A cluster with all of these labels in metadata.labels follows no schedule: it is awake."""
+    changes: Literal["wait", "wake"] = "wait"
+    """What a change does that comes while the cluster sleeps: it waits for the start, or wakes it; wait by
+    default. A change that would wait for more than three days wakes it."""
+    start_early: Duration | None = None
+    """How long before ``start`` the cluster is started, to be there when people arrive; 4h at most."""
+
+    @property
+    def early(self) -> timedelta:
+        """How long before its time a cluster is started."""
+        return span_of(self.start_early) if self.start_early else timedelta()
+
+    @model_validator(mode="after")
+    def _sleeps_neither_too_short_nor_too_long(self) -> Self:
+        if self.early > MOST_EARLY:
+            raise ValueError(f"startEarly is 4h at most, got {self.start_early}")
+        for number, schedule in enumerate(self.schedules):
+            problem = _problem(schedule, self.early)
+            if problem:
+                raise ValueError(f"schedules[{number}]: {problem}")
+        return self
+
+
+@lru_cache(maxsize=256)
+def _problem(schedule: SleepSchedule, early: timedelta) -> str:
+    """Return what is wrong with the times of a schedule, "" for nothing."""
+    zone, at = schedule.time_zone, _FIRST.replace(tzinfo=UTC)
+    for _ in range(_PAIRS):
+        at = next_moment(schedule.stop, zone, at)
+        if last_moment(schedule.start, zone, at) == at:
+            return f"it stops at {schedule.stop} and starts at {schedule.start}, at one moment"
+        start = next_moment(schedule.start, zone, at)
+        if start - at > LONGEST:
+            return "it sleeps for more than 330 days; AKS keeps the state of a stopped cluster for 12 months"
+        if start - early - at < SHORTEST:
+            return (
+                f"it stops at {schedule.stop} and starts at {schedule.start}, less than 30 minutes later; "
+                "AKS asks to wait 15 to 30 minutes between a stop and a start"
+            )
+        if next_moment(schedule.stop, zone, start) - start < SHORTEST:
+            return f"it starts at {schedule.start} and stops at {schedule.stop}, less than 30 minutes later"
+    return ""

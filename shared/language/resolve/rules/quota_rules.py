@@ -1,0 +1,128 @@
+"""The quotas of fleet.yaml that count over some clusters: what a commit adds beyond one is refused.
+
+What is recorded stays, and so does what a commit takes away. What it adds is admitted in the order of the
+names, as far as it fits. So the same files give the same answer, whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from shared.frozen import dataclass
+from shared.language.desired import Desired
+from shared.language.model.fleet_rules import ClusterQuota
+from shared.language.resolve.problems import Path
+from shared.language.resolve.rules.size_rules import cores_of
+from shared.language.stored_cluster import StoredCluster
+
+BudgetFinding = tuple[Path, str]
+Spec = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Use:
+    """What a cluster has of a measure: as it is recorded, and as the commit has it."""
+
+    cluster: str
+    before: int
+    after: int
+
+    @property
+    def growth(self) -> int:
+        return max(0, self.after - self.before)
+
+
+def nodes_of(spec: Spec) -> int:
+    """Return how many nodes the pools of a stored spec can have."""
+    return sum(count for _, count in _sizes(spec))
+
+
+def _cores(spec: Spec) -> int:
+    return sum(cores_of(size) * count for size, count in _sizes(spec))
+
+
+def unknown_sizes(spec: Spec) -> Sequence[str]:
+    """Return the sizes of a stored spec whose names do not say how many vCPUs they have."""
+    return sorted({size for size, count in _sizes(spec) if count and not cores_of(size)})
+
+
+def _sizes(spec: Spec) -> Iterator[tuple[str, int]]:
+    """Yield each size of a stored spec with how many nodes of it there can be."""
+    for pool in spec.get("nodePools") or ():
+        scale = (pool.get("virtualMachinesProfile") or {}).get("scale") or {}
+        for part in (*(scale.get("manual") or ()), *(scale.get("autoscale") or ())):
+            yield str(part.get("size") or ""), part.get("maxCount") or part.get("count") or 0
+        if not scale:
+            yield str(pool.get("vmSize") or ""), pool.get("maxCount") or pool.get("count") or 0
+
+
+_MEASURES: Mapping[str, Callable[[Spec], int]] = {"clusters": lambda _: 1, "nodes": nodes_of, "cores": _cores}
+
+
+def over_budget(
+    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quota: ClusterQuota
+) -> dict[str, list[BudgetFinding]]:
+    """Return, by cluster, what a commit adds beyond a quota; ``recorded`` has those that exist."""
+    found: dict[str, list[BudgetFinding]] = defaultdict(list)
+    groups: dict[str, list[tuple[str, Desired]]] = defaultdict(list)
+    stays = ((name, stored) for name, stored in recorded.items() if name not in clusters)
+    for name, cluster in (*clusters.items(), *stays):
+        group = (
+            None if cluster.is_attached else quota.group(cluster.place, cluster.environment, cluster.labels)
+        )
+        if group is not None:
+            groups[group].append((name, cluster))
+    for what, measure in _MEASURES.items():
+        limit = getattr(quota, what)
+        for group, members in groups.items() if limit is not None else ():
+            uses = [_use(name, cluster, recorded.get(name), measure) for name, cluster in members]
+            whose = _whose(quota, group)
+            for name, message in _refused(uses, limit, f"{whose}: {{total}} of {{limit}} {what}"):
+                found[name].append((_field(quota, what), message))
+            if what == "cores":
+                for name, cluster in members:
+                    sizes = unknown_sizes(cluster.document()["spec"])
+                    if sizes and name in clusters and name not in recorded:
+                        unknown = f"the name of the size {sizes[0]} does not say how many vCPUs it has"
+                        found[name].append((("nodePools",), f"{unknown}, and {whose} has a quota of cores"))
+    return found
+
+
+def _use(name: str, cluster: Desired, recorded: StoredCluster | None, measure: Callable[[Spec], int]) -> _Use:
+    after = measure(cluster.document()["spec"])
+    before = measure(recorded.document()["spec"]) if recorded else after if cluster.adopt else 0
+    return _Use(name, before, after)
+
+
+def _refused(uses: Sequence[_Use], limit: int, text: str) -> Iterator[tuple[str, str]]:
+    """Yield each cluster whose growth does not fit, with the message."""
+    total, added = sum(use.after for use in uses), sum(use.growth for use in uses)
+    room = limit - (total - added)
+    if total <= limit or not added:
+        return
+    more = f"; this commit adds {added}; {max(0, room)} would fit"
+    message = text.format(total=total, limit=limit) + more + "; take some back, or raise it in fleet.yaml"
+    for use in sorted(uses, key=lambda use: use.cluster):
+        if use.growth and use.growth > room:
+            yield use.cluster, message
+        else:
+            room -= use.growth
+
+
+def _whose(quota: ClusterQuota, group: str) -> str:
+    parts = (
+        f"environment {quota.environment}" if quota.environment else "",
+        *(f"label {key}={value}" for key, value in sorted(quota.labels.items())),
+        f"label {quota.per_label}={group}" if quota.per_label else "",
+        quota.location or "",
+        f"subscription {quota.subscription_id}" if quota.subscription_id else "",
+    )
+    return ", ".join(filter(None, parts)) or "the fleet"
+
+
+def _field(quota: ClusterQuota, what: str) -> Path:
+    if what != "clusters":
+        return ("nodePools",)
+    return ("environment",) if quota.environment else ()
