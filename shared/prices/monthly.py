@@ -160,6 +160,8 @@ def _left_out(spec: ClusterSpec) -> Iterator[str]:
     provisioning = spec.node_provisioning_profile
     if spec.sku.automatic or (provisioning and provisioning.mode == "Auto"):
         yield "nodes of node auto-provisioning"
+    if spec.sleep and (spec.sleep.schedules or spec.sleep.holidays):
+        yield "hours asleep: nodes are listed as always awake"
     outbound = spec.network_profile.outbound_type
     if outbound and "NATGateway" in outbound:
         yield "the NAT gateway"

@@ -28,6 +28,7 @@ def test_a_day_of_a_cluster_has_its_nodes_and_its_tier(azure: Azure) -> None:
     spec = {
         **{"subscriptionId": CLUSTER.subscription, "resourceGroup": CLUSTER.resource_group},
         **{"location": "westeurope", "kubernetesVersion": "1.36"},
+        "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
     }
     places = Places.of([StoredCluster({"name": CLUSTER.name, "spec": spec, "components": ""})])
     costs, currency = costs_in([document], places)

@@ -19,6 +19,7 @@ from shared.prices.price_file import HOURS, Kind, Price, Prices, Unit
 from tests.support.recorded_prices import DAY, prices_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
+NIGHTS = {"stop": "0 19 * * 1-5", "start": "0 7 * * 1-5", "timeZone": "Europe/Helsinki"}
 SYSTEM = {"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5", "count": 1}
 
 
@@ -121,6 +122,7 @@ def test_what_has_no_price_is_named_and_the_rest_is_counted() -> None:
         ({"networkProfile": {"outboundType": "managedNATGateway"}}, "the NAT gateway"),
         ({"nodeProvisioningProfile": {"mode": "Auto"}}, "nodes of node auto-provisioning"),
         ({"sku": {"name": "Automatic"}}, "the fee of AKS Automatic"),
+        ({"sleep": {"schedules": [NIGHTS]}}, "hours asleep: nodes are listed as always awake"),
     ],
 )
 def test_what_is_asked_for_and_not_counted_is_named(more: dict[str, Any], named: str) -> None:
