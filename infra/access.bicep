@@ -22,19 +22,11 @@ var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 @description('Also let a sweep read the activity log, which says who changed a cluster by hand.')
 param readActivityLog bool = false
 
-<<<<<<< HEAD
 @description('Also let checks of gates read the alerts that fire.')
 param readAlerts bool = false
 
 @description('Also let the control app read what Azure has billed for resources of the subscription.')
 param readCosts bool = false
-=======
-@description('Also let the control app read what Azure has billed for resources of the subscription.')
-param readCosts bool = false
-
-@description('Also let checks of gates read the alerts that fire.')
-param readAlerts bool = false
->>>>>>> w-cost
 
 @description('The roles, by the ids of their definitions, that manifests may give to identities; with none, no app may assign a role.')
 param assignableRoles uuid[] = []
@@ -206,36 +198,22 @@ resource activityReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-
   }
 }
 
-<<<<<<< HEAD
 // Narrower than the built-in Monitoring Reader, which reads everything.
 resource alertReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readAlerts) {
   name: guid(subscription().id, 'roadstead-alerts')
   properties: {
     roleName: 'Roadstead alerts (${subscription().subscriptionId})'
     description: 'Read the alerts that fire.'
-=======
-// Narrower than the built-in Cost Management Reader, which reads budgets, exports and support tickets too.
-resource costReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readCosts) {
-  name: guid(subscription().id, 'roadstead-costs')
-  properties: {
-    roleName: 'Roadstead costs (${subscription().subscriptionId})'
-    description: 'Ask Cost Management what resources have cost.'
->>>>>>> w-cost
     type: 'CustomRole'
     assignableScopes: [subscription().id]
     permissions: [
       {
-<<<<<<< HEAD
         actions: ['Microsoft.AlertsManagement/alerts/read']
-=======
-        actions: ['Microsoft.CostManagement/query/action']
->>>>>>> w-cost
       }
     ]
   }
 }
 
-<<<<<<< HEAD
 resource alertReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readAlerts) {
   name: guid(subscription().id, identities.control, alertReader.id)
   properties: {
@@ -261,42 +239,12 @@ resource costReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (r
   }
 }
 
-=======
->>>>>>> w-cost
 resource costReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readCosts) {
   name: guid(subscription().id, identities.control, costReader.id)
   properties: {
     principalId: identities.control
     principalType: 'ServicePrincipal'
     roleDefinitionId: costReader.id
-<<<<<<< HEAD
-=======
-  }
-}
-
-// Narrower than the built-in Monitoring Reader, which reads everything.
-resource alertReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = if (readAlerts) {
-  name: guid(subscription().id, 'roadstead-alerts')
-  properties: {
-    roleName: 'Roadstead alerts (${subscription().subscriptionId})'
-    description: 'Read the alerts that fire.'
-    type: 'CustomRole'
-    assignableScopes: [subscription().id]
-    permissions: [
-      {
-        actions: ['Microsoft.AlertsManagement/alerts/read']
-      }
-    ]
-  }
-}
-
-resource alertReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (readAlerts) {
-  name: guid(subscription().id, identities.control, alertReader.id)
-  properties: {
-    principalId: identities.control
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: alertReader.id
->>>>>>> w-cost
   }
 }
 

@@ -16,13 +16,8 @@ param targetSubscriptions uuid[]
 param options {
   grantKubernetesAdmin: bool?
   readActivityLog: bool?
-<<<<<<< HEAD
   readAlerts: bool?
   readCosts: bool?
-=======
-  readCosts: bool?
-  readAlerts: bool?
->>>>>>> w-cost
   assignableRoles: uuid[]?
   federates: bool?
   assignPolicies: bool?
@@ -36,13 +31,8 @@ module access 'access.bicep' = [
       identities: identities
       grantKubernetesAdmin: options.?grantKubernetesAdmin
       readActivityLog: options.?readActivityLog
-<<<<<<< HEAD
       readAlerts: options.?readAlerts
       readCosts: options.?readCosts
-=======
-      readCosts: options.?readCosts
-      readAlerts: options.?readAlerts
->>>>>>> w-cost
       assignableRoles: options.?assignableRoles
       federates: options.?federates
       assignPolicies: options.?assignPolicies

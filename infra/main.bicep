@@ -741,13 +741,8 @@ module access 'access.bicep' = [
       identities: identities
       grantKubernetesAdmin: grantKubernetesAdmin
       readActivityLog: readActivityLog
-<<<<<<< HEAD
       readAlerts: readAlerts
       readCosts: readCosts
-=======
-      readCosts: readCosts
-      readAlerts: readAlerts
->>>>>>> w-cost
       assignableRoles: assignableRoles
       federates: !empty(federatedIdentities)
       createsIdentities: !empty(identityGroups)

@@ -24,13 +24,8 @@ class Right(StrEnum):
 
     KUBERNETES_ADMIN = "grantKubernetesAdmin"
     ACTIVITY_LOG = "readActivityLog"
-<<<<<<< HEAD
     ALERTS = "readAlerts"
     COSTS = "readCosts"
-=======
-    COSTS = "readCosts"
-    ALERTS = "readAlerts"
->>>>>>> w-cost
     POLICIES = "assignPolicies"
     NAMESPACES = "manageNamespaces"
     FEDERATED_CREDENTIALS = "federatedIdentities"

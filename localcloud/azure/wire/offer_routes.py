@@ -46,7 +46,6 @@ def _features(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": world.list_features(at["subscription"], at["namespace"])})
 
 
-<<<<<<< HEAD
 def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     if request.args.get("monitorCondition") != "Fired" or request.args.get("timeRange") != "30d":
         raise ArmError(
@@ -56,8 +55,6 @@ def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": found})
 
 
-=======
->>>>>>> w-cost
 def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     body = read_body(request)
     try:
@@ -70,18 +67,6 @@ def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
         raise ArmError(400, "BadRequest", f"Invalid query definition: {asked}")
     skip = request.args.get("$skiptoken", "")
     return json_response(200, world.get_costs(at["subscription"], since, until, skip))
-<<<<<<< HEAD
-=======
-
-
-def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    if request.args.get("monitorCondition") != "Fired" or request.args.get("timeRange") != "30d":
-        raise ArmError(
-            400, "BadRequest", "The local Azure lists what has fired in 30 days, and nothing else."
-        )
-    found = world.list_alerts(at["subscription"], request.args.get("targetResourceGroup", ""))
-    return json_response(200, {"value": found})
->>>>>>> w-cost
 
 
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
