@@ -29,7 +29,7 @@ with lasting():
     from shared.load_settings import load_settings
     from shared.masking import Masker, platform_secrets
     from shared.platform.builds.build import Builds
-    from shared.ports import Azure, Ports, Probe, State, Telemetry
+    from shared.ports import Azure, GitHost, Ports, Probe, State, Telemetry
     from shared.ports.azure import GetKubeconfig
     from shared.ports.masked import masked
     from shared.ports.services import NoExports, NoTelemetry
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from shared.adapters.arm import ArmAzure
     from shared.adapters.endpoints import HttpsEndpoints
     from shared.adapters.exports import BlobExports
-    from shared.adapters.github import GitHubHost
     from shared.adapters.kubernetes import KubernetesConnections
     from shared.adapters.monitor import MonitorWorkspaces
     from shared.adapters.notification_routes import NotificationRoutes
@@ -133,8 +132,14 @@ class Adapters:
 
         return table_time(self._tables())
 
-    def git_host(self) -> GitHubHost:
+    def git_host(self) -> GitHost:
         """Return the host of the fleet repository."""
+        settings = self._settings
+        if settings.git_host == "git":
+            from shared.adapters.git import GitServerHost
+
+            password = secret_text(settings.git_password)
+            return GitServerHost(settings.git_url or "", settings.git_username, password)
         from shared.adapters.github import GitHubHost, github_auth
 
         auth = github_auth(

@@ -73,6 +73,10 @@ COMMANDS: Sections = {
         "import": Entry(
             "cli.commands.write.import_cluster:import_cluster", "Write the manifest of a cluster in Azure."
         ),
+        "versions": Entry(
+            "cli.commands.write.versions:versions",
+            "Write the version that an environment has of its channel.",
+        ),
         "rebuild": Entry("cli.commands.write.rebuild:rebuild", "Ask for a rebuild in a manifest."),
         "validate": Entry("cli.commands.write.validate:validate", "Check every manifest."),
         "explain": Entry(
@@ -115,6 +119,7 @@ COMMANDS: Sections = {
             "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
         ),
         "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
+        "request": Entry("cli.commands.act.request:request", "Ask for a cluster for a time."),
         "extend": Entry(
             "cli.commands.act.extend:extend", "Put the end of a cluster off, or hold the cluster."
         ),

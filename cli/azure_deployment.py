@@ -39,6 +39,9 @@ A message or a record of a newer form waits for an app that knows the form. Cont
 record of the fleet, without which no app goes on: if it were first, all jobs would wait for the others. The
 deleter and the worker write the records of the clusters on which they work, and control leaves those alone.
 """
+WARM = "alwaysReadyGigabyteSeconds"
+"""The output with what is billed for warm instances in a month."""
+PRICES = "https://azure.microsoft.com/pricing/details/functions/"
 LONGEST_NAME = 64
 """Characters of the name of a deployment: learn.microsoft.com/azure/azure-resource-manager/management/
 resource-name-rules."""
@@ -194,7 +197,7 @@ def deploy(az: Az, deployment: Deployment) -> dict[str, Any]:
     names = apps_among(outputs["functionAppNames"])
     for app in ORDER:
         publish(az, names[app], outputs["resourceGroupName"], deployment.subscription, deployment.package)
-    az.say(ending(outputs["webhookUrl"], deployment.fleet or "FLEET"))
+    az.say(ending(outputs["webhookUrl"], deployment.fleet or "FLEET", int(outputs[WARM])))
     return outputs
 
 
@@ -245,12 +248,17 @@ def version_of(package: Path) -> str:
     return found[1]
 
 
-def ending(webhook: str, fleet: str) -> str:
-    """Return what a person does next."""
+def ending(webhook: str, fleet: str, warm: int) -> str:
+    """Return what a person does next, and which GB-s a month ``warm`` instances are billed for."""
     app = webhook.removesuffix("/api/github")
-    return (
+    price = (
+        f"Warm instances are billed for {warm:,} GB-s a month, whatever they do, by the meter Always Ready "
+        f"Baseline of the region: {PRICES}\n"
+    )
+    return (price if warm else "") + (
         "Deployed. Register the GitHub App of the fleet, unless it has one:\n"
         f"  roadstead setup github {fleet}\n"
         f"With a token, create the webhook at GitHub with this address instead:\n  {webhook}\n"
-        f"Then push a commit, and watch it:\n  roadstead status --watch --url {app}"
+        f"Then push a commit, and watch it in the console, {app}, or with:\n"
+        f"  roadstead status --watch --url {app}"
     )

@@ -21,14 +21,14 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.model.kinds import Cluster, ClusterClass, Environment, Fleet, System
+from shared.language.model.kinds import Cluster, ClusterClass, Environment, Fleet, System, Versions
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SPEC = "clusterspec.json"
 FOLDER = ".roadstead/schemas"
 """Where a fleet repository has its copy, so that editors need no network."""
 KINDS: Mapping[str, type[BaseModel]] = {
-    kind.__name__.lower(): kind for kind in (Fleet, Environment, ClusterClass, Cluster, System)
+    kind.__name__.lower(): kind for kind in (Fleet, Environment, Versions, ClusterClass, Cluster, System)
 }
 Schema = dict[str, Any]
 _NAME: Schema = {"type": "string"}

@@ -13,7 +13,18 @@ from handlers.bodies import Body
 from handlers.routes import Routes
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, fleet, lifetime, pulls, readiness, rollout, suspensions, tries
+from shared.app.api.acts import (
+    azure,
+    cluster,
+    fleet,
+    lifetime,
+    pulls,
+    readiness,
+    requests,
+    rollout,
+    suspensions,
+    tries,
+)
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.sleep import WRONG_UNTIL, OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct
@@ -187,6 +198,28 @@ ACTS = (
         body=bodies.TryBody,
         wrong=tries.WRONG_TRY,
         concerns=of_cluster,
+    ),
+    ActRoute(
+        "request",
+        "requests",
+        Role.READER,
+        schema.ClusterRequestReceipt,
+        audit=lambda call: AuditedAct("request", call.body.name, (call.body.name,)),
+        act=lambda call: requests.request_cluster(
+            requests.ClusterRequest(
+                call.body.name,
+                call.body.cluster_class,
+                call.body.lifetime,
+                call.body.environment,
+                call.body.location,
+                call.reason,
+            ),
+            call.caller.principal,
+            call.ports,
+        ),
+        body=bodies.ClusterRequestBody,
+        wrong=requests.WRONG,
+        refusal=lambda call: None if call.reason.strip() else rejected(400, requests.WITHOUT_REASON),
     ),
     ActRoute(
         "extend",

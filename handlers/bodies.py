@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -14,7 +14,9 @@ from shared.app.api.acts.lifetime import LONGEST as MOST
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.cluster.divergence.drift import FIELDS
+from shared.language.model.base import ClusterName, Location, ObjectName
 from shared.language.model.change_windows import span_of
+from shared.language.model.cluster.lifetime import Lifetime
 
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]
@@ -90,6 +92,16 @@ class SuspensionBody(Body):
         Field(alias="for")
     )
     owner: str = ""
+
+
+class ClusterRequestBody(Body):
+    """A cluster that somebody asks for."""
+
+    name: ClusterName
+    cluster_class: ObjectName = Field(alias="class")
+    lifetime: Lifetime
+    environment: ObjectName | Literal[""] = ""
+    location: Location | Literal[""] = ""
 
 
 class RefreshBody(Body):

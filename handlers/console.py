@@ -163,6 +163,7 @@ class Console:
             "said": said,
             "token": partial(_token_field, token),
             "may": lambda name: caller is not None and self._may(caller.principal, self.acts[name]),
+            "setup": self._setup_page(caller),
             "role_of": lambda name: self.acts[name].role.value,
         }
         body = rendered(page, shared)
@@ -178,6 +179,11 @@ class Console:
         """Return whether somebody sees the button of an act; what it concerns then decides."""
         somewhere = act.concerns is not None and may_somewhere(principal, act.role)
         return somewhere or decide(principal, act.role) is None
+
+    def _setup_page(self, caller: Caller | None) -> str:
+        """Return the page that registers the GitHub App, "" while it is off, or for who may not open it."""
+        admin = caller is not None and decide(caller.principal, Role.ADMIN) is None
+        return github_setup.HOME if admin and self.setup.web else ""
 
     def _set_up(self, request: Request, caller: Caller) -> func.HttpResponse:
         """Answer a request about the GitHub App of the fleet, which an Admin sets up; GitHub takes a form."""

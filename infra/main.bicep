@@ -79,8 +79,20 @@ param assignPolicies bool = false
 @description('Also let systems have namespaces that AKS manages (spec.managedNamespaces of a system), in the target subscriptions.')
 param manageNamespaces bool = false
 
-@description('The fleet repository, as owner/name.')
-param githubRepository string
+@description('What has the fleet repository: GitHub, or git for any git server over HTTPS, which has no pull requests, statuses and webhooks.')
+param gitHost 'github' | 'git' = 'github'
+
+@description('With git: the address of the fleet repository, such as https://git.example.com/team/fleet.git, without a credential in it.')
+param gitUrl string = ''
+
+@description('With git: the branch that is the desired state.')
+param gitBranch string = 'main'
+
+@description('With git: the user name that goes with the secret git-password; for most servers any name goes with a token.')
+param gitUsername string = ''
+
+@description('With GitHub: the fleet repository, as owner/name.')
+param githubRepository string = ''
 
 @description('What the fleet repository was called before a rename, as owner/name.')
 param githubRepositoryPrevious string = ''
@@ -91,7 +103,7 @@ param githubBranch string = 'main'
 @description('The REST API of GitHub, or of a GitHub Enterprise Server: https://HOST/api/v3.')
 param githubApiUrl string = 'https://api.github.com'
 
-@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-id, github-app-installation-id and github-app-private-key (PEM), which roadstead setup github writes. Where they are used, github-webhook-secret-previous (a second one that is accepted, while the secret is being changed), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
+@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-id, github-app-installation-id and github-app-private-key (PEM), which roadstead setup github writes. Where they are used, github-webhook-secret-previous (a second one that is accepted, while the secret is being changed), git-password (with which the apps read a git server that is not GitHub), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
 @minLength(2)
 param secrets string[]
 
@@ -108,7 +120,7 @@ param setUpInBrowser bool = false
 param fluxGitUsername string = 'git'
 
 @description('The host that the token of Flux is for, with its port if that is not 443; it is given to no other.')
-param fluxGitHost string = 'github.com'
+param fluxGitHost string = gitHost == 'git' ? split(replace(gitUrl, 'https://', ''), '/')[0] : 'github.com'
 
 @description('The vaults with the values of bootstrap secrets, which exist and use Azure RBAC. Manifests can name no other vault.')
 param bootstrapVaults existing[] = []
@@ -194,6 +206,7 @@ var usedZones = entrance == 'private'
 var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
 var parts = split(githubRepository, '/')
 var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
+var onGit = gitHost == 'git'
 var byToken = contains(secrets, 'github-token')
 var ofApp = ['github-app-id', 'github-app-installation-id', 'github-app-private-key']
 var byApp = empty(filter(ofApp, secret => !contains(secrets, secret)))
@@ -207,6 +220,7 @@ var known = {
   'github-app-private-key': { setting: 'GITHUB_APP_PRIVATE_KEY', readers: everyApp }
   'github-webhook-secret': { setting: 'GITHUB_WEBHOOK_SECRET', readers: ['control'] }
   'github-webhook-secret-previous': { setting: 'GITHUB_WEBHOOK_SECRET_PREVIOUS', readers: ['control'] }
+  'git-password': { setting: 'GIT_PASSWORD', readers: everyApp }
   'flux-git-password': { setting: 'FLUX_GIT_PASSWORD', readers: ['worker'] }
   'api-key-reader': { setting: 'API_KEY_READER', readers: ['control'] }
   'api-key-operator': { setting: 'API_KEY_OPERATOR', readers: ['control'] }
@@ -237,18 +251,21 @@ var problems = filter(
     has(fleet, '${small}-') && !startsWith(fleet, '-') && !endsWith(fleet, '-')
       ? ''
       : 'fleet: lower-case letters, digits and hyphens, with a letter or digit at each end.'
-    length(parts) == 2 && !empty(first(parts)) && !empty(last(parts))
+    onGit || (length(parts) == 2 && !empty(first(parts)) && !empty(last(parts)))
       ? ''
       : 'githubRepository: owner/name, such as contoso/fleet.'
     empty(unknown) ? '' : 'secrets: no secret is called ${join(unknown, ', ')}; see the description of the parameter.'
-    contains(secrets, 'github-webhook-secret') ? '' : 'secrets: github-webhook-secret is missing.'
+    onGit == (startsWith(gitUrl, 'https://') && !contains(gitUrl, '@'))
+      ? ''
+      : 'gitUrl: with gitHost git, an address such as https://git.example.com/team/fleet.git, without a credential in it.'
+    onGit || contains(secrets, 'github-webhook-secret') ? '' : 'secrets: github-webhook-secret is missing.'
     empty(filter(
         fluxEventVaults,
         vault => !contains(vaultIds, toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
       ))
       ? ''
       : 'fluxEventVaults: vaults that bootstrapVaults has too.'
-    byToken || byApp ? '' : 'secrets: github-token, or ${join(ofApp, ', ')}: one of the two.'
+    onGit || byToken || byApp ? '' : 'secrets: github-token, or ${join(ofApp, ', ')}: one of the two.'
     zoneRedundant && contains(counts, 1)
       ? 'alwaysReady: 2 instances or more of each, because zoneRedundant spreads them.'
       : ''
@@ -381,6 +398,10 @@ var settings = {
   CONTROL_PRINCIPAL: identities.control
   WORKER_PRINCIPAL: identities.worker
   DELETER_PRINCIPAL: identities.deleter
+  GIT_HOST: gitHost
+  GIT_URL: gitUrl
+  GIT_BRANCH: gitBranch
+  GIT_USERNAME: gitUsername
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious

@@ -94,7 +94,12 @@ def _refuse_shared_keys(settings: Settings) -> None:
 def _refuse_missing(settings: Settings) -> None:
     app = (settings.github_app_id, settings.github_app_private_key, settings.github_app_installation_id)
     missing: list[str] = []
-    if settings.github_token is None and not all(app):
+    on_github = settings.git_host == "github"
+    if on_github and not settings.github_repository:
+        missing.append("GITHUB_REPOSITORY")
+    if not on_github and not settings.git_url:
+        missing.append("GIT_URL")
+    if on_github and settings.github_token is None and not all(app):
         missing.append(
             "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
@@ -15,6 +15,9 @@ from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of
 from shared.language.model.fleet_rules import PromotionRule
 from shared.sentences import some_of
+
+if TYPE_CHECKING:  # a start of the app resolves no manifest
+    from shared.language.model.kinds import Environment
 
 
 class What(StrEnum):
@@ -48,6 +51,15 @@ class Rule:
     soak: timedelta
 
 
+@dataclass(frozen=True)
+class ChannelRule:
+    """An environment whose version follows a channel; ``pace`` is the time to the last environment."""
+
+    environment: str
+    channel: str
+    pace: timedelta = timedelta(0)
+
+
 VERSION_PATH = "kubernetesVersion"
 PLATFORM_PATHS = ("flux.tag", "flux.commit")
 PATHS = (VERSION_PATH, "flux.components", "flux.extension.version", *PLATFORM_PATHS)
@@ -60,6 +72,32 @@ def rules_of(written: Iterable[PromotionRule]) -> tuple[Rule, ...]:
         Rule(rule.from_, rule.to, tuple(map(What, dict.fromkeys(rule.what))), span_of(rule.soak))
         for rule in written
     )
+
+
+def channels_of(environments: Mapping[str, Environment], rules: Iterable[Rule]) -> tuple[ChannelRule, ...]:
+    """Return the environments that get their version from a channel itself, in order.
+
+    An environment to which a rule promotes versions of the same channel gets them by that promotion.
+    """
+    channels = {name: channel_of(environment) for name, environment in environments.items()}
+    way = {rule.target: rule for rule in rules if What.VERSION in rule.what and channels.get(rule.target)}
+    way = {name: rule for name, rule in way.items() if channels.get(rule.source) == channels[name]}
+    later = dict.fromkeys(channels, timedelta(0))
+    for name in reversed(channels):
+        if name in way:
+            source = way[name].source
+            later[source] = max(later[source], later[name] + way[name].soak)
+    return tuple(
+        ChannelRule(name, channel, later[name])
+        for name, channel in channels.items()
+        if channel and name not in way
+    )
+
+
+def channel_of(environment: Environment | None) -> str:
+    """Return the channel of an environment, "" for none."""
+    kubernetes = environment.spec.kubernetes if environment else None
+    return kubernetes.channel if kubernetes else ""
 
 
 def value_of(what: What, spec: Mapping[str, Any]) -> Value | None:
@@ -123,9 +161,11 @@ class HoldReason(StrEnum):
     """The target had the value, and a commit took it away: automation does not bring it back."""
     DECLINED = "declined"
     """Somebody closed the pull request with the value."""
+    CHANNEL = "channel"
+    """The target follows another channel."""
 
 
-NOTHING_TO_DO = frozenset({HoldReason.SAME, HoldReason.NO_VALUE, HoldReason.OWN})
+NOTHING_TO_DO = frozenset({HoldReason.SAME, HoldReason.NO_VALUE, HoldReason.OWN, HoldReason.CHANNEL})
 """The reasons that are no obstacle for another value."""
 HOLDS = frozenset({HoldReason.WITHDRAWN, HoldReason.DECLINED})
 """The reasons that stop automation alone: a person can promote nevertheless."""
@@ -154,6 +194,7 @@ _TEXTS: Mapping[HoldReason, str] = {
     HoldReason.SAME: "{environment} has {detail} already",
     HoldReason.OWN: "no cluster of {environment} would get it: {names} sets a value in its own file",
     HoldReason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
+    HoldReason.CHANNEL: "{environment} has its version from its own channel, {detail}",
     HoldReason.INVALID: "the files are invalid, or would be with it: {detail}",
     HoldReason.SOAK: "{environment} is watched until {detail}",
     HoldReason.WITHDRAWN: "{environment} had {detail}, and a commit took it back: no rule gives it again",

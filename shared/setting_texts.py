@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -79,6 +80,32 @@ def registry_addresses(text: str) -> Mapping[str, str]:
     return found
 
 
+def git_place(url: str) -> tuple[str, str]:
+    """Return the server of ``GIT_URL``, with its port unless that is 443, and the name of the repository."""
+    parts = urlsplit(url)
+    server = parts.hostname or ""
+    if parts.port not in (None, 443):
+        server += f":{parts.port}"
+    return server, parts.path.strip("/").removesuffix(".git")
+
+
+def _git_url(url: str) -> str:
+    """Return an address of a repository. Raise ValueError, without the address: a secret may be in it."""
+    try:
+        parts = urlsplit(url)
+        server, name = git_place(url)
+    except ValueError:
+        parts, server, name = urlsplit(""), "", ""
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError(
+            "must have no user, password or token in it: GIT_USERNAME and GIT_PASSWORD have them"
+        )
+    on_this_machine = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")
+    if not (parts.scheme == "https" or on_this_machine) or not re.fullmatch(_HOST, server) or not name:
+        raise ValueError("must be an address such as https://git.example.com/team/fleet.git")
+    return url
+
+
 def check_hosts(text: str) -> frozenset[str]:
     """Return the hosts of ``ROLLOUT_CHECK_HOSTS``, in lower case and with their ports. Raise ValueError."""
     hosts = [part.strip().lower() for part in text.split(",") if part.strip()]
@@ -115,6 +142,7 @@ def _read_by(read: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(kept)
 
 
+GitUrl = Annotated[str, AfterValidator(_git_url)]
 Vaults = Annotated[str, _read_by(vault_addresses)]
 Workspaces = Annotated[str, _read_by(workspace_addresses)]
 RegistryHosts = Annotated[str, _read_by(registry_addresses)]

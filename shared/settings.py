@@ -22,6 +22,7 @@ from shared.setting_texts import (
     ApiKey,
     ApiVersion,
     CheckHosts,
+    GitUrl,
     Host,
     Installation,
     Networks,
@@ -31,6 +32,7 @@ from shared.setting_texts import (
     Teams,
     Vaults,
     Workspaces,
+    git_place,
     vault_addresses,
 )
 
@@ -74,7 +76,14 @@ class Settings(BaseModel):
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
-    github_repository: Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$")]
+    git_host: Literal["github", "git"] = "github"
+    """What has the fleet repository: GitHub, or any git server, which has less."""
+    git_url: GitUrl | None = None
+    git_branch: str = "main"
+    git_username: str = ""
+    git_password: SecretStr | None = None
+
+    github_repository: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
     github_repository_previous: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
     github_branch: str = "main"
     github_api_url: str = "https://api.github.com"
@@ -208,13 +217,16 @@ class Settings(BaseModel):
     def fleet_config(self) -> FleetConfig:
         """The settings that the pipeline needs."""
         password = self.flux_git_password
-        user, git_server = self.flux_git_username, self.flux_git_host
+        user, of_git = self.flux_git_username, self.git_host == "git"
+        git_server, repository = git_place(self.git_url or "") if of_git else ("", self.github_repository)
+        if not of_git or "flux_git_host" in self.model_fields_set:
+            git_server = self.flux_git_host
         credentials = GitCredentials(user, password.get_secret_value(), git_server) if password else None
         host = f"https://{self.website_hostname}" if self.website_hostname else ""
         return FleetConfig(
             fleet=self.roadstead_fleet,
-            repository=self.github_repository,
-            branch=self.github_branch,
+            repository=repository,
+            branch=self.git_branch if of_git else self.github_branch,
             installation=self.roadstead_installation,
             app_group=_group(self.app_resource_group),
             principals=frozenset(filter(None, map(str.strip, self.app_principals.lower().split(",")))),
@@ -240,7 +252,7 @@ class Settings(BaseModel):
             approval_teams=tuple(filter(None, map(str.strip, self.approval_teams.split(",")))),
             acts_days=self.acts_days,
             settings=self.shown,
-            previous_repository=self.github_repository_previous,
+            previous_repository="" if of_git else self.github_repository_previous,
             timers=self.timers,
         )
 

@@ -25,6 +25,7 @@ from simulation.actors.rollbacks import RollbackActor
 from simulation.actors.rollouts import RolloutActor
 from simulation.actors.second_app import SecondApp
 from simulation.actors.secrets import Secrets
+from simulation.actors.sleepers import Sleepers
 from simulation.actors.sweeps import SweepActor
 from simulation.actors.systems import Systems
 from simulation.actors.upkeep import ActorUpkeep
@@ -79,6 +80,8 @@ class Cast:
         self.sources: OtherSources | None = None
         if named.PAUSES in kinds:
             self.upkeep[named.PAUSES] = Pauses(seed, everybody, loop)
+        if named.SLEEPERS in kinds:
+            self.upkeep[named.SLEEPERS] = Sleepers(seed, everybody, loop, oracle)
         self.platform_team: PlatformTeam | None = None
         if named.PLATFORM in kinds:
             self.platform_team = self.upkeep[named.PLATFORM] = PlatformTeam(seed, everybody, loop)

@@ -106,6 +106,8 @@ spec:
         text += f"  drift: {{action: correct{more}}}\n"
     if cluster.name in PROPOSED:
         text += "  drift: {action: propose}\n"
+    if cluster.sleeps:
+        text += f"  sleep: {cluster.sleeps}\n"
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()

@@ -68,7 +68,8 @@ class DesiredCluster:
     ``grants`` are the names of its federated credentials, of its role assignments and of its policies,
     ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest
     asks for. ``replaces`` is the cluster that it replaces, "" for none. ``channel`` is what upgrades it by
-    itself, ``OFF`` for nothing, "" where its manifest does not say it.
+    itself, ``OFF`` for nothing, "" where its manifest does not say it. ``sleeps`` is its sleep
+    as YAML, "" for none.
     """
 
     name: str
@@ -87,6 +88,7 @@ class DesiredCluster:
     rebuild: int = 0
     replaces: str = ""
     channel: str = ""
+    sleeps: str = ""
 
     @property
     def asked(self) -> int:

@@ -14,7 +14,6 @@ from typing import Any, cast
 from localcloud.tables.memory_tables import MemoryTable
 from shared.cluster.forms import FORM, VERSION
 from shared.ports import Message, Queue
-from shared.ports.state.clusters import EVENTS
 from shared.ports.state.texts import packed
 from shared.ports.tables import Condition, Entity, Properties
 from simulation.rule import RuleViolated
@@ -50,8 +49,6 @@ class _Table:
 
     def put(self, partition: str, entities: Mapping[str, Properties]) -> None:
         """Write entities over any existing ones."""
-        for key in entities:
-            self._replaces(self.table.get(partition, key))
         self.table.put(partition, {key: self._form(partition, entities[key]) for key in entities})
 
     def write(self, partition: str, key: str, properties: Properties, etag: str) -> str:
@@ -79,12 +76,13 @@ class _Table:
 class FormerTable(_Table):
     """A table as instances of the present version use it: one writes over nothing that it cannot read.
 
-    The key of an event is what it says, so whoever stores it again stores the same.
+    What is put over any version is whole in either form: an event, whose key is what it says, and the plan
+    of a commit, which a planner that was frozen stores after the one that took its place.
     """
 
     def _replaces(self, before: Entity | None, *names: str) -> None:
         lost = [name for name in names or before.properties if _is_newer(before, name)] if before else []
-        if before is not None and lost and self.name != EVENTS:
+        if before is not None and lost:
             place = "the record {1} in {0} of ".format(*before.place) + self.name
             raise RuleViolated("former form", f"{place} is written by an app that cannot read it: {lost}")
 

@@ -106,6 +106,13 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("FLUX_GIT_HOST", "https://github.com"),
         ("FLUX_GIT_HOST", "github.com/example"),
         ("GITHUB_REPOSITORY", "no-owner"),
+        ("GIT_HOST", "gitlab"),
+        ("GIT_URL", "ssh://git@git.example.com/team/fleet.git"),
+        ("GIT_URL", "http://git.example.com/team/fleet.git"),
+        ("GIT_URL", "https://user:canary@git.example.com/team/fleet.git"),
+        ("GIT_URL", "https://git.example.com/team/fleet.git?token=canary"),
+        ("GIT_URL", "https://server.example.com"),
+        ("GIT_URL", "https://[::1/team"),
         ("LEASE_SECONDS", "soon"),
         ("POLL_SECONDS", "-7734"),
         ("PLAN_WORK", "7734"),
@@ -125,6 +132,36 @@ def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
         load_settings()
     assert f"{name}: must " in str(caught.value)
     assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "name"),
+    [
+        ("https://git.example.com/team/fleet.git", "git.example.com", "team/fleet"),
+        ("https://git.example.com:443/team/fleet/", "git.example.com", "team/fleet"),
+        ("https://git.example.com:8443/fleet", "git.example.com:8443", "fleet"),
+        ("https://dev.azure.com/contoso/p/_git/fleet", "dev.azure.com", "contoso/p/_git/fleet"),
+    ],
+)
+def test_a_git_server_needs_no_setting_of_github_and_its_path_names_the_repository(
+    monkeypatch: pytest.MonkeyPatch, url: str, server: str, name: str
+) -> None:
+    put(monkeypatch, GIT_HOST="git", GIT_URL=url, GIT_BRANCH="production")
+    for setting in ("GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_BRANCH", "FLUX_GIT_HOST"):
+        monkeypatch.delenv(setting)
+    config = load_settings().fleet_config
+    assert (config.repository, config.branch, config.git_server) == (name, "production", server)
+    monkeypatch.setenv("FLUX_GIT_HOST", "mirror.example.com")
+    assert load_settings().fleet_config.git_server == "mirror.example.com"
+
+
+def test_each_host_misses_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, GITHUB_REPOSITORY="", GIT_URL="")
+    with pytest.raises(SettingsError, match="missing settings: GITHUB_REPOSITORY"):
+        load_settings()
+    put(monkeypatch, GIT_HOST="git", GIT_URL="")
+    with pytest.raises(SettingsError, match="missing settings: GIT_URL"):
+        load_settings()
 
 
 TIMERS = ("PLAN", "RESEND", "RETENTION", "SWEEP", "CHECK")

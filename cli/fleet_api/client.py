@@ -111,6 +111,10 @@ class Api:
         body = {"pull": pull, "for": lasts, "reason": reason}
         return self._typed(schema.TryReceipt, self.post(f"clusters/{name}/try", body))
 
+    def request_cluster(self, body: Mapping[str, str]) -> schema.ClusterRequestReceipt:
+        """Have a pull request opened that adds a cluster; raise Refused with why not."""
+        return self._typed(schema.ClusterRequestReceipt, self.post("requests", dict(body)))
+
     def extend(self, name: str, lasts: str, reason: str, *, hold: bool) -> schema.LifetimeReceipt:
         """Put the end of a cluster off, or hold the cluster; raise NotFound, or Refused with why not."""
         body = {"for": lasts, "hold": hold, "reason": reason}

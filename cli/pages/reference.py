@@ -17,7 +17,15 @@ from cli.schemas import OWN, generated
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
 from shared.language.model.arm_types import COMMANDS_OF_POOLS
 from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.model.kinds import API_VERSION, Cluster, ClusterClass, Environment, Fleet, System
+from shared.language.model.kinds import (
+    API_VERSION,
+    Cluster,
+    ClusterClass,
+    Environment,
+    Fleet,
+    System,
+    Versions,
+)
 
 PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
@@ -85,6 +93,8 @@ that validate manifests; [The fleet repository](fleet.md) explains how the kinds
 _KINDS: Mapping[type[BaseModel], str] = {
     Fleet: "`fleet.yaml`: what all clusters share, and the guards.",
     Environment: "`environments/<name>.yaml`: what the clusters of an environment share.",
+    Versions: "`environments/<name>.versions.yaml`: the versions that an environment with a "
+    "[channel](how-to/keep-up-with-versions.md) has now.",
     ClusterClass: "`classes/<name>.yaml`: a template of clusters. Any field of a [cluster](#cluster) "
     "but `environment` and `suspend`.",
     Cluster: "`clusters/<name>/cluster.yaml`: one AKS cluster.",

@@ -28,4 +28,4 @@ if __name__ == "__main__":
     if client:
         let_browsers_return(client, webhook.removesuffix("/api/github"))
     fleet = os.environ.get("ROADSTEAD_FLEET", "FLEET")
-    print(azure_deployment.ending(webhook, fleet))
+    print(azure_deployment.ending(webhook, fleet, int(os.environ.get(azure_deployment.WARM) or 0)))

@@ -163,7 +163,7 @@ def _features(ports: Ports) -> Iterator[Feature]:
         yield Feature.TEAMS
     with suppress(Unreadable):
         rules = ports.state.fleet().rules
-        if rules.promotions:
+        if rules.proposes:
             yield Feature.PROPOSALS
         if any(route.type == "github" for route in rules.routes):
             yield Feature.ISSUES

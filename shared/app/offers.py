@@ -31,7 +31,7 @@ from shared.azure.availability.permissions import (
     roles_of,
     unregistered,
 )
-from shared.azure.changes.upgrades import offered_versions
+from shared.azure.changes.upgrades import offered_by_plan
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.findings.readiness import ReadinessState, readiness_of
 from shared.cluster.record import ClusterRecord
@@ -87,7 +87,7 @@ def _names(documents: Iterable[Json]) -> frozenset[str]:
 
 _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListLocations: _List("which regions there are", _names, _LONG),
-    ListVersions: _List("which versions of Kubernetes are offered", offered_versions, _LONG),
+    ListVersions: _List("which versions of Kubernetes are offered", offered_by_plan, _LONG),
     ListSizes: _List("which sizes there are", sizes_of, _LONG),
     ListComputeUsages: _List("how many cores are left", quotas_of, _SHORT),
     ListNetworkUsages: _List("how many public addresses are left", quotas_of, _SHORT),
@@ -145,6 +145,14 @@ def offer_to(request: Request, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
     said = _read([*dict.fromkeys(_offered([request]))], ports, ports.elapsed() + SECONDS)
     unread = tuple(_subject(call) for call, answer in said.items() if answer is None)
     return _offer(request.place, _subnets(said), said), unread
+
+
+def versions_in(
+    places: Sequence[RegionId], ports: Ports
+) -> Mapping[RegionId, Mapping[str, frozenset[str]] | None]:
+    """Return the versions that each region offers, with their support plans; None where Azure did not say."""
+    said = _read([ListVersions(place) for place in places], ports, ports.elapsed() + SECONDS)
+    return {place: said[ListVersions(place)] for place in places}
 
 
 def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
@@ -240,9 +248,10 @@ def _subnets(said: Said) -> Mapping[str, Subnet]:
 
 
 def _offer(place: RegionId, subnets: Mapping[str, Subnet], said: Said) -> Offer:
+    versions = said[ListVersions(place)]
     return Offer(
         said[ListLocations(SubscriptionId(place.subscription))],
-        said[ListVersions(place)],
+        None if versions is None else tuple(versions),
         said[ListSizes(place)],
         {**(said[ListComputeUsages(place)] or {}), **(said[ListNetworkUsages(place)] or {})},
         subnets,

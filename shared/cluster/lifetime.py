@@ -17,6 +17,10 @@ from shared.language.model.change_windows import span_of
 
 ENDS = "roadstead/end/"
 """How the names of the branches begin that remove a cluster at its end."""
+REQUESTS = "roadstead/request/"
+"""How the names of the branches begin that add a cluster by request."""
+REQUESTED_BY = "requested-by"
+"""The label of such a cluster with who asked for it."""
 DAY = timedelta(days=1)
 
 

@@ -204,6 +204,8 @@ class Capability(StrEnum):
     Whoever has another way asks before calling. The value says what a fleet loses.
     """
 
+    STATUSES = "commit statuses: the state of a commit is in the command, the console and the API alone"
+    PULLS = "pull requests: a change has its plan once it is on the branch, and nobody sees one before"
     CHECKS = "checks: a stage with githubChecks waits"
     WRITTEN_CHECKS = "check runs of our own: a pull request has a commit status and a comment, no annotations"
     REVIEWS = "reviews: none approves a delete, and people approve it with the command"

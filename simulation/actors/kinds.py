@@ -25,6 +25,7 @@ PLATFORM = "platform"
 AZURE_EVENTS = "azure-events"
 PAUSES = "pauses"
 VERSIONS = "versions"
+SLEEPERS = "sleepers"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -47,6 +48,7 @@ RARE: Mapping[str, float] = {
     AZURE_EVENTS: 0.12,
     PAUSES: 0.08,
     VERSIONS: 0.08,
+    SLEEPERS: 0.08,
 }
 
 

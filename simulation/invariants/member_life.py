@@ -43,6 +43,8 @@ class MemberLife:
     def stands(self, record: ClusterRecord, now: datetime) -> None:
         """Note whether it can take part from now on."""
         self.aside = {generation: min(until, now) for generation, until in self.aside.items()}
-        self.suspended = NOW if record.phase is Phase.SUSPENDED else min(self.suspended, now)
+        self.suspended = (
+            NOW if record.phase in (Phase.SUSPENDED, Phase.SLEEPING) else min(self.suspended, now)
+        )
         if record.contested or (record.finding and not of_health(record.finding)):
             self.aside[record.generation] = NOW

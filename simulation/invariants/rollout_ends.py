@@ -66,7 +66,7 @@ class RolloutEnds:
             times and record.phase is not Phase.FAILED
         ):  # that was Ready, and is stopped since, counts as failed
             return min(times)
-        if record.generation >= member.generation and record.phase is Phase.SUSPENDED:
+        if record.generation >= member.generation and record.phase in (Phase.SUSPENDED, Phase.SLEEPING):
             return LONG_AGO
         if record.generation >= member.generation and seen.failed > LONG_AGO:
             return None

@@ -311,7 +311,11 @@ class RolloutRules:
             seen.started.get(record.generation) == record.job.started
             and record.generation not in seen.failures
         )
-        changes = record.job.active and record.phase is not Phase.SUSPENDED and not record.deleting
+        changes = (
+            record.job.active
+            and record.phase not in (Phase.SUSPENDED, Phase.SLEEPING)
+            and not record.deleting
+        )
         return changes and first and record.generation >= member.generation
 
     def _has_failed(

@@ -8,7 +8,7 @@ from typing import Any
 from shared.cluster.record import ClusterRecord
 from simulation.history import FleetHistory
 
-_OWN = ("suspend", "deletionProtection", "drift", "lifetime", "expires")
+_OWN = ("suspend", "deletionProtection", "drift", "lifetime", "expires", "sleep")
 
 
 def goes_back(history: FleetHistory, before: ClusterRecord, after: ClusterRecord) -> bool:

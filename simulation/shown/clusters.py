@@ -12,6 +12,7 @@ from shared.app.api import schema
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.why import why_view
 from shared.cluster.job import Delay
+from shared.cluster.recipes import Recipe
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
@@ -95,6 +96,8 @@ class ShownClusters:
                     cloud, f"{name} is shown as deleted only, and {fleet.commit[:8]} has it, too large"
                 )
             return
+        if valid and name in fleet.expects.unreadable:
+            return  # it was planned while its record was of a newer version: a timer plans again
         if valid and name not in fleet.expects.deletion:
             removed = any(record.name not in desired.clusters for record in cloud.state.clusters())
             if renamed and removed and phase == schema.NOT_CREATED:
@@ -106,7 +109,9 @@ class ShownClusters:
     def _conditions(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Check that the conditions of the whole cluster say what its phase says."""
         shown = {condition.type: condition.status for condition in record.conditions}
-        ready = record.phase is Phase.READY and not record.job.active
+        verified = record.observed_generation == record.generation  # what was verified counts in a sleep
+        asleep = record.phase is Phase.SLEEPING and verified and record.job.recipe is Recipe.SLEEP
+        ready = asleep or (record.phase is Phase.READY and not record.job.active)
         stuck = record.phase in (Phase.STALLED, Phase.FAILED)
         if shown.get("Ready", ready) != ready or shown.get("Stalled", stuck) != stuck:
             raise untrue(cloud, f"{record.name} is {record.phase}, and its conditions are {shown}")

@@ -97,17 +97,33 @@ class Platform:
         return found
 
     def remove(self) -> None:
-        """Delete the Kustomizations with all that they applied, and the source."""
-        kinds = self.flux.kinds["Kustomization"]
-        names = [value["metadata"]["name"] for value in self.flux.world.list(kinds, NAMESPACE)[0]]
-        for name in names:  # one that is suspended leaves its objects behind
+        """Delete the Kustomizations with all that they applied, and the source.
+
+        One that is suspended leaves its objects behind, and the one above it may suspend it again before it
+        is deleted: what is left after all of them is deleted by itself.
+        """
+        for name in self._kustomizations():
             metadata = {"name": name, "namespace": NAMESPACE}
             resumed = {"kind": "Kustomization", "metadata": metadata, "spec": {"suspend": False}}
             self.flux.apply(resumed, manager="resumed")
-        for name in sorted(names, key=ROOT.__eq__, reverse=True):  # it would apply the others again
-            self.flux.delete("Kustomization", name)
-        assert eventually(lambda: not self.objects()), self.objects()
+        assert eventually(self._is_removed), self.objects()
         self.flux.delete("GitRepository", ROOT)
+
+    def _is_removed(self) -> bool:
+        """Delete what is there, and the root first, which would apply the others again."""
+        names = self._kustomizations()
+        for name in sorted(names, key=ROOT.__eq__, reverse=True):
+            self.flux.delete("Kustomization", name)
+        left = () if names else self.objects()
+        for found in left:
+            kind, _, named = found.partition(" ")
+            namespace, _, name = named.rpartition("/")
+            self.flux.delete(kind, name, namespace)
+        return not names and not left
+
+    def _kustomizations(self) -> list[str]:
+        found = self.flux.world.list(self.flux.kinds["Kustomization"], NAMESPACE)[0]
+        return [value["metadata"]["name"] for value in found]
 
     def fetched(self) -> str:
         """Return when the source was last stored, "" while it is not."""

@@ -17,10 +17,13 @@ from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.browsers import Tab, tab
 from tests.support.console_fleet import busy_fleet
+from tests.support.hostile_texts import ATTACK, attack_pages
 from tests.support.pipeline_runs import phases, push
 from tests.support.served_api import served
 from tests.support.staged_fleets import rollout_of
 
+LONG = "W" * 300 + " " + "\u0645\u0631" * 60
+"""A text without a place to break, and one from right to left."""
 FIVE_SECONDS = 5_000
 """After so many milliseconds a page is read again."""
 
@@ -79,6 +82,20 @@ def test_no_page_is_wider_than_the_window(browser: Browser, fleet: MemoryCloud, 
         for address in pages_of(fleet):
             opened.open(address)
             assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_no_text_of_the_fleet_makes_a_page_wider_than_the_window(
+    browser: Browser, fleet: MemoryCloud, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attack_pages(monkeypatch, ATTACK + LONG)
+    with served(fleet.ports) as url, tab(browser, url, width=width) as opened:
+        opened.open("/")
+        opened.sign_in("Admin")
+        for address in pages_of(fleet):
+            opened.open(address)
+            assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert_quiet(opened)
 
 
 def test_an_approver_releases_a_delete_and_an_operator_pauses_and_resumes_a_rollout(browser: Browser) -> None:

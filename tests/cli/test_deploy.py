@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from cli.azure_deployment import LONGEST_NAME, OF_TARGETS, ORDER, OWN, apps_among, deployment_name
+from cli.azure_deployment import LONGEST_NAME, OF_TARGETS, ORDER, OWN, WARM, apps_among, deployment_name
 from cli.deployment_checks import errors_in
 from cli.errors import ExitCode
 from tests.support import az_stand_in
 from tests.support.az_stand_in import SUBSCRIPTION
 from tests.support.roadstead_command import roadstead
-from tests.support.templates import EXISTING, GIVEN, REQUIRED, outputs, resources
+from tests.support.templates import EVERYTHING, EXISTING, GIVEN, REQUIRED, outputs, resources
 
 ROOT = Path(__file__).parent.parent.parent
 TARGET = "00000000-0000-0000-0000-000000000003"
@@ -29,7 +29,7 @@ class Place:
     """A folder with a parameter file, a package, and the stand-in as ``az`` on the path."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.state = folder, folder / "state.json"
+        self.folder, self.state, self.printed = folder, folder / "state.json", outputs(REQUIRED)
         program = folder / "bin" / "az"
         program.parent.mkdir()
         program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {az_stand_in.__file__} "$@"\n')
@@ -40,7 +40,7 @@ class Place:
     @property
     def env(self) -> dict[str, str]:
         """Return the environment in which ``az`` is the stand-in."""
-        printed = {name: {"value": value} for name, value in outputs(REQUIRED).items()}
+        printed = {name: {"value": value} for name, value in self.printed.items()}
         return {
             "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "AZ_STATE": str(self.state),
@@ -96,7 +96,14 @@ def test_a_deployment_registers_creates_publishes_and_says_what_is_next(place: P
     assert set(stored["providers"][TARGET]) == set(OF_TARGETS)
     assert set(stored["code"]) == set(apps)
     assert outputs(REQUIRED)["webhookUrl"] in done.stdout
-    assert "push a commit" in done.stdout
+    assert "push a commit, and watch it in the console, " in done.stdout
+    assert "Warm instances" not in done.stdout
+
+
+def test_a_deployment_says_what_warm_instances_are_billed_for(place: Place) -> None:
+    place.printed = outputs(EVERYTHING)
+    done = place.deploy()
+    assert f"Warm instances are billed for {outputs(EVERYTHING)[WARM]:,} GB-s a month" in done.stdout
 
 
 def test_who_receives_gets_the_code_before_who_sends(place: Place) -> None:

@@ -19,7 +19,7 @@ from shared.azure.availability.permissions import (
     registered_providers,
     roles_of,
 )
-from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, ReconcileError
 from shared.ports.azure import (
     DeleteCluster,
     DeleteGroup,
@@ -45,6 +45,7 @@ from shared.ports.azure import (
     PutPool,
     PutRoleAssignment,
     StartCluster,
+    StopCluster,
     UpgradeNodeImage,
     WriteResponse,
 )
@@ -186,6 +187,26 @@ def test_a_stopped_cluster_is_started_with_its_pools(azure: Azure) -> None:
     assert (azure.state(), azure.seen()["properties"]["powerState"]) == ("Succeeded", {"code": "Running"})
     with pytest.raises(Dependency):
         azure.call(StartCluster(replace(CLUSTER, name="nothing")))
+
+
+def test_a_cluster_that_runs_is_stopped_with_its_pools(azure: Azure) -> None:
+    azure.with_cluster()
+    assert azure.call(StopCluster(CLUSTER)).request_id
+    assert azure.state() == "Stopping"
+    with pytest.raises(Conflict):
+        azure.call(StopCluster(CLUSTER))
+    azure.clock.advance(2)
+    assert (azure.state(), azure.seen()["properties"]["powerState"]) == ("Succeeded", {"code": "Stopped"})
+
+
+def test_a_cluster_with_node_auto_provisioning_is_not_stopped(azure: Azure) -> None:
+    azure.with_cluster()
+    with azure.world.engine.lock:
+        azure.world.engine.cluster(CLUSTER).properties["nodeProvisioningProfile"] = {"mode": "Auto"}
+    with pytest.raises(ReconcileError, match="Unable to perform 'stopping' operation") as refused:
+        azure.call(StopCluster(CLUSTER))
+    assert refused.value.code == "OperationNotAllowed"
+    assert azure.state() == "Succeeded"
 
 
 def test_a_pool_gets_the_newest_node_image_and_nothing_happens_when_it_has_it(azure: Azure) -> None:

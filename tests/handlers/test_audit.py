@@ -110,6 +110,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "end_try": {"pull": 7},
     "refresh": {"all": True},
     "read_readiness": {"all": True},
+    "postpone": {"until": "2099-01-01T00:00:00Z"},
     "dismiss": {"deadLetters": []},
     "replay_letters": {"deadLetters": []},
     "suspend": {"clusters": ["one"], "for": "4h"},

@@ -23,6 +23,7 @@ from tests.support.pipeline_runs import ready
 
 FORMS = {act.name: act for act in ACTS if act.method == "POST"}
 SAID: Mapping[str, Mapping[str, str]] = {
+    "postpone": {"until": "2099-01-01T00:00:00Z"},
     "approve": {"clusters": "one"},
     "approve_correction": {"correction": "tags.a"},
     "accept": {"fields:tags.a": "b"},

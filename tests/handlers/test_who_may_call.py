@@ -45,6 +45,7 @@ ROUTES = {
     "cost": ("GET", "cost", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "try": ("POST", "clusters/{name}/try", "Operator"),
+    "request": ("POST", "requests", "Reader"),
     "extend": ("POST", "clusters/{name}/extend", "Operator"),
     "end_try": ("POST", "clusters/{name}/try/end", "Operator"),
     "accept": ("POST", "clusters/{name}/accept", "Operator"),

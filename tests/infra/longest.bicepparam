@@ -74,6 +74,7 @@ param secrets = [
   'github-app-private-key'
   'github-webhook-secret'
   'github-webhook-secret-previous'
+  'git-password'
   'flux-git-password'
   'api-key-reader'
   'api-key-operator'
@@ -90,6 +91,7 @@ param secretValues = {
   'github-app-private-key': readEnvironmentVariable('GITHUB_TOKEN')
   'github-webhook-secret': readEnvironmentVariable('GITHUB_TOKEN')
   'github-webhook-secret-previous': readEnvironmentVariable('GITHUB_TOKEN')
+  'git-password': readEnvironmentVariable('GITHUB_TOKEN')
   'flux-git-password': readEnvironmentVariable('GITHUB_TOKEN')
   'api-key-reader': readEnvironmentVariable('GITHUB_TOKEN')
   'api-key-operator': readEnvironmentVariable('GITHUB_TOKEN')

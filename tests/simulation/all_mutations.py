@@ -22,6 +22,7 @@ from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.route_mutations import ROUTE_MUTATIONS
 from tests.simulation.secret_mutations import SECRET_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
+from tests.simulation.sleep_mutations import SLEEP_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.system_mutations import SYSTEM_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
@@ -55,4 +56,5 @@ ALL = (
     *REPLACEMENT_MUTATIONS,
     *SECRET_MUTATIONS,
     *VERSION_MUTATIONS,
+    *SLEEP_MUTATIONS,
 )

@@ -73,10 +73,6 @@ def flux_that_is_suspended_is_healthy(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(health, "sync_faults", but_suspended)
 
 
-def a_check_leaves_out_clusters_whose_later_job_has_not_ended(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(checks, "is_at_rest", lambda record: record.idle)
-
-
 def the_api_shows_every_condition_as_true(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(clusters, "condition_of", lambda *given: {**condition_of(*given), "status": "True"})
 
@@ -94,6 +90,5 @@ CHECK_MUTATIONS = (
     _mutation(flux_is_never_applied_again),
     _mutation(flux_that_somebody_suspended_stays_so),
     _mutation(flux_that_is_suspended_is_healthy),
-    _mutation(a_check_leaves_out_clusters_whose_later_job_has_not_ended),
     _mutation(the_api_shows_every_condition_as_true),
 )

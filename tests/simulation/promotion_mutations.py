@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from shared.app.proposals import evaluation, promote
-from shared.app.proposals.promote import give
-from shared.ports import Ports
+from shared.app.proposals.given import Branch, give, held_by
+from shared.app.proposals.head import Head
+from shared.ports import FleetRecord
 from shared.ports.state import Promotion
 from shared.promotions import HoldReason, Proof, Value, What, proven, value_of
 from simulation.actors.kinds import PROMOTIONS
@@ -37,18 +38,11 @@ def the_soak_of_a_promotion_is_over_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unheld(patch: pytest.MonkeyPatch, reason: HoldReason) -> None:
-    original = promote._held
+    def held(promotion: Promotion, fleet: FleetRecord, value: Value) -> HoldReason | None:
+        found = held_by(promotion, fleet, value)
+        return None if found is reason else found
 
-    def held(*args: Any) -> Any:
-        known = original(*args)
-
-        def reason_of(value: Value) -> HoldReason | None:
-            found = known(value)
-            return None if found is reason else found
-
-        return reason_of
-
-    patch.setattr(promote, "_held", held)
+    patch.setattr(promote, "held_by", held)
 
 
 def a_rule_gives_what_a_commit_took_back(patch: pytest.MonkeyPatch) -> None:
@@ -60,8 +54,10 @@ def a_rule_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_promotion_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
-    def merge(promotion: Promotion, pull: Any, found: Any, head: Any, ports: Ports) -> Promotion:
-        given = give(promotion, pull, found, head, ports)
+    def merge(
+        promotion: Promotion, pull: Any, found: Any, text: Any, head: Head, branch: Branch
+    ) -> Promotion:
+        given, ports = give(promotion, pull, found, text, head, branch), branch.ports
         ports.git_host.move_branch(ports.config.branch, head.commit, given.commits[-1])
         return given
 

@@ -1,10 +1,9 @@
-"""Mutations of rebuilds: a cluster is deleted that nobody asked to rebuild, or that somebody took back."""
+"""Mutations of rebuilds: a cluster is deleted that nobody asked to rebuild."""
 
 from __future__ import annotations
 
 import pytest
 
-from shared.app.worker.steps.guards import still_removed
 from shared.language.desired import Desired
 from shared.plan import make_plan
 from shared.plan.plan import RecordedState
@@ -19,15 +18,4 @@ def every_other_time_asks_for_a_rebuild(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(make_plan, "asks_for_rebuild", asks)
 
 
-def a_delete_does_not_ask_whether_the_rebuild_was_taken_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(still_removed, "asked_rebuild", lambda *_: "9")
-
-
-REBUILD_MUTATIONS = (
-    mutation(every_other_time_asks_for_a_rebuild, REBUILDS, "unrequested delete"),
-    mutation(
-        a_delete_does_not_ask_whether_the_rebuild_was_taken_back,
-        f"{REBUILDS} tables-restored",
-        "unrequested delete",
-    ),
-)
+REBUILD_MUTATIONS = (mutation(every_other_time_asks_for_a_rebuild, REBUILDS, "unrequested delete"),)

@@ -20,11 +20,16 @@ KEYS = {f"local-key-of-an-{role.lower()}": role for role in Role}
 ADMIN_KEY = "local-key-of-an-admin"
 """As in the settings of the local cloud."""
 APPROVAL_KEYS = {"CHANGES": "whsec_" + base64.b64encode(b"local-key-of-the-changes-system").decode()}
+NEW = "new"
+"""The secret with which a webhook is signed."""
 ADMIN = {KEY: ADMIN_KEY}
 
 
 def function_app(
-    ports: Ports, sign_in: SignIn | None = None, setup: GitHubSetup | None = None
+    ports: Ports,
+    sign_in: SignIn | None = None,
+    setup: GitHubSetup | None = None,
+    webhook_secret: str = NEW,
 ) -> func.FunctionApp:
     """Return the app on ports; without ``sign_in``, callers have the keys above."""
     app = func.FunctionApp()
@@ -33,7 +38,7 @@ def function_app(
             group,
             ports,
             sign_in or SignIn(keys=KEYS),
-            webhook_secrets=("new",),
+            webhook_secrets=(webhook_secret,),
             approval_keys=APPROVAL_KEYS,
             github_setup=setup,
         ):

@@ -1,4 +1,4 @@
-"""The implementations of the port of a git host: in memory, on a bare repository, and GitHub's adapter."""
+"""The implementations of the port of a git host: in memory, on a bare repository, and two adapters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from localcloud.github.world.git_host import WorldHost
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.people import Teams
+from shared.adapters.git import GitServerHost
 from shared.adapters.github import GitHubHost, github_auth
 from shared.ports import GitHost
 from tests.support.github_app import APP, KEY
 
 CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
+"""Hosts that have everything."""
+PLAIN = "git"
+"""The host that has nothing but git: what it lacks is in ``Capability`` and docs/architecture.md."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,11 @@ def git_host_case(name: str, folder: Path) -> Iterator[Case]:
         return
     with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")
+        if kind == PLAIN:
+            plain = GitServerHost(server.clone_url("acme/fleet"), "operator", "local")
+            yield Case(plain, git, app, server.teams, server)
+            plain.close()
+            return
         app_credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
         auth = github_auth(**app_credentials) if app else github_auth(token="local")
         adapter = GitHubHost("acme/fleet", auth, base_url=server.url)

@@ -50,7 +50,7 @@ class AzureWorld:
     """Azure Resource Manager: one method for each operation.
 
     ``interventions`` is what happens without a request: faults, the portal, an autoscaler. ``offers`` is what
-    regions have.
+    regions have, and ``withheld`` the versions of Kubernetes that none offers yet.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class AzureWorld:
         self.list_resources = groups.list_resources
         upkeep = MaintenanceRequests(self.engine)
         self.list_versions, self.get_upgrade_profile = upkeep.list_versions, upkeep.get_upgrade_profile
+        self.withheld = upkeep.withheld
         self.upgrade_node_image = upkeep.upgrade_node_image
         self.get_maintenance, self.list_maintenance = upkeep.get_maintenance, upkeep.list_maintenance
         self.put_maintenance, self.delete_maintenance = upkeep.put_maintenance, upkeep.delete_maintenance

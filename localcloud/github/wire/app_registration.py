@@ -46,6 +46,7 @@ _CODE = re.compile(r"/app-manifests/([^/]+)/conversions")
 _INSTALL = re.compile(r"/apps/([^/]+)/installations(/new)?")
 _INSTALLATION = re.compile(r"/repos/([^/]+/[^/]+)/installation")
 _HOOK = "/app/hook/config"
+_ATTEMPT = re.compile(r"/app/hook/deliveries/(\d+)/attempts")
 
 
 @dataclass
@@ -87,6 +88,8 @@ class AppRegistrations:
             return self._installation(request, found[1])
         if path == _HOOK:
             return self._hook(request)
+        if method == "POST" and (found := _ATTEMPT.fullmatch(path)):
+            return self._again(request, found[1])
         return None
 
     def _offered(self, request: Request, owner: str) -> Response:
@@ -131,6 +134,15 @@ class AppRegistrations:
         )
         code = secrets.token_hex(20)
         self._apps[slug] = self._codes[code] = app
+        self._hooks.url, self._hooks.secret = manifest["hook_attributes"]["url"], app.webhook_secret
+        hook = {
+            "type": "App",
+            "id": 1,
+            "app_id": app.id,
+            "active": True,
+            "events": manifest["default_events"],
+        }
+        self._hooks.send("ping", {"zen": "Keep it logically awesome.", "hook_id": 1, "hook": hook})
         back = urlencode({"code": code} | ({"state": state} if state else {}))
         return Response(status=302, headers={"Location": f"{manifest['redirect_url']}?{back}"})
 
@@ -139,7 +151,6 @@ class AppRegistrations:
         if app is None or self._clock() > app.until:
             raise GitHubError(404, "Not Found")
         self._credentials.register(GitHubApp(str(app.id), app.public_key, 0, slug=app.slug))
-        self._hooks.url, self._hooks.secret = app.manifest["hook_attributes"]["url"], app.webhook_secret
         body = {
             "id": app.id,
             "slug": app.slug,
@@ -198,6 +209,12 @@ class AppRegistrations:
             self._hooks.url = given.get("url", self._hooks.url)
         config = {"content_type": "json", "insecure_ssl": "0", "secret": "********", "url": self._hooks.url}
         return json_response(200, config)
+
+    def _again(self, request: Request, number: str) -> Response:
+        self._credentials.check_app(request.headers.get("Authorization", ""))
+        if self._hooks.redeliver(number) is None:
+            raise GitHubError(404, "Not Found")
+        return json_response(202, {})
 
     def _known(self, slug: str) -> _Registered:
         if slug not in self._apps:

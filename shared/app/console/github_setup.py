@@ -29,13 +29,14 @@ from shared.ports import Ports
 from shared.ports.services import OwnVault
 
 HOME = "/setup/github"
-CREATED, INSTALLED = f"{HOME}/created", f"{HOME}/installed"
+CREATED, INSTALLED, AGAIN = f"{HOME}/created", f"{HOME}/installed", f"{HOME}/again"
 ACTION = "setup-github"
 _STATE = "github app"
 OFF = (
     "This app may not write the secrets of a GitHub App. Deploy the fleet with the parameter setUpInBrowser, "
     "or run `roadstead setup github FLEET` with the Azure CLI"
 )
+OLD_FORM = "This form is too old, or of another session. Nothing was done."
 WRONG_STATE = "GitHub's answer belongs to another session, or is too old. Nothing was done: begin again here."
 
 
@@ -54,6 +55,14 @@ class Led:
     """Where a person is led next, and what is said there."""
 
     address: str
+    text: str
+    ok: bool
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What became of the webhook, and whether a delivery has arrived."""
+
     text: str
     ok: bool
 
@@ -102,6 +111,8 @@ class SetupPages:
                 return self._created(setup, asked)
             if asked.posts and asked.path == INSTALLED:
                 return self._installed(setup, asked)
+            if asked.posts and asked.path == AGAIN:
+                return self._again(setup, asked)
             if not asked.posts and asked.path == HOME:
                 return self._home(setup, asked)
         except (NotReady, ReconcileError) as error:
@@ -115,8 +126,11 @@ class SetupPages:
         if TAG not in app or asked.given.get("replace") == "yes":
             return self._form(setup, asked)
         installed = setup.vaults.secret(setup.vault, INSTALLATION).tags
+        done = installed.get(TAG_ID) == app[TAG_ID]
         values = {
-            "step": "done" if installed.get(TAG_ID) == app[TAG_ID] else "install",
+            "step": "done" if done else "install",
+            "again": AGAIN,
+            "heard": _heard(setup) if done else None,
             "slug": app[TAG],
             "repository": self.ports.config.repository,
             "page": _attribute(f"{self.web}/apps/{app[TAG]}/installations/new"),
@@ -196,14 +210,13 @@ class SetupPages:
     def _installed(self, setup: GitHubSetup, asked: Asked) -> Led:
         """Read the number of the installation as the App, and store it."""
         if not self.signer.is_token(asked.given.get("token", ""), asked.session, self.ports.clock()):
-            return Led(HOME, "This form is too old, or of another session. Nothing was done.", ok=False)
+            return Led(HOME, OLD_FORM, ok=False)
         repository = self.ports.config.repository
 
         def effect() -> HttpResult:
             app = setup.vaults.secret(setup.vault, APP_ID)
-            key = setup.vaults.secret(setup.vault, KEY).value
             try:
-                found = AppCalls(setup.send, setup.api, app.value, key).installation(repository)
+                found = _calls(setup).installation(repository)
             except GitHubRefused as error:
                 return rejected(502, str(error))
             if not found:
@@ -216,9 +229,55 @@ class SetupPages:
             return Led(HOME, str(result.body["error"]), ok=False)
         return Led(HOME, f"The App is installed on {repository}.", ok=True)
 
+    def _again(self, setup: GitHubSetup, asked: Asked) -> Led:
+        """Have GitHub deliver its newest event again; the page then says what became of it."""
+        if not self.signer.is_token(asked.given.get("token", ""), asked.session, self.ports.clock()):
+            return Led(HOME, OLD_FORM, ok=False)
+
+        def effect() -> HttpResult:
+            try:
+                calls = _calls(setup)
+                attempt = calls.last_attempt()
+                if attempt is None:
+                    return rejected(409, "GitHub has no delivery to send again: push a commit.")
+                calls.deliver_again(attempt.number)
+            except GitHubRefused as error:
+                return rejected(502, str(error))
+            return HttpResult(200, {"event": attempt.event})
+
+        result = self._audited(asked.caller, "deliver again", effect)
+        if not result.ok:
+            return Led(HOME, str(result.body["error"]), ok=False)
+        return Led(
+            HOME, f"GitHub sends its {result.body['event']} again: reload this page in a moment.", ok=True
+        )
+
     def _audited(self, caller: Caller, step: str, effect: Any) -> HttpResult:
         act = AuditedAct(ACTION, f"{self.ports.config.repository}: {step}")
         return audited(act, caller, self.ports, effect)
+
+
+def _calls(setup: GitHubSetup) -> AppCalls:
+    """Return what calls GitHub as the App of which the vault has the key."""
+    app, key = (setup.vaults.secret(setup.vault, name).value for name in (APP_ID, KEY))
+    return AppCalls(setup.send, setup.api, app, key)
+
+
+def _heard(setup: GitHubSetup) -> Heard:
+    """Read at GitHub what became of its newest delivery; it sends a ping when an App is registered."""
+    try:
+        attempt = _calls(setup).last_attempt()
+    except GitHubRefused as error:
+        return Heard(f"Whether webhooks arrive is unknown: {error}", ok=False)
+    if attempt is None:
+        return Heard("GitHub has sent nothing yet.", ok=False)
+    said = f"GitHub's newest delivery, {attempt.event} at {attempt.at:%Y-%m-%d %H:%M:%S} UTC,"
+    if 200 <= attempt.status < 300:
+        return Heard(f"{said} arrived.", ok=True)
+    if attempt.status == 401:
+        return Heard(f"{said} was refused: the app has not fetched the webhook secret yet.", ok=False)
+    why = f"the app answered {attempt.status}" if attempt.status else "GitHub got no answer from the app"
+    return Heard(f"{said} did not arrive: {why}.", ok=False)
 
 
 def _features(given: Mapping[str, str]) -> Collection[Feature]:

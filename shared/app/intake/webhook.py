@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
-from shared.cluster.divergence.drift import BRANCHES, PROMOTIONS
+from shared.cluster.divergence.drift import BRANCHES, PROMOTIONS, VERSIONS
 from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
 from shared.masking import cut
@@ -217,7 +217,7 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
         return DeliveryRefusal(400, "the pull_request has no head.sha or base.ref")
     base_changed = action == "edited" and _at(payload, "changes.base") is not None
     name = str(_at(payload, "pull_request.head.ref"))
-    proposal, promotion = name.startswith((BRANCHES, ENDS)), name.startswith(PROMOTIONS)
+    proposal, promotion = name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, VERSIONS))
     if action not in (*PLANNED_ACTIONS, "closed") and not base_changed:
         return IgnoredDelivery(f"a pull request that was {cut(action, 40)} needs no plan")
     if base != branch:

@@ -25,7 +25,7 @@ from shared.plan.plan import Action, Plan
 from shared.plan.replacements import awaited, remembered
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Expectations
-from shared.promotions import EnvironmentValues, planned, rules_of, values_in
+from shared.promotions import EnvironmentValues, channels_of, planned, rules_of, values_in
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
         send_all([_rest(fleet, computed, ports)], ports)
         return
     ports.state.save_fleet(replace(fleet, planning="", handover=None, problem=None))
-    if fleet.rules.promotions:
+    if fleet.rules.proposes:
         send(PromoteRequest(), ports)
 
 
@@ -122,7 +122,7 @@ def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterat
     """Yield what a plan that was carried out asks for."""
     if fleet.rollout and plan.oversized - computed.plan_record.plan.oversized:
         yield Envelope(RolloutRequest())  # it goes on without them
-    if fleet.rules.promotions:
+    if fleet.rules.proposes:
         yield Envelope(PromoteRequest())
 
 
@@ -144,6 +144,7 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
             routes=routes_of(desired.notifications),
             subscriptions=desired.subscriptions,
             promotions=rules_of(desired.promotions),
+            channels=channels_of(desired.environments, rules_of(desired.promotions)),
             had=tuple(_had(rules.had, desired, at)),
         )
     again = (item for item in plan.items if item.awaits_deletion or item.action is Action.REBUILD)
@@ -171,11 +172,13 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
 def _had(
     before: Iterable[EnvironmentValues], desired: DesiredFleet, at: datetime
 ) -> Iterator[EnvironmentValues]:
-    """Yield what a plan gives to the targets of promotions, and what they had before."""
+    """Yield what a plan gives to the targets of promotions and channels, and what they had before."""
     known = {had.environment: had for had in before}
-    for rule in rules_of(desired.promotions):
-        written = desired.environments.get(rule.target)
-        own = (cluster for cluster in desired.clusters.values() if cluster.environment == rule.target)
+    rules = rules_of(desired.promotions)
+    followed = (rule.environment for rule in channels_of(desired.environments, rules))
+    for target in dict.fromkeys((*(rule.target for rule in rules), *followed)):
+        written = desired.environments.get(target)
+        own = (cluster for cluster in desired.clusters.values() if cluster.environment == target)
         clusters = {value for cluster in own for value in values_in(cluster.document()["spec"])}
         file = values_in(written.spec.defaults) if written else frozenset()
-        yield planned(known.get(rule.target), rule.target, file, clusters, at)
+        yield planned(known.get(target), target, file, clusters, at)

@@ -19,6 +19,7 @@ from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
+from shared.ports.git_host import Capability
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import Rollout, RolloutState
@@ -39,6 +40,8 @@ def report_outage(commit: str, error: ReconcileError, ports: Ports) -> None:
 
 
 def _say_on(commit: str, problem: FleetProblem, ports: Ports) -> None:
+    if Capability.STATUSES not in ports.git_host.capabilities:
+        return
     try:
         ports.git_host.set_status(commit, status_of_problem(problem))
     except ReconcileError as error:

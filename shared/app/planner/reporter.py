@@ -43,7 +43,7 @@ from shared.frozen import replace
 from shared.logs import about
 from shared.masking import cut
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
-from shared.ports.git_host import status_line
+from shared.ports.git_host import Capability, status_line
 from shared.ports.state.fleet import Pause
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe
@@ -150,7 +150,8 @@ def _report(
             begun = replace(plan_record, writing=after.writing or ports.clock())
             plan_record = ports.state.save_report(begun)
             written = True
-            ports.git_host.set_status(commit, status)
+            if Capability.STATUSES in ports.git_host.capabilities:
+                ports.git_host.set_status(commit, status)
         ports.state.save_report(replace(after, etag=plan_record.etag))
         if after.writing is not None:
             _report_once_more(after.writing, ports)

@@ -308,7 +308,7 @@ def advance(act: RolloutAct | None, ports: Ports) -> PlanDue:
     if decision.rollout != rollout:
         ports.state.save_rollout(decision.rollout)
         send(ReportRequest(), ports)
-        if fleet.rules.promotions:
+        if fleet.rules.proposes:
             send(PromoteRequest(), ports)
     if decision.rollout.state not in _CURRENT:
         durations = with_completed(fleet.durations, decision.rollout, seen)

@@ -1,6 +1,7 @@
 """What an environment could get now, and the file that gives it.
 
-Only the file of the target environment is changed: its values go over those of the fleet and of classes. A
+Only the files of the target environment are changed: its values go over those of the fleet and of classes.
+With a channel it has its version of Kubernetes in a file of its own. A
 cluster that sets such a value in its own file keeps it.
 """
 
@@ -14,7 +15,7 @@ from shared.frozen import dataclass, field, replace
 from shared.kubernetes_versions import stays_newer
 from shared.language.desired import Desired
 from shared.language.model.base import shown
-from shared.language.resolve.repository_layout import ENVIRONMENTS
+from shared.language.resolve.repository_layout import environment_path, versions_path
 from shared.language.yaml.editing import NotEditable, with_value, without
 from shared.promotions import (
     HOLDS,
@@ -26,27 +27,28 @@ from shared.promotions import (
     Proof,
     Value,
     What,
+    channel_of,
     concerns,
     proven,
     value_of,
     values_in,
 )
 
+NO_FILE = "fleet.yaml or the environment's own file is invalid, or not there"
 Held = Callable[[Value], HoldReason | None]
 """Returns why a value is not given without somebody asking, None where nothing holds it."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a target gets, and the text of its file with that; ``takers`` are the clusters that change.
+    """What a target gets, and the files that change with that; ``takers`` are the clusters that change.
 
     ``keepers`` set a value of their own and keep it. ``obstacles`` says why it does not get the rest.
     ``asked`` are the values that git asks for in the source.
     """
 
-    path: str
     proofs: tuple[Proof, ...] = ()
-    content: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
     takers: tuple[str, ...] = ()
     keepers: tuple[str, ...] = ()
     obstacles: Mapping[What, Obstacle] = field(default_factory=dict)
@@ -68,40 +70,56 @@ class _Target:
     """The environment that is to get values: its file, and its clusters as the newest commit has them."""
 
     name: str
-    text: str
+    texts: Mapping[str, str]
+    channel: str
     clusters: Mapping[str, Desired]
     records: Mapping[str, ClusterRecord]
     head: Head
 
-    @property
-    def path(self) -> str:
-        return path_of(self.name)
+    def place_of(self, value: Value) -> tuple[str, Sequence[str]]:
+        """Return the file in which the environment has a value, and the path there."""
+        if self.channel and value.path == VERSION_PATH:
+            return versions_path(self.name), ("spec", VERSION_PATH)
+        return environment_path(self.name), ("spec", "defaults", *value.steps)
 
 
-def path_of(environment: str) -> str:
-    """Return the file of an environment."""
-    return f"{ENVIRONMENTS}/{environment}.yaml"
+def _target(name: str, head: Head) -> _Target | None:
+    """Return an environment of the newest commit, None for one that does not exist or cannot be written."""
+    desired = head.desired
+    channel = channel_of(desired.environments.get(name))
+    paths = [environment_path(name), *([versions_path(name)] if channel else [])]
+    texts = {path: text for path in paths if (text := head.text(path)) is not None}
+    if name not in desired.environments or len(texts) != len(paths) or desired.guards is None:
+        return None
+    clusters = {own: cluster for own, cluster in desired.clusters.items() if cluster.environment == name}
+    return _Target(name, texts, channel, clusters, head.records, head)
+
+
+def with_version(version: str, environment: str, head: Head) -> Evaluation:
+    """Return what an environment with a channel would get of a version of Kubernetes."""
+    target = _target(environment, head)
+    if target is None:
+        return Evaluation(obstacles={What.VERSION: Obstacle(HoldReason.INVALID, environment, (), NO_FILE)})
+    return _edited(target, [Proof(What.VERSION, Value(VERSION_PATH, version), (), None)], {})
 
 
 def evaluate(
     source: str, target: str, what: Sequence[What], head: Head, held: Held = lambda _: None
 ) -> Evaluation:
     """Return what ``target`` would get of what is proven in ``source``; ``held`` are values to leave out."""
-    records, desired = head.records, head.desired
-    path, text = path_of(target), head.text(path_of(target))
+    records, desired, place = head.records, head.desired, _target(target, head)
     unknown = next((name for name in (source, target) if name not in desired.environments), None)
-    if unknown is not None or text is None or desired.guards is None:
-        detail = f"there is no environment {shown(unknown)}" if unknown else "fleet.yaml is invalid"
-        return Evaluation(
-            path, obstacles=dict.fromkeys(what, Obstacle(HoldReason.INVALID, target, (), detail))
-        )
-    clusters = {name: cluster for name, cluster in desired.clusters.items() if cluster.environment == target}
-    place = _Target(target, text, clusters, records, head)
+    if unknown is not None or place is None:
+        detail = f"there is no environment {shown(unknown)}" if unknown else NO_FILE
+        return Evaluation(obstacles=dict.fromkeys(what, Obstacle(HoldReason.INVALID, target, (), detail)))
+    same_channel = place.channel in ("", channel_of(desired.environments[source]))
     proofs, obstacles = list[Proof](), dict[What, Obstacle]()
     for value in what:
         found = proven(value, source, desired.clusters, records)
         if isinstance(found, Proof):
             found = _wanted(found, place, held) or found
+        if value is What.VERSION and not same_channel:
+            found = Obstacle(HoldReason.CHANNEL, target, (), place.channel)
         if isinstance(found, Proof):
             proofs.append(found)
         else:
@@ -127,11 +145,11 @@ def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle
     """Return the file with the proven values, without those that change no cluster or cannot be written."""
     while proofs:
         try:
-            text = _with_values(target.text, proofs)
+            texts = _with_values(target, proofs)
         except NotEditable as error:
-            text, wrong = "", dict.fromkeys((e.what for e in proofs), _invalid(target, str(error)))
+            texts, wrong = {}, dict.fromkeys((e.what for e in proofs), _invalid(target, str(error)))
         else:
-            after = target.head.resolved_with(sorted(target.clusters), target.path, text)
+            after = target.head.resolved_with(sorted(target.clusters), texts)
             wrong = _wrong(target, proofs, after)
         if not wrong:
             takers = [name for name in after if _takes(name, target, proofs, after)]
@@ -139,22 +157,26 @@ def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle
                 name for name, cluster in after.items() if any(not _has(cluster, proof) for proof in proofs)
             ]
             own = tuple(sorted(takers)), tuple(sorted(keepers))
-            return Evaluation(target.path, tuple(proofs), text, *own, obstacles=obstacles)
+            return Evaluation(tuple(proofs), texts, *own, obstacles=obstacles)
         obstacles |= wrong
         proofs = [proof for proof in proofs if proof.what not in wrong]
-    return Evaluation(target.path, obstacles=obstacles)
+    return Evaluation(obstacles=obstacles)
 
 
-def _with_values(text: str, proofs: Sequence[Proof]) -> str:
+def _with_values(target: _Target, proofs: Sequence[Proof]) -> dict[str, str]:
+    """Return the texts of the files that change."""
+    texts = dict[str, str]()
     for proof in proofs:
+        path, steps = target.place_of(proof.value)
+        text = texts.get(path, target.texts[path])
         others = [path for path in PLATFORM_PATHS if path != proof.value.path]
         for path in others if proof.value.path in PLATFORM_PATHS else ():
             try:
                 text = without(text, ["spec", "defaults", *path.split(".")])
             except NotEditable:
                 continue  # the file does not have it
-        text = with_value(text, ["spec", "defaults", *proof.value.steps], proof.value.value)
-    return text
+        texts[path] = with_value(text, steps, proof.value.value)
+    return texts
 
 
 def _wrong(target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]) -> dict[What, Obstacle]:

@@ -10,11 +10,18 @@ from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailabl
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.language.desired import Desired
+from shared.language.model.self_service import SelfServiceRule
 from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.layers import Layers
 from shared.language.resolve.problems import Problem
-from shared.language.resolve.repository_layout import CLUSTERS, Files, cluster_path, shared_paths
+from shared.language.resolve.repository_layout import (
+    CLUSTERS,
+    Files,
+    blob_id,
+    cluster_path,
+    shared_paths,
+)
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.work import Work
 from shared.ports import FleetRecord, Ports
@@ -54,6 +61,12 @@ class Head:
         found = self._contents(path for path in paths if path in self._files.blobs)
         return {path: _text(path, content) for path, content in found.items()}
 
+    def self_service(self) -> Sequence[SelfServiceRule]:
+        """Return who may have clusters by request; raise InvalidManifest while fleet.yaml is invalid."""
+        if self._layers.manifest is None:
+            raise InvalidManifest("fleet.yaml is invalid: nobody knows who may have a cluster by request")
+        return self._layers.manifest.spec.self_service
+
     def folder(self, name: str) -> tuple[str, ...]:
         """Return the files of a cluster's folder; raise Conflict for one with a link or a submodule."""
         inside = f"{CLUSTERS}/{name}/"
@@ -74,19 +87,23 @@ class Head:
         return resolved(self.commit, self._files, known, self.ports, work).desired
 
     def resolved_with(
-        self, names: Sequence[str], path: str, text: str
+        self, names: Sequence[str], texts: Mapping[str, str]
     ) -> Mapping[str, Desired | tuple[Problem, ...]]:
-        """Return clusters as they would be with another text of a shared file."""
-        shared = {**self._contents(shared_paths(self._files)), path: text.encode()}
+        """Return clusters as they would be with other texts of shared files, by their paths."""
+        changed = {path: text.encode() for path, text in texts.items()}
+        shared = {**self._contents(shared_paths(self._files)), **changed}
         work = Work(self.ports.config.limits.plan_work)
         layers = read_layers(self.ports.config.fleet, self._files, shared, work)
         own = self._contents(map(cluster_path, names))
         return dict(ClusterResolver(layers, self._files, own).clusters(names))
 
     def resolve(self, name: str, manifest: str) -> Desired | str:
-        """Return the cluster of a manifest in this commit, or what is wrong with it."""
-        contents = {cluster_path(name): manifest.encode()}
-        (_, found), *_ = ClusterResolver(self._layers, self._files, contents).clusters([name])
+        """Return the cluster of a manifest in this commit, which may lack it, or what is wrong with it."""
+        path, files = cluster_path(name), self._files
+        contents = {path: manifest.encode()}
+        if path not in files.blobs:
+            files = Files({**files.blobs, path: blob_id(contents[path])}, files.other)
+        (_, found), *_ = ClusterResolver(self._layers, files, contents).clusters([name])
         if isinstance(found, Desired):
             return found
         first = found[0]

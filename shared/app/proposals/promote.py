@@ -10,19 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from shared.app.outbox import send
 from shared.app.pause import AGAIN_SECONDS, pause_now
-from shared.app.proposals.evaluation import Evaluation, Held, evaluate
+from shared.app.proposals.channels import follow_channels
+from shared.app.proposals.evaluation import Evaluation, evaluate
+from shared.app.proposals.given import GivenText, end, give, held_by, is_over, refreshed, seen
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import (
-    KEPT,
-    File,
-    OwnBranch,
-    SomebodyPushed,
-    declined_after,
-    seconds_until_again,
-)
+from shared.app.proposals.own_pull import KEPT, OwnBranch, seconds_until_again
 from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text
 from shared.cluster.divergence.drift import PROMOTIONS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
@@ -30,9 +26,9 @@ from shared.cluster.queues.message_parts import PromotionAsked
 from shared.cluster.queues.messages import PromoteRequest, PromotionRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.json_tree import digest_of
-from shared.ports import FleetRecord, Ports, Pull
+from shared.ports import Ports, Pull
 from shared.ports.state import LiftedHold, Promotion
-from shared.promotions import HoldReason, Obstacle, Rule, Value, What, describe
+from shared.promotions import HoldReason, Obstacle, Rule, What, describe
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +55,7 @@ def handle(request: PromoteRequest | PromotionRequest, ports: Ports) -> None:
 
 def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
     """Open the pull request that a person asked for; that lifts what holds its values."""
-    promotion, pull = _seen(_stored(asked.target, ports), ports)
+    promotion, pull = seen(_stored(asked.target, ports), ports)
     what, head = tuple(map(What, asked.what)) or tuple(What), Head(ports.state.fleet(), ports)
     found = evaluate(asked.source, asked.target, what, head)
     problem = refusal(found, named=bool(asked.what))
@@ -78,7 +74,7 @@ def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
         declined=tuple(value for value in promotion.declined if value not in values),
         digest="",
     )
-    give(promotion, pull, found, head, ports)
+    _give(promotion, pull, found, head, ports)
 
 
 def refusal(found: Evaluation, *, named: bool) -> str:
@@ -94,8 +90,9 @@ def _by_rules(number: int, ports: Ports) -> None:
     rules = {rule.target: rule for rule in fleet.rules.promotions}
     for promotion in ports.state.promotions():
         if promotion.target not in rules or promotion.number == number:
-            _refresh(promotion, ports)
+            refreshed(promotion, promotion_over_text(""), _branch_to(promotion.target, ports), ports)
     head = Head(fleet, ports)
+    follow_channels(number, summaries, head, ports)
     for rule in fleet.rules.promotions:
         try:
             _carry_out(rule, summaries, head, ports)
@@ -104,17 +101,6 @@ def _by_rules(number: int, ports: Ports) -> None:
             _note(_stored(rule.target, ports), f"{error.kind}: {error}", ports)
         except Unreadable as error:
             log.warning("nothing is promoted to %s: %s", rule.target, error)
-
-
-def _refresh(promotion: Promotion, ports: Ports) -> None:
-    """Note what became of a pull request, and delete the branch of one that was merged."""
-    if not (promotion.values or promotion.commits):
-        return
-    after, pull = _seen(promotion, ports)
-    if pull is not None and pull.merged:
-        after = replace(_end(after, pull, "", ports), values=())
-    if after != promotion:
-        ports.state.save_promotion(replace(after, digest=""))
 
 
 def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
@@ -128,24 +114,25 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, port
     digest = digest_of([repr(rule), fleet.commit, [[s.name, s.uid, s.generation] for s in own]])
     if known.digest == digest:
         return
-    promotion, pull = _seen(known, ports)
-    if promotion.by and not _is_over(pull):  # that of a person stays as it is
+    promotion, pull = seen(known, ports)
+    if promotion.by and not is_over(pull):  # that of a person stays as it is
         _note(replace(promotion, digest=digest), "", ports)
         return
     if head.commit != fleet.commit:  # what the target withdrew with it is not noted before its plan
         return
-    found = evaluate(rule.source, rule.target, rule.what, head, _held(rule, promotion, fleet))
+    found = evaluate(rule.source, rule.target, rule.what, head, partial(held_by, promotion, fleet))
     problem = "; ".join(
         describe(what, obstacle) for what, obstacle in found.obstacles.items() if _matters(obstacle)
     )
     if found.blocked or not found.proofs:
-        if not found.blocked or found.took_back(promotion.values) or _is_over(pull):
+        if not found.blocked or found.took_back(promotion.values) or is_over(pull):
             everything = "; ".join(describe(what, obstacle) for what, obstacle in found.obstacles.items())
-            promotion = _end(promotion, pull, problem and everything, ports)
+            over = promotion_over_text(problem and everything)
+            promotion = end(promotion, pull, over, _branch_to(promotion.target, ports))
         _note(replace(promotion, digest=digest), problem, ports)
         return
     promotion = replace(promotion, source=rule.source, by="", asked=ports.clock())
-    promotion = give(promotion, pull, found, head, ports)
+    promotion = _give(promotion, pull, found, head, ports)
     _note(replace(promotion, digest=digest), promotion.problem or problem, ports)
 
 
@@ -171,19 +158,6 @@ def _is_ready(summary: ClusterSummary) -> bool:
     return ready and not summary.lost and summary.ready_since is not None
 
 
-def _held(rule: Rule, promotion: Promotion, fleet: FleetRecord) -> Held:
-    """Return what keeps a rule from giving a value: the target gave it up, or somebody declined it."""
-    had = next((values for values in fleet.rules.had if values.environment == rule.target), None)
-    lifted = {hold.value: hold.at for hold in promotion.lifted}
-
-    def held(value: Value) -> HoldReason | None:
-        if value in promotion.merged or (had is not None and had.withdrew(value, lifted.get(value))):
-            return HoldReason.WITHDRAWN
-        return HoldReason.DECLINED if value in promotion.declined else None
-
-    return held
-
-
 def _stored(target: str, ports: Ports) -> Promotion:
     return ports.state.promotion(target) or Promotion(target)
 
@@ -201,48 +175,11 @@ def _note_failure(asked: PromotionAsked | None, error: ReconcileError, ports: Po
         _note(_stored(target, ports), f"{error.kind}: {error}", ports)
 
 
-# The pull request of one promotion: what came of it, and how it is brought to what is proven.
-
-
 def _branch_to(target: str, ports: Ports) -> OwnBranch[Promotion]:
     """Return the branch of the promotion to an environment; two fleets may have one repository."""
     return OwnBranch(f"{PROMOTIONS}{ports.config.fleet}/{target}", ports, ports.state.save_promotion)
 
 
-def _seen(promotion: Promotion, ports: Ports) -> tuple[Promotion, Pull | None]:
-    """Return a promotion with what became of its pull request, and that."""
-    pull = ports.git_host.pull(promotion.number) if promotion.number else None
-    if pull is None:
-        return replace(promotion, values=()), None
-    values = promotion.values
-    after = replace(promotion, declined=declined_after(promotion.declined, values, pull))
-    if pull.merged:
-        merged = tuple(value for value in promotion.merged if value not in values)
-        return replace(after, merged=(*merged, *values)[-KEPT:]), pull
-    return after, pull
-
-
-def give(promotion: Promotion, pull: Pull | None, found: Evaluation, head: Head, ports: Ports) -> Promotion:
-    """Open the pull request with what was found, or bring it up to date; return what is saved."""
-    branch, values = _branch_to(promotion.target, ports), tuple(proof.value for proof in found.proofs)
-    if not (pull is not None and pull.open and promotion.values == values):
-        file = File(found.path, found.content, commit_text(promotion, found))
-        try:
-            promotion = branch.commit(promotion, file, head)
-        except SomebodyPushed as error:
-            return branch.save(replace(promotion, problem=str(error)))
-        promotion = branch.show(promotion, pull, promotion_text(promotion, found, head.commit))
-    return branch.save(replace(promotion, values=values, problem=""))
-
-
-def _end(promotion: Promotion, pull: Pull | None, why: str, ports: Ports) -> Promotion:
-    """Close the pull request of what is promoted no longer, and delete the branch if it is ours."""
-    branch = _branch_to(promotion.target, ports)
-    promotion = branch.close(promotion, pull, promotion_over_text(why))
-    declined = pull is not None and not (pull.open or pull.merged) and bool(promotion.values)
-    return promotion if declined else branch.delete(promotion, branch.tip(promotion))
-
-
-def _is_over(pull: Pull | None) -> bool:
-    """Return whether nothing is proposed now: the pull request was merged, closed, or is none."""
-    return pull is None or not pull.open
+def _give(promotion: Promotion, pull: Pull | None, found: Evaluation, head: Head, ports: Ports) -> Promotion:
+    text = GivenText(commit_text(promotion, found), promotion_text(promotion, found, head.commit))
+    return give(promotion, pull, found, text, head, _branch_to(promotion.target, ports))

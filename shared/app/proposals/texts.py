@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shared.app.proposals.evaluation import Evaluation
 from shared.app.proposals.own_pull import pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.cluster.divergence.drift import DriftedField
+from shared.frozen import dataclass
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import PullText
 from shared.ports.state import OmittedField, Promotion
 from shared.sentences import some_of
 
-OVER = "<!-- roadstead:proposal over -->"
+OVER, CHANNEL_OVER = "<!-- roadstead:proposal over -->", "<!-- roadstead:version over -->"
+SHOWN_READY = 20
 """The first characters of the comment with which a proposal ends."""
 
 
@@ -82,7 +84,7 @@ def promotion_text(promotion: Promotion, found: Evaluation, head: str) -> PullTe
         table(("field", "value"), rows),
         f"As of commit {code(head[:8])}, {_clusters(proven_by)} of {source} had them. "
         f"A merge changes {_clusters(found.takers)} of {target}, in the stages of the fleet.",
-        f"- **Merge** this to write the values into {code(found.path)}.\n"
+        f"- **Merge** this to write the values into {', '.join(map(code, sorted(found.files)))}.\n"
         "- **Close** it to decline them: no rule proposes them again. Reopen it to change your mind.\n"
         "- A revert after the merge holds: no rule proposes the values again until a commit gives them, or "
         f"somebody runs {code(f'roadstead promote {promotion.source} {promotion.target}')}.",
@@ -108,3 +110,70 @@ def _names(names: Sequence[str]) -> str:
 
 def _promotion_title(promotion: Promotion) -> str:
     return f"Promote {promotion.source} to {promotion.target}"
+
+
+# The pull request with the version of a channel.
+
+NO_NEWER = "the environment has the version of its channel, or a newer one"
+NOTES = "https://github.com/Azure/AKS/releases"
+_CHANGES = "https://github.com/kubernetes/kubernetes/blob/master/CHANGELOG/CHANGELOG-{}.md"
+
+
+@dataclass(frozen=True)
+class ProposedVersion:
+    """The version that a channel has, the present one, and the clusters that it is about.
+
+    ``takers`` get it, ``keepers`` set a version of their own; ``ready`` has what is stored of the readiness
+    of takers, by name.
+    """
+
+    environment: str
+    channel: str
+    present: str
+    version: str
+    why: str
+    takers: tuple[str, ...]
+    keepers: tuple[str, ...]
+    ready: Mapping[str, str]
+
+    @property
+    def title(self) -> str:
+        """The title of the pull request."""
+        return f"Kubernetes {self.version} for {self.environment}"
+
+
+def channel_commit_text(proposed: ProposedVersion) -> str:
+    """Return the message of the commit."""
+    return f"{proposed.title}\n\nThe channel {proposed.channel} has it: {proposed.why}.\n"
+
+
+def channel_text(proposed: ProposedVersion) -> PullText:
+    """Return what the pull request says."""
+    environment, version = code(proposed.environment), code(proposed.version)
+    minor = ".".join(proposed.version.split(".")[:2])
+    unread = [name for name in proposed.takers if name not in proposed.ready]
+    read = f"{code(f'roadstead ready --to {minor} --wait')} reads them"
+    ready = [f"- {code(name)}: {prose(state)}" for name, state in proposed.ready.items()][:SHOWN_READY]
+    more = len(proposed.ready) - len(ready)
+    ready += [f"- and {more} more"] if more > 0 else []
+    ready += [f"- Nobody has read {_names(unread)}; {read}."] if unread else []
+    parts = [
+        f"{environment} follows the channel {code(proposed.channel)}, which now has Kubernetes {version}: "
+        f"{prose(proposed.why)}.",
+        table(("field", "now", "then"), [(code("kubernetesVersion"), code(proposed.present), version)]),
+        f"A merge upgrades {_clusters(proposed.takers)}, in the stages of the fleet. Promotions carry the "
+        "version on.",
+        "Whether something blocks the upgrade, as far as it was read:\n\n" + "\n".join(ready),
+        f"What changes: [Kubernetes {minor}]({_CHANGES.format(minor)}), [AKS]({NOTES}).",
+        f"- **Merge** this to upgrade {environment}.\n"
+        "- **Close** it to decline this version: it is not proposed again. Reopen it to change your mind.\n"
+        "- A newer version of the channel changes this pull request.",
+    ]
+    if proposed.keepers:
+        parts.append(f"These set a version of their own and keep it: {_names(proposed.keepers)}.")
+    return pull_text(proposed.title, parts)
+
+
+def channel_over_text(why: str) -> str:
+    """Return the comment with which the pull request of a channel ends that was not merged."""
+    return f"{CHANNEL_OVER}\nClosed: {prose(why)}."

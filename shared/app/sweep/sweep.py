@@ -138,7 +138,7 @@ def _sweep(
         send(ReportRequest(), ports)
         if any(summary.divergence.proposed for summary in summaries) or ports.state.proposals():
             send(ProposeRequest(), ports)
-        if fleet.rules.promotions:
+        if fleet.rules.proposes:
             send(PromoteRequest(), ports)
     return changed, any(summary.lost or summary.divergence.differs_since for summary in summaries)
 

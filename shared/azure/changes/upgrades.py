@@ -71,12 +71,17 @@ def not_offered(wanted: str, current: str, offered: Iterable[str]) -> str:
 
 def offered_versions(answer: Json) -> list[str]:
     """Return the patch versions in ARM's list of a region's Kubernetes versions, without previews."""
-    return [
-        patch
+    return [*offered_by_plan(answer)]
+
+
+def offered_by_plan(answer: Json) -> dict[str, frozenset[str]]:
+    """Return the same versions, each with the support plans that a cluster of it may have."""
+    return {
+        patch: frozenset(map(str, (value.get("capabilities") or {}).get("supportPlan") or ()))
         for value in answer.get("values") or ()
         if not value.get("isPreview")
         for patch in value.get("patchVersions") or ()
-    ]
+    }
 
 
 def offered_upgrades(profile: Json) -> list[str]:

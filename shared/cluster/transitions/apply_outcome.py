@@ -311,6 +311,9 @@ def _retry(
     attempts = step.attempts.get(error.kind, 0) + 1
     step = replace(step, attempts={**step.attempts, error.kind: attempts})
     seconds = wait_before_retry(error, attempts, jitter, retries)
+    starts = step.name is Step.WAKE
+    if seconds is None and starts:  # somebody waits for the cluster: the attempts never end
+        seconds = policy_for(type(error), retries).longest
     if seconds is None:
         return _fail(_with_step(record, step), error, now)
     if error.rewrites:
@@ -321,7 +324,8 @@ def _retry(
     limit = policy_for(type(error), retries).attempts
     by_time = limit is None or (error.outside and record.deleting)
     counts = error.outside and limit is not None and attempts >= limit
-    stalled = counts or (by_time and _stalled(step, now))
+    late = starts and (now - step.since).total_seconds() > deadline(step.name)
+    stalled = counts or late or (by_time and _stalled(step, now))
     phase = Phase.STALLED if stalled else working_phase(record)
     told = str(error) if error.waits else f"{error.kind}: {error}"
     next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, told)

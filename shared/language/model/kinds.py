@@ -5,7 +5,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
 
 from shared.language.model.arm_types import UtcMoment
-from shared.language.model.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
+from shared.language.model.base import (
+    OWN_PREFIX,
+    ClusterName,
+    LabelKey,
+    LabelValue,
+    Manifest,
+    ObjectName,
+    Version,
+)
 from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
 from shared.language.model.fleet_rules import (
     ClusterQuota,
@@ -16,6 +24,7 @@ from shared.language.model.fleet_rules import (
     differ,
 )
 from shared.language.model.rollout import RolloutSpec
+from shared.language.model.self_service import SelfServiceRule
 from shared.language.model.system import SystemSpec
 
 API_VERSION = "roadstead.dev/v1alpha1"
@@ -109,6 +118,8 @@ class FleetSpec(Manifest):
     ] = ()
     """How much some clusters may have together, of Azure or by a budget; what a commit adds beyond that is
     refused before anything is created."""
+    self_service: Annotated[tuple[SelfServiceRule, ...], Field(max_length=100)] = ()
+    """Who may have clusters by request; by default nobody."""
     rollout: RolloutSpec = RolloutSpec.model_construct()
     """In which order the clusters that a commit changes are changed; by default environment by environment,
     and in each of them one cluster first."""
@@ -130,9 +141,23 @@ class Fleet(Manifest):
     spec: FleetSpec = FleetSpec.model_construct()
 
 
+Channel = Literal["rapid", "stable", "patch", "lts"]
+
+
+class KubernetesChannel(Manifest):
+    """Which version of Kubernetes an environment follows, as the channels of AKS' automatic upgrades do."""
+
+    channel: Channel
+    """``rapid`` is the newest patch of the newest minor that AKS offers, ``stable`` that of the minor before.
+    ``patch`` is the newest patch of the same minor, until its support ends; ``lts`` likewise, with
+    long-term support. Source: learn.microsoft.com/azure/aks/auto-upgrade-cluster."""
+
+
 class EnvironmentSpec(Manifest):
     """What the clusters of an environment share; in production they are protected from deletion."""
 
+    kubernetes: KubernetesChannel | None = None
+    """Which versions the app proposes. The version itself is in ``environments/<name>.versions.yaml``."""
     production: StrictBool = False
     """Its clusters are protected from deletion unless they set deletionProtection to false."""
     defaults: Defaults = Field(default_factory=dict)
@@ -147,6 +172,25 @@ class Environment(Manifest):
     kind: Literal["Environment"]
     metadata: Metadata
     spec: EnvironmentSpec = EnvironmentSpec.model_construct()
+
+
+class VersionsSpec(Manifest):
+    """The versions that the clusters of an environment have."""
+
+    kubernetes_version: Version
+    """The version of Kubernetes: the ``kubernetesVersion`` of every cluster that sets none itself."""
+
+
+class Versions(Manifest):
+    """``environments/<name>.versions.yaml``: the versions that an environment with a channel has now.
+
+    The app changes it by pull requests, and a plan reads nothing else of a channel.
+    """
+
+    api_version: ApiVersion
+    kind: Literal["Versions"]
+    metadata: Metadata
+    spec: VersionsSpec
 
 
 class ClusterClass(Manifest):

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from shared.frozen import dataclass
 from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.model.kinds import ClusterClass, Environment, Fleet, System
+from shared.language.model.kinds import ClusterClass, Environment, Fleet, System, Versions
 from shared.language.resolve.problems import (
     Path,
     Problem,
@@ -134,7 +134,7 @@ def _missing_values(name: str, never: Collection[str] = ()) -> str:
 Contents = Mapping[str, bytes]
 """The content of files by their path."""
 Problems = tuple[Problem, ...]
-Shared = TypeVar("Shared", Fleet, Environment, ClusterClass, System)
+Shared = TypeVar("Shared", Fleet, Environment, Versions, ClusterClass, System)
 
 
 def over_limit(content: bytes, work: Work, share: int) -> str:

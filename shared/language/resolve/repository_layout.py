@@ -19,6 +19,8 @@ FLEET_FILE = "fleet.yaml"
 CLUSTERS = "clusters"
 CLUSTER_FILE = "cluster.yaml"
 ENVIRONMENTS, CLASSES, SYSTEMS = "environments", "classes", "systems"
+VERSIONS = ".versions"
+"""How the name of the file ends that has the versions of an environment, next to that of the environment."""
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 _NAME_RULE = "1 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends"
@@ -102,29 +104,37 @@ class Files:
             yield parts[-2], path, f"is too deep to be read; move it to {right.format(parts[-2])}"
 
     def of(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
-        """Return the paths of the manifests ``<folder>/<name>.yaml``, and the problems there, by name."""
+        """Return the paths of the manifests ``<folder>/<name>.yaml``, and the problems there, by name.
+
+        ``VERSIONS`` are the files with versions, by environment.
+        """
         return self._manifests[folder]
 
     @cached_property
     def _manifests(self) -> Mapping[str, tuple[Mapping[str, str], Mapping[str, Problem]]]:
-        return {folder: self._read_folder(folder) for folder in (ENVIRONMENTS, CLASSES, SYSTEMS)}
+        found = {folder: self._read_folder(folder) for folder in (ENVIRONMENTS, CLASSES, SYSTEMS)}
+        return {**found, VERSIONS: self._read_folder(ENVIRONMENTS, VERSIONS)}
 
-    def _read_folder(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
+    def _read_folder(self, folder: str, end: str = "") -> tuple[Mapping[str, str], Mapping[str, Problem]]:
+        """Return the manifests of a folder; of that of environments, those whose names end so, or do not."""
         paths: dict[str, str] = {}
         problems: dict[str, Problem] = {}
         for path in sorted(path for path in (*self.others, *self.other) if path.startswith(f"{folder}/")):
             name = path.removeprefix(f"{folder}/").removesuffix(".yaml").removesuffix(".yml")
-            message = self._unreadable(path, folder, name)
+            if folder == ENVIRONMENTS and name.endswith(VERSIONS) != bool(end):
+                continue
+            name = name.removesuffix(end)
+            message = self._unreadable(path, folder, name, end)
             if message:
                 problems[name] = problem_at(Mark(path, 1, 1), "", message)
             elif path.endswith(".yaml"):
                 paths[name] = path
-        if folder in self.other or folder in self.blobs:
+        if (folder in self.other or folder in self.blobs) and not end:
             message = f"must be a folder of files {folder}/<name>.yaml"
             problems[""] = problem_at(Mark(folder, 1, 1), "", message)
         return paths, problems
 
-    def _unreadable(self, path: str, folder: str, name: str) -> str:
+    def _unreadable(self, path: str, folder: str, name: str, end: str) -> str:
         if path in self.other:
             return NOT_PLAIN.format(path)
         if not path.endswith((".yaml", ".yml")):
@@ -133,7 +143,7 @@ class Files:
             return f"is too deep to be read; move it to {folder}/{path.rpartition('/')[2]}"
         if not _NAME.match(name):
             return f"the file's name must be {_NAME_RULE}"
-        return f"must be called {folder}/{name}.yaml" if path.endswith(".yml") else ""
+        return f"must be called {folder}/{name}{end}.yaml" if path.endswith(".yml") else ""
 
     @cached_property
     def unreadable(self) -> tuple[Problem, ...]:
@@ -164,6 +174,16 @@ def cluster_path(name: str) -> str:
     return f"{CLUSTERS}/{name}/{CLUSTER_FILE}"
 
 
+def environment_path(name: str) -> str:
+    """Return the path of an environment's manifest."""
+    return f"{ENVIRONMENTS}/{name}.yaml"
+
+
+def versions_path(environment: str) -> str:
+    """Return the path of the file with the versions of an environment."""
+    return f"{ENVIRONMENTS}/{environment}{VERSIONS}.yaml"
+
+
 def cluster_paths(files: Files, names: Iterable[str]) -> list[str]:
     """Return the paths of the manifests of these clusters that can be read."""
     return [path for path in map(cluster_path, names) if path in files.blobs]
@@ -171,7 +191,8 @@ def cluster_paths(files: Files, names: Iterable[str]) -> list[str]:
 
 def shared_paths(files: Files) -> list[str]:
     """Return the paths of the manifests of all kinds but Cluster."""
-    paths = [path for folder in (ENVIRONMENTS, CLASSES, SYSTEMS) for path in files.of(folder)[0].values()]
+    kinds = (ENVIRONMENTS, VERSIONS, CLASSES, SYSTEMS)
+    paths = [path for kind in kinds for path in files.of(kind)[0].values()]
     return [path for path in (FLEET_FILE, *paths) if path in files.blobs]
 
 

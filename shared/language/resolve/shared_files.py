@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from shared.frozen import dataclass, replace
-from shared.language.model.kinds import ClusterClass, Environment, Fleet
+from shared.language.model.kinds import ClusterClass, Environment, Fleet, Versions
 from shared.language.resolve.layers import MAX_INHERITANCE, Layer, Layers, lineage, unknown
 from shared.language.resolve.manifest_file import (
     Contents,
@@ -22,9 +22,18 @@ from shared.language.resolve.manifest_file import (
     without,
 )
 from shared.language.resolve.problems import Problem, described, limited, problem_at
-from shared.language.resolve.repository_layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files, shared_paths
+from shared.language.resolve.repository_layout import (
+    CLASSES,
+    ENVIRONMENTS,
+    FLEET_FILE,
+    VERSIONS,
+    Files,
+    environment_path,
+    shared_paths,
+    versions_path,
+)
 from shared.language.resolve.work import Work
-from shared.language.yaml.nodes import Mark, Node
+from shared.language.yaml.nodes import Mark, Node, merge
 
 # Which classes a class inherits from: a chain that ends, and not too late. Every class is looked at once.
 
@@ -181,8 +190,47 @@ def _environments(
             manifests[name] = loaded.manifest
             where = loaded.node.find(("spec", "production")) if loaded.manifest.spec.production else None
             problems = tuple(layer_problems(loaded.node, DEFAULTS))
-            layers[name] = Layer(part(loaded.node, *DEFAULTS), production=where, problems=problems)
+            layer = Layer(part(loaded.node, *DEFAULTS), production=where, problems=problems)
+            layers[name] = _with_versions(layer, name, loaded, read)
+    lost = read.files.of(VERSIONS)[0].keys() - paths.keys()
+    unassigned += [_needless(name, f"there is no {environment_path(name)}") for name in sorted(lost)]
     return layers, manifests
+
+
+def _with_versions(layer: Layer, name: str, loaded: LoadedFile[Environment], read: _SharedFiles) -> Layer:
+    """Return an environment with the versions of its channel, or with what is wrong with them."""
+    paths, wrong = read.files.of(VERSIONS)
+    kubernetes = loaded.manifest.spec.kubernetes if loaded.manifest else None
+    if name in wrong:
+        return replace(layer, problems=(*layer.problems, wrong[name]))
+    if kubernetes is None:
+        needless = _needless(name, f"{environment_path(name)} has no spec.kubernetes.channel")
+        return replace(layer, problems=(*layer.problems, needless)) if name in paths else layer
+    own = layer.spec.child("kubernetesVersion")
+    if own is not None:
+        message = (
+            f"the channel {kubernetes.channel} gives the environment its version, in {versions_path(name)}; "
+            "remove this, or spec.kubernetes.channel"
+        )
+        problem = problem_at(own.mark, "spec.defaults.kubernetesVersion", message)
+        return replace(layer, problems=(*layer.problems, problem))
+    if name not in paths:
+        message = (
+            f"there is no {versions_path(name)} with the version that the channel has now; "
+            f"`roadstead versions {name} VERSION` writes it"
+        )
+        mark = loaded.node.find(("spec", "kubernetes", "channel")).mark
+        problem = problem_at(mark, "spec.kubernetes.channel", message)
+        return replace(layer, problems=(*layer.problems, problem))
+    versions = read.load(paths[name], Versions, name)
+    if versions.manifest is None:
+        return replace(layer, problems=(*layer.problems, *versions.problems))
+    return replace(layer, spec=merge(layer.spec, part(versions.node, "spec")))
+
+
+def _needless(name: str, why: str) -> Problem:
+    message = f"{why}, so that nothing follows these versions; remove this file, or add that"
+    return problem_at(Mark(versions_path(name), 1, 1), "", message)
 
 
 def _unreadable(wrong: Mapping[str, Problem], unassigned: list[Problem]) -> dict[str, Layer]:

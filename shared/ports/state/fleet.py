@@ -14,7 +14,7 @@ from shared.platform.followed import Followed
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
-from shared.promotions import EnvironmentValues, Rule
+from shared.promotions import ChannelRule, EnvironmentValues, Rule
 from shared.rollouts.shut import NOTHING, Calendar
 
 
@@ -135,10 +135,17 @@ class FleetRules:
     """The subscriptions that shared files name: sweeps list them too."""
     promotions: tuple[Rule, ...] = ()
     """What is promoted without anybody asking."""
+    channels: tuple[ChannelRule, ...] = ()
+    """The environments that get their version of Kubernetes from a channel."""
     had: tuple[EnvironmentValues, ...] = ()
-    """What the targets of these rules had."""
+    """What the targets of promotions, and the environments with a channel, had."""
     calendar: Calendar = NOTHING
     """The change windows and freezes."""
+
+    @property
+    def proposes(self) -> bool:
+        """Whether the app opens pull requests for versions by itself."""
+        return bool(self.promotions or self.channels)
 
 
 @dataclass(frozen=True)

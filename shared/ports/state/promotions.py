@@ -27,6 +27,7 @@ class LiftedHold:
 class Promotion:
     """The pull request of one environment, and what came of earlier ones.
 
+    One with the version of a channel has that as its ``source``, and is stored apart. Otherwise
     ``source`` is where the values of the newest pull request were proven; ``by`` is who asked for it, "" for
     a rule of fleet.yaml, and ``asked`` when. ``values`` are what it gives, () once it is merged or closed.
     ``commits`` are the commits of ours that its branch may point to. ``number`` and ``url`` are 0 and ""
@@ -92,7 +93,7 @@ class Proposal:
 
 
 class Promotions(TableRepository):
-    """The promotions of the fleet, one for an environment."""
+    """The promotions of the fleet, one for an environment, and the pull requests of channels, likewise."""
 
     def promotions(self) -> RecordList[Promotion]:
         """Return all promotions, by environment."""
@@ -105,6 +106,18 @@ class Promotions(TableRepository):
     def save_promotion(self, promotion: Promotion) -> Promotion:
         """Write a promotion over the version that was read, and return it as saved; raise Stale."""
         return self._write(PROMOTION, promotion.target, promotion)
+
+    def channel_pulls(self) -> RecordList[Promotion]:
+        """Return the pull requests with versions of channels, by environment."""
+        return self._listed(CHANNEL_PULL)
+
+    def channel_pull(self, environment: str) -> Promotion | None:
+        """Return the pull request with the version of a channel, or None; raise Unreadable."""
+        return self._value(CHANNEL_PULL, environment)
+
+    def save_channel_pull(self, pull: Promotion) -> Promotion:
+        """Write one over the version that was read, and return it as saved; raise Stale."""
+        return self._write(CHANNEL_PULL, pull.target, pull)
 
 
 class Proposals(TableRepository):
@@ -154,6 +167,7 @@ class Rollouts(TableRepository):
 
 
 PROMOTION = TextKind[Promotion]("promotion", FLEETS, Promotion, "promotions|{}")
+CHANNEL_PULL = TextKind[Promotion]("channel-pull", FLEETS, Promotion, "channel-pulls|{}")
 PROPOSAL = TextKind[Proposal]("proposal", FLEETS, Proposal, "proposals|{}")
 ROLLOUT = TextKind[Rollout]("rollout", FLEETS, Rollout, "rollouts|{}")
 _ENDED = (RolloutState.COMPLETED, RolloutState.ABORTED, RolloutState.SUPERSEDED)

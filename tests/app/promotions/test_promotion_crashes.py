@@ -14,6 +14,10 @@ from localcloud.memory.crashes import Counter, Crash, Tripwire
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.proposals.promote import handle
 from shared.cluster.queues.messages import PromoteRequest
+from tests.app.promotions.test_by_channels import BRANCH as BRANCH_OF_CHANNEL
+from tests.app.promotions.test_by_channels import in_git, proposed
+from tests.app.promotions.test_by_channels import stored as in_channel
+from tests.app.promotions.test_by_channels import tree as with_channels
 from tests.support.crash_points import Interrupted, points_of_one_run
 from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
 from tests.support.replaced_ports import around
@@ -27,6 +31,8 @@ TREES: Mapping[str, Sequence[dict[str, bytes]]] = {
     "opens": (BASE, PROVEN),
     "updates": (BASE, PROVEN, files(test="1.37", extra=RULE)),
     "ends": (BASE, PROVEN, files(test="1.36", prod="1.36", extra=RULE)),
+    "follows a channel": (with_channels("1.35.7"),),
+    "ends a channel's": (with_channels("1.35.7"), with_channels("1.36.3")),
 }
 
 
@@ -91,10 +97,26 @@ def is_over(cloud: MemoryCloud) -> None:
     assert (stored(cloud).declined, cloud.ports.git_host.tip(BRANCH)) == ((), None)
 
 
+def is_proposed(cloud: MemoryCloud) -> None:
+    (pull,) = proposed(cloud, "all")
+    known = in_channel(cloud)
+    assert (pull.state, known.number, known.problem) == ("open", pull.number, "")
+    assert "'1.36.3'" in in_git(cloud, BRANCH_OF_CHANNEL)
+
+
+def is_followed(cloud: MemoryCloud) -> None:
+    (pull,) = proposed(cloud, "all")
+    assert (pull.state, pull.merged) == ("closed", False)
+    known = in_channel(cloud)
+    assert (known.declined, known.problem, cloud.ports.git_host.tip(BRANCH_OF_CHANNEL)) == ((), "", None)
+
+
 CHECKS: Mapping[str, Callable[[MemoryCloud], None]] = {
     "opens": is_open,
     "updates": is_updated,
     "ends": is_over,
+    "follows a channel": is_proposed,
+    "ends a channel's": is_followed,
 }
 
 
@@ -112,7 +134,7 @@ def test_a_crash_before_or_after_any_call_leaves_one_pull_request(case: str) -> 
         for _ in range(2):
             handle(PromoteRequest(), cloud.ports)
             CHECKS[case](cloud)
-            assert len(cloud.repository.pulls.comments(1)) == (case == "ends")
+            assert len(cloud.repository.pulls.comments(1)) == case.startswith("ends")
 
 
 @pytest.mark.parametrize("case", TREES)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.acts import fleet
 from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import InvalidManifest
@@ -180,6 +181,43 @@ def test_a_start_that_lacks_capacity_is_repeated_until_there_is_some() -> None:
     assert "OutOfCapacity" in record(cloud).job.reason
     until(cloud, 5, minute=30)
     assert (phases(cloud), runs(cloud)) == ({"one": Phase.READY}, True)
+
+
+def test_a_start_that_lacks_capacity_for_long_is_stalled_and_never_given_up() -> None:
+    cloud = on_monday()
+    until(cloud, 18)
+    cloud.azure.interventions.deny("one", "AllocationFailed")
+    until(cloud, 7, 1)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.STALLED}, False)
+    until(cloud, 16)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.STALLED}, False)
+    cloud.azure.interventions.unblock("one")
+    until(cloud, 16, minute=59)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.READY}, True)
+
+
+def test_a_week_with_an_upgrade_has_the_cluster_awake_in_the_hours_of_work_alone() -> None:
+    cloud, asleep = on_monday(), 0
+    for hour in range(7 * 24):
+        if hour == 60:  # the night from Wednesday to Thursday
+            push(cloud, files(sleeping() + '  kubernetesVersion: "1.37"\n'))
+        cloud.run(seconds=3600, until=lambda: False)
+        asleep += not runs(cloud)
+    assert asleep == 4 * 12 + 60
+    assert (phases(cloud), cluster(cloud)["properties"]["currentKubernetesVersion"][:4]) == (
+        {"one": Phase.READY},
+        "1.37",
+    )
+
+
+def test_a_pause_of_the_fleet_stops_and_starts_no_cluster() -> None:
+    cloud = on_monday()
+    assert fleet.pause("a test", None, "ann", cloud.ports).status == 200
+    until(cloud, 18)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.READY}, True)
+    assert fleet.resume("ann", cloud.ports).status == 200
+    until(cloud, 18, minute=30)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.SLEEPING}, False)
 
 
 # What operators order.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
@@ -33,6 +34,8 @@ class MaintenanceRequests:
 
     def __init__(self, engine: AzureEngine) -> None:
         self._engine = engine
+        self.withheld: set[str] = set()
+        """The versions that no list has yet: AKS gives one region after another a new one."""
 
     def list_versions(self, subscription: str, location: str) -> Json:
         """Return the Kubernetes versions that a region offers."""
@@ -40,8 +43,9 @@ class MaintenanceRequests:
             if region(location) not in REGIONS:
                 message = f"The provided location '{location}' is not available."
                 raise ArmError(400, "LocationNotAvailableForResourceType", message)
-            minors = dict.fromkeys(version.rpartition(".")[0] for version in OFFERED)
-            return {"values": [_minor(minor) for minor in minors]}
+            offered = [version for version in OFFERED if version not in self.withheld]
+            minors = dict.fromkeys(version.rpartition(".")[0] for version in offered)
+            return {"values": [_minor(minor, offered) for minor in minors]}
 
     def get_upgrade_profile(self, cluster: ClusterId) -> Json:
         """Return what the control plane and each pool may be upgraded to."""
@@ -148,8 +152,8 @@ class MaintenanceRequests:
             return self._engine.accept(WriteAnswer("delete-maintenance", resource, 200))
 
 
-def _minor(minor: str) -> Json:
-    patches = [version for version in OFFERED if parse(version)[:2] == parse(minor)]
+def _minor(minor: str, offered: Sequence[str]) -> Json:
+    patches = [version for version in offered if parse(version)[:2] == parse(minor)]
     return {
         "version": minor,
         **({"isDefault": True} if minor == DEFAULT_VERSION else {}),

@@ -35,6 +35,18 @@ class TryEndReceipt(TypedDict):
 
 
 @final
+class ClusterRequestReceipt(TypedDict):
+    """``POST requests``: the pull request that adds the cluster is open."""
+
+    cluster: str
+    environment: str
+    lifetime: str
+    file: str
+    pullRequest: str
+    by: str
+
+
+@final
 class LifetimeReceipt(TypedDict):
     """``POST clusters/NAME/extend``: when the cluster ends now, and until when somebody holds it."""
 

@@ -323,12 +323,14 @@ class ObjectGroup(TypedDict):
 class NodePoolView(TypedDict):
     """A node pool: ``name`` is "" for nodes of none, ``wantedVersion`` "" where git has no such pool.
 
-    ``versions`` are those of its nodes. ``notReady`` names the first of its nodes that are not ready.
+    ``versions`` are those of its nodes, ``image`` the oldest image of them, "" for one that is not known.
+    ``notReady`` names the first of its nodes that are not ready.
     """
 
     name: str
     wantedVersion: str
     versions: list[str]
+    image: str
     nodes: int
     ready: int
     failed: int

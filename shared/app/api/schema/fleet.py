@@ -262,6 +262,19 @@ class EnvironmentVersions(TypedDict):
     notAsGit: int
 
 
+class ChannelView(TypedDict):
+    """An environment that gets its version from a channel: the pull request that is open, or why none is.
+
+    ``proposed`` and ``pullRequest`` are "" without one, ``problem`` where nothing is in the way.
+    """
+
+    environment: str
+    channel: str
+    proposed: str
+    pullRequest: str
+    problem: str
+
+
 class EndView(TypedDict):
     """What leaves support within 180 days, or has left it, or a certificate that ends within 30 days.
 
@@ -281,11 +294,13 @@ class EndView(TypedDict):
 class VersionsView(TypedDict):
     """``GET versions``; ``supportEnds`` is the last day of the community's support, by version.
 
-    ``ends`` is what ends soon, or has ended, the soonest first. ``note`` says that the table of these days is
+    ``channels`` are the environments to which the app proposes versions of their channels, in order. ``ends``
+    is what ends soon, or has ended, the soonest first. ``note`` says that the table of these days is
     old, "" otherwise.
     """
 
     environments: list[EnvironmentVersions]
+    channels: list[ChannelView]
     supportEnds: dict[str, str]
     ends: list[EndView]
     note: str

@@ -59,6 +59,7 @@ def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool
         for pool in spec["nodePools"]
     }
     found = {part.pool: part for part in parts}
+    running = record.observation.running.pools if record.observation.running else {}
     names = [*wanted, *(name for name in found if name not in wanted)]
     return [
         projected(
@@ -66,6 +67,7 @@ def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool
             part := found.get(name, Part(NODE, 0, 0)),
             name=name,
             wantedVersion=wanted.get(name, ""),
+            image=running[name].image if name in running else "",
             nodes=part.total,
             notReady=part.unhealthy,
         )

@@ -17,6 +17,7 @@ from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
 from shared.ports import Ports
+from shared.ports.state import Promotion
 
 NOT_READ = SummaryDetails("", {}, {})
 SHOWN = 20
@@ -56,10 +57,29 @@ def versions_view(ports: Ports) -> schema.VersionsView:
             }
             for environment in sorted(versions)
         ],
+        "channels": _channels(ports),
         "supportEnds": {version: on.isoformat() for version, on in sorted(support.items()) if on},
         "ends": _ends(ending, ports),
         "note": stale(today),
     }
+
+
+def _channels(ports: Ports) -> list[schema.ChannelView]:
+    """Return the environments with a channel of their own, with what is proposed to each."""
+    rules = ports.state.fleet().rules.channels
+    known = {pull.target: pull for pull in ports.state.channel_pulls()} if rules else {}
+    return [
+        {
+            "environment": rule.environment,
+            "channel": rule.channel,
+            "proposed": pull.values[0].value if is_open else "",
+            "pullRequest": pull.url if is_open else "",
+            "problem": pull.problem,
+        }
+        for rule in rules
+        for pull in [known.get(rule.environment) or Promotion(rule.environment)]
+        for is_open in [bool({*pull.values} - {*pull.declined, *pull.merged})]
+    ]
 
 
 def _ends(ending: Mapping[tuple[date, str], list[str]], ports: Ports) -> list[schema.EndView]:

@@ -280,6 +280,18 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.AUTHOR,
         ),
     ),
+    *sourced(
+        "MicrosoftDocs/azure-docs issue 62486, with the answer of AKS",
+        Entry(
+            "aks/PrivateClusterTier",
+            InvalidManifest,
+            ("PrivateClusterNotSupportedWithPaidSKU",),
+            "AKS has no private cluster of a paid tier in the region.",
+            "Commit the tier Free, another region, or a cluster that is not private.",
+            Actor.AUTHOR,
+        ),
+        link="https://github.com/Azure/AKS/issues/1981",
+    ),
     *support(
         "error-codes/bad-request-or-invalid-client-secret-error",
         *(

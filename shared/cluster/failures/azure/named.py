@@ -49,7 +49,7 @@ ENTRIES: tuple[Entry, ...] = sourced(
             *("InvalidTagPatchOperation", "UnsupportedQuery", "InvalidResourceGroupName", "EmptyPayload"),
             *("InvalidResourceGroup", "UnsupportedMediaType", "InvalidAPIVersion", "UpdateNotAllowed"),
             *("TemplateValidationError", "SDKValidationError", "MixedTypeNotSupported"),
-            *("ExtensionAlreadyEnabledInAKSAddons", "PrivateClusterNotSupportedWithPaidSKU"),
+            "ExtensionAlreadyEnabledInAKSAddons",
         ),
         "Azure refused the request, and no page says for what reason it gives this code.",
         _SUPPORT,

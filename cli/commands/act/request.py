@@ -1,0 +1,44 @@
+"""``roadstead request``: a pull request that adds a cluster for a time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from cli.errors import UsageError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.terminal.output import echo
+from cli.text import line
+
+
+def request(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new cluster.")],
+    *,
+    cluster_class: Annotated[str, typer.Option("--class", metavar="CLASS", help="Its class.")],
+    lifetime: Annotated[
+        str,
+        typer.Option("--lifetime", metavar="TIME", help="How long it lasts once it is Ready, such as 8h."),
+    ],
+    environment: Annotated[
+        str, typer.Option("--environment", metavar="ENVIRONMENT", help="Its environment.")
+    ] = "",
+    location: Annotated[str, typer.Option("--location", metavar="REGION", help="Its Azure region.")] = "",
+    reason: Reason = "",
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Ask for a cluster for a time, by a pull request that adds its folder.
+
+    What may be asked for is selfService in fleet.yaml. Nothing exists before the merge.
+    """
+    if not reason.strip():
+        raise UsageError("give --reason: whoever merges the pull request reads it")
+    asked = {"name": cluster_name(name), "class": cluster_class, "lifetime": lifetime, "reason": reason}
+    places = {"environment": environment, "location": location}
+    with connect(url, key_file, timeout) as api:
+        receipt = api.request_cluster(asked | {key: value for key, value in places.items() if value})
+    echo(Text(line(f"{receipt['cluster']} in {receipt['environment']} for {receipt['lifetime']}:")))
+    echo(Text(line(f"  {receipt['pullRequest']}")))

@@ -1,0 +1,229 @@
+"""The git protocol over HTTPS, by dulwich: references, and packs that are bounded before they are unpacked.
+
+A server that is taken over may answer anything. So no redirect is followed, nothing but the origin of the
+repository is asked, and the credential goes nowhere else. A pack is counted twice: as it comes, and unpacked,
+object by object, before anything is stored (gitformat-pack: a delta begins with the size that it makes).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import urllib3
+from dulwich.client import FetchPackResult, Urllib3HttpGitClient
+from dulwich.errors import GitProtocolError, HangupException
+from dulwich.object_store import DiskObjectStore, ObjectStoreGraphWalker, PackInputTooLarge
+from dulwich.objects import ObjectID
+
+from shared.cluster.failures.errors import (
+    Dependency,
+    ReconcileError,
+    Throttled,
+    Unauthenticated,
+    Unauthorized,
+    Unavailable,
+)
+from shared.cluster.failures.retry import retry_after
+
+TIMEOUT = 30.0
+"""Seconds to connect, and between two chunks."""
+MOST_SENT = 256 << 20
+"""Bytes of a pack; the history of a fleet repository is a fraction of that."""
+MOST_UNPACKED = 1 << 30
+"""Bytes of all its objects."""
+_CHUNK = 1 << 16
+_DELTAS = (6, 7)
+_MALFORMED = (
+    GitProtocolError,
+    HangupException,
+    zlib.error,
+    ValueError,
+    LookupError,
+    AssertionError,
+    EOFError,
+)
+
+
+class GitServer(Urllib3HttpGitClient):
+    """One repository of a git server; ``said_at`` is when the server answered last, by its clock."""
+
+    def __init__(self, url: str, username: str, password: str) -> None:
+        once = urllib3.Retry(0, redirect=False)
+        self._url = url
+        super().__init__(
+            url,
+            pool_manager=urllib3.PoolManager(retries=once, timeout=urllib3.Timeout(TIMEOUT)),
+            username=username or None,
+            password=password or None,
+            quiet=True,
+        )
+        self.said_at = datetime.fromtimestamp(0, UTC)
+
+    def _http_request(
+        self,
+        url: str,
+        headers: dict[str, str] | None = None,
+        data: bytes | Iterator[bytes] | None = None,
+        raise_for_status: bool = True,  # noqa: ARG002 - every status is judged here
+    ) -> tuple[Any, Callable[[int], bytes]]:
+        """Send a request to the repository; raise what its status means."""
+        if self._origin(url) != self._origin(self._url):
+            raise Unavailable("the git server leads to another host, which is not asked")
+        response, read = super()._http_request(url, headers, data, raise_for_status=False)
+        if response.status != 200:
+            response.close()
+            raise _refused(response.status, response.headers)
+        if "date" in response.headers:
+            self.said_at = parsedate_to_datetime(response.headers["date"]).astimezone(UTC)
+        return response, read
+
+    def references(self) -> Mapping[str, str]:
+        """Return the branches, each with its commit."""
+        with git_errors():
+            found = self.get_refs("", ref_prefix=[b"refs/heads/"])
+            if self.dumb:
+                raise Unavailable("the server does not speak git's smart protocol over HTTP")
+            return _branches(found.refs)
+
+    def fetch_branches(self, store: DiskObjectStore, known: set[bytes]) -> Mapping[str, str]:
+        """Bring all branches into the store; return them as ``references`` does.
+
+        ``known`` are commits that the store has with their history.
+        """
+        with git_errors(), TemporaryFile() as pack:
+            answer = self._fetched(store, known, pack)
+            if pack.tell():
+                require_bounded(pack)
+                pack.seek(0)
+                store.add_thin_pack(pack.read, None, max_input_size=MOST_SENT)
+            return _branches(answer.refs)
+
+    def _fetched(self, store: DiskObjectStore, known: set[bytes], pack: IO[bytes]) -> FetchPackResult:
+        def received(data: bytes) -> int:
+            if pack.tell() + len(data) > MOST_SENT:
+                raise too_large(f"its history is larger than {MOST_SENT >> 20} MiB")
+            return pack.write(data)
+
+        def wanted(refs: Mapping[bytes, bytes], **_: Any) -> list[bytes]:
+            heads = {commit for ref, commit in refs.items() if ref.startswith(b"refs/heads/")}
+            return sorted(heads - known)
+
+        def parents(commit: bytes) -> list[bytes]:
+            found: Any = store[ObjectID(commit)]
+            return list(found.parents)
+
+        walker: Any = ObjectStoreGraphWalker(sorted(known), parents)  # type: ignore[arg-type]
+        return self.fetch_pack("", wanted, walker, received, ref_prefix=[b"refs/heads/"])  # type: ignore[arg-type]
+
+
+def too_large(what: str) -> Unavailable:
+    """Return the error of a repository that is not read."""
+    return Unavailable(f"the repository is not read: {what}; keep large files out of it")
+
+
+@contextmanager
+def git_errors() -> Iterator[None]:
+    """Turn what dulwich raises into what the caller does next; no message has an address or a credential."""
+    try:
+        yield
+    except ReconcileError:
+        raise
+    except PackInputTooLarge:
+        raise too_large(f"its history is larger than {MOST_SENT >> 20} MiB") from None
+    except _MALFORMED as error:
+        raise Unavailable(f"the git server gave no readable answer: {type(error).__name__}") from None
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Unavailable(f"the git server does not answer: {type(error).__name__}") from None
+
+
+def _refused(status: int, headers: Mapping[str, str]) -> ReconcileError:
+    if status in (301, 302, 303, 307, 308):
+        return Dependency(
+            "the repository has moved, and no redirect is followed: set GIT_URL to its new address"
+        )
+    if status == 401:
+        return Unauthenticated("the git server refuses the credential of GIT_USERNAME and GIT_PASSWORD (401)")
+    if status == 403:
+        return Unauthorized("the git server does not let the credential read the repository (403)")
+    if status in (404, 410):
+        return Dependency(f"there is no such repository, or the credential does not see it ({status})")
+    if status == 429:
+        wait = retry_after(headers)
+        return Throttled("the git server throttles (429)", retry_after=60.0 if wait is None else wait)
+    return Unavailable(f"the git server answered {status}")
+
+
+def _branches(refs: Mapping[Any, bytes | None]) -> dict[str, str]:
+    prefix = b"refs/heads/"
+    return {
+        ref[len(prefix) :].decode(errors="replace"): commit.decode()
+        for ref, commit in refs.items()
+        if ref.startswith(prefix) and commit is not None
+    }
+
+
+def require_bounded(pack: IO[bytes]) -> None:
+    """Raise Unavailable for a pack whose objects are too large together; none of them is stored."""
+    pack.seek(0)
+    head = pack.read(12)
+    if head[:4] != b"PACK" or int.from_bytes(head[4:8], "big") not in (2, 3):
+        raise ValueError("not a pack")
+    left = MOST_UNPACKED
+    for _ in range(int.from_bytes(head[8:12], "big")):
+        left -= _size_of_next(pack, left)
+    pack.seek(0, 2)
+
+
+def _size_of_next(pack: IO[bytes], most: int) -> int:
+    """Return how large the next object is unpacked, with what a delta makes; go on to the one after it."""
+    first, size, shift = _byte(pack), 0, 4
+    kind, size, more = (first >> 4) & 7, first & 15, first & 128
+    while more:
+        byte = _byte(pack)
+        size |= (byte & 127) << shift
+        more, shift = byte & 128, shift + 7
+    if kind == 6:
+        while _byte(pack) & 128:
+            pass
+    elif kind == 7:
+        pack.read(20)
+    if size > most:
+        raise too_large(f"its objects are larger than {MOST_UNPACKED >> 20} MiB")
+    inflate, beginning, count = zlib.decompressobj(), b"", 0
+    while not inflate.eof:
+        data = inflate.unconsumed_tail or pack.read(_CHUNK)
+        if not data:
+            raise EOFError
+        out = inflate.decompress(data, _CHUNK)
+        beginning, count = (beginning + out)[:32], count + len(out)
+        if count > size:
+            raise ValueError("an object is larger than it says")
+    pack.seek(-len(inflate.unused_data), 1)
+    total = size + (_made_by(beginning) if kind in _DELTAS else 0)
+    if total > most:
+        raise too_large(f"its objects are larger than {MOST_UNPACKED >> 20} MiB")
+    return total
+
+
+def _byte(pack: IO[bytes]) -> int:
+    return pack.read(1)[0]
+
+
+def _made_by(delta: bytes) -> int:
+    """Return the size of what a delta makes: the second number at its beginning."""
+    numbers, value, shift = list[int](), 0, 0
+    for byte in delta:
+        value |= (byte & 127) << shift
+        shift += 7
+        if not byte & 128:
+            numbers.append(value)
+            value, shift = 0, 0
+        if len(numbers) == 2:
+            return numbers[1]
+    raise ValueError("not a delta")

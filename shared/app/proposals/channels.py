@@ -1,0 +1,151 @@
+"""Proposes the versions of Kubernetes that channels have: one pull request for an environment at most.
+
+What AKS offers is read for the regions of the environment's clusters. Promotions carry a version on from
+there. A version that somebody declined, or took back, is proposed by nobody again. All messages are of the
+session of proposals.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shared.app.offers import versions_in
+from shared.app.proposals.evaluation import with_version
+from shared.app.proposals.given import GivenText, end, give, held_by, is_over, refreshed, seen
+from shared.app.proposals.head import Head
+from shared.app.proposals.own_pull import OwnBranch
+from shared.app.proposals.texts import (
+    NO_NEWER,
+    ProposedVersion,
+    channel_commit_text,
+    channel_over_text,
+    channel_text,
+)
+from shared.azure.availability.channels import Offered, Step, following
+from shared.cluster.divergence.drift import VERSIONS
+from shared.cluster.failures.errors import InvalidManifest, Terminal, Unavailable, Unreadable
+from shared.cluster.findings.readiness import readiness_of
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.json_tree import digest_of
+from shared.language.resolve.repository_layout import versions_path
+from shared.language.yaml.nodes import plain_value
+from shared.language.yaml.parser import YamlError, parse
+from shared.ports import Ports
+from shared.ports.state import Promotion
+from shared.promotions import VERSION_PATH, ChannelRule, HoldReason, Obstacle, Value, describe
+from shared.resource_ids import RegionId
+
+log = logging.getLogger(__name__)
+
+
+def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
+    """Bring the pull requests of all channels up to date.
+
+    ``number`` is a pull request that somebody closed or reopened, 0 for none.
+    """
+    rules = {rule.environment: rule for rule in head.fleet.rules.channels}
+    for known in ports.state.channel_pulls():
+        if known.target not in rules or known.number == number:
+            over = channel_over_text("the environment follows no channel itself")
+            refreshed(known, over, _branch_to(known.target, ports), ports)
+    for rule in rules.values():
+        known = ports.state.channel_pull(rule.environment) or Promotion(rule.environment)
+        try:
+            places = {_place(found) for found in summaries if _is_of(rule.environment, found)}
+            _follow(rule, known, sorted(places), head)
+        except (Terminal, Unreadable, Unavailable) as error:  # of this environment alone
+            log.warning("no version is proposed to %s: %s: %s", rule.environment, error.kind, error)
+            known = ports.state.channel_pull(rule.environment) or Promotion(rule.environment)
+            _note(replace(known, digest="", problem=f"{error.kind}: {error}"), ports)
+
+
+def _follow(rule: ChannelRule, known: Promotion, places: Sequence[RegionId], head: Head) -> None:
+    """Open, update or close the pull request of an environment, whose clusters are in these places.
+
+    What Azure offers is all that is read where neither that nor git has changed since.
+    """
+    ports, fleet = head.ports, head.fleet
+    today, offers = ports.clock().date(), _offers(places, ports)
+    digest = digest_of([repr(rule), fleet.commit, today.isoformat(), [sorted(offer) for offer in offers]])
+    if known.digest == digest:
+        return
+    pull_of, pull = seen(replace(known, source=rule.channel), ports)
+    if head.commit != fleet.commit:  # what was taken back with it is not noted before its plan
+        return
+    present = present_version(rule.environment, head)
+    step = following(rule.channel, present, offers, today, rule.pace)
+    branch, over, problem = _branch_to(rule.environment, ports), NO_NEWER, ""
+    if step is not None:
+        value = Value(VERSION_PATH, step.version)
+        held, found = held_by(pull_of, fleet, value), with_version(step.version, rule.environment, head)
+        obstacles = [*found.obstacles.values()]
+        if held is not None:
+            obstacles = [Obstacle(held, rule.environment, (), step.version)]
+        if found.proofs and not obstacles:
+            proposed = _proposed(rule, present, step, found.takers, found.keepers, head)
+            text = GivenText(channel_commit_text(proposed), channel_text(proposed))
+            pull_of = give(replace(pull_of, asked=ports.clock()), pull, found, text, head, branch)
+            _note(replace(pull_of, digest=digest), ports)
+            return
+        said = (obstacle for obstacle in obstacles if obstacle.reason is not HoldReason.SAME)
+        over = problem = "; ".join(describe("version", obstacle) for obstacle in said)
+    if not is_over(pull) or pull_of.commits:
+        pull_of = end(pull_of, pull, channel_over_text(over), branch)
+    _note(replace(pull_of, digest=digest, problem=problem), ports)
+
+
+def _is_of(environment: str, summary: ClusterSummary) -> bool:
+    return summary.place.environment == environment and not summary.place.attached
+
+
+def _place(summary: ClusterSummary) -> RegionId:
+    return RegionId(summary.place.subscription.lower(), summary.place.location.lower())
+
+
+def _offers(places: Sequence[RegionId], ports: Ports) -> list[Offered]:
+    """Return what each of these regions offers; raise Unavailable if Azure did not say."""
+    offers = versions_in(places, ports)
+    silent = sorted({place.location for place, offered in offers.items() if offered is None})
+    if silent:
+        raise Unavailable(f"which versions of Kubernetes {', '.join(silent)} offers is unknown")
+    return [offered for _, offered in sorted(offers.items()) if offered is not None]
+
+
+def present_version(environment: str, head: Head) -> str:
+    """Return the version that git has for an environment with a channel; raise InvalidManifest."""
+    path = versions_path(environment)
+    try:
+        spec = plain_value(parse((head.text(path) or "").encode(), path), str, {})["spec"]
+        return str(spec[VERSION_PATH])
+    except (YamlError, LookupError, TypeError):
+        raise InvalidManifest(f"{path} has no spec.{VERSION_PATH}") from None
+
+
+def _proposed(
+    rule: ChannelRule, present: str, step: Step, takers: Sequence[str], keepers: Sequence[str], head: Head
+) -> ProposedVersion:
+    """Return what the pull request is about, with what is stored of the readiness of its clusters."""
+    ports, records = head.ports, head.records
+    known = ports.state.readiness([name for name in takers if name in records])
+    ready: dict[str, str] = {}
+    for name in sorted(known):
+        record, last = records[name], known[name].of(records[name].uid)
+        if last.seen is not None:
+            found = readiness_of(record, last.seen, last.room, step.version, ports.clock())
+            ready[name] = f"{found.state.value}{found.first and f': {found.first}'}"
+    return ProposedVersion(
+        rule.environment, rule.channel, present, step.version, step.why, (*takers,), (*keepers,), ready
+    )
+
+
+def _branch_to(environment: str, ports: Ports) -> OwnBranch[Promotion]:
+    name = f"{VERSIONS}{ports.config.fleet}/{environment}"
+    return OwnBranch(name, ports, ports.state.save_channel_pull)
+
+
+def _note(pull: Promotion, ports: Ports) -> None:
+    """Save what is known, if that is something new."""
+    if pull != ports.state.channel_pull(pull.target):
+        ports.state.save_channel_pull(pull)

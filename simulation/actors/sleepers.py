@@ -1,0 +1,169 @@
+"""Clusters that sleep for half of each hour, and people, changes and missing capacity that meet them.
+
+A schedule is stated here once more, in minutes: no decision is shared with the code under test. Everything is
+quiet otherwise: the faults have ended. While they last, a commit lets clusters sleep, and another ends that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from localcloud.azure.world.arm_errors import ArmError
+from shared.app.api.acts.sleep import OrderKind, order_sleep
+from shared.app.outbox import request_whole_sweep
+from shared.azure.changes.writes import is_stopped
+from shared.cluster.failures.errors import ClusterStopped
+from shared.cluster.record_parts import Phase
+from simulation.actors.kinds import SLEEPERS
+from simulation.actors.upkeep import ActorUpkeep
+from simulation.event_loop import EventLoop
+from simulation.operators import Operators, cluster_id
+from simulation.oracle import Oracle
+from simulation.rule import RuleViolated
+
+RULE, NEVER = "asleep", "sleepless"
+HALF = timedelta(minutes=30)
+TAKES = timedelta(minutes=12)
+"""A timer finds what is overdue within five minutes; then Azure is asked a few times."""
+AFTER_A_FAULT = timedelta(minutes=28)
+"""Capacity is asked for again after 5 to 10 minutes, and a start waits for 15 after a stop."""
+HOURS = 3
+STEP = timedelta(minutes=1)
+ACTS = (2, 5)
+
+
+@dataclass(frozen=True)
+class HalfHours:
+    """A schedule: the cluster stops at a minute of each hour, and starts half an hour later, in UTC."""
+
+    stop: int
+    changes: str
+
+    @property
+    def text(self) -> str:
+        """The schedule as YAML."""
+        start = (self.stop + 30) % 60
+        times = f'stop: "{self.stop} * * * *", start: "{start} * * * *", timeZone: UTC'
+        return f"{{schedules: [{{{times}}}], changes: {self.changes}}}"
+
+    def since(self, now: datetime) -> tuple[bool, timedelta]:
+        """Return whether the cluster is to be awake, and for how long that has been so."""
+        passed = (timedelta(minutes=now.minute, seconds=now.second) - timedelta(minutes=self.stop)) % (
+            2 * HALF
+        )
+        return passed >= HALF, passed % HALF
+
+
+class Sleepers(ActorUpkeep):
+    """They act on one fleet after the other; ``acts`` counts what met a cluster that sleeps."""
+
+    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop, oracle: Oracle) -> None:
+        super().__init__(SLEEPERS, seed, everybody, loop)
+        self._oracle = oracle
+        self._schedules = dict[str, HalfHours]()
+        self._disturbed = dict[str, datetime]()
+
+    def schedule(self, seconds: float) -> None:
+        """Let the clusters of a fleet sleep at some moment of so many seconds, and none any more later."""
+        operators = self._chance.choice(self._everybody)
+        begins = self._chance.uniform(0, seconds)
+        self._loop.schedule(begins, partial(self._push, operators, self._drawn))
+        self._loop.schedule(
+            begins + self._chance.uniform(60, 3000), partial(self._push, operators, lambda: None)
+        )
+
+    def check(self) -> None:
+        """Let the clusters of a fleet sleep for hours; raise RuleViolated for one that sleeps too long."""
+        operators = self._chance.choice(self._everybody)
+        self._push(operators, self._drawn)
+        ends = self._loop.clock() + timedelta(hours=HOURS)
+        self._loop.run_until(self._loop.clock() + 2 * HALF)
+        for _ in range(self._chance.randint(*ACTS)):
+            at = self._chance.uniform(0, 3600.0 * HOURS)
+            self._loop.schedule(at, partial(self._meet, operators))
+        while self._loop.clock() < ends:
+            self._loop.run_until(self._loop.clock() + STEP)
+            for record in operators.cloud.state.clusters():
+                self._look(operators, record.name)
+        self._push(operators, lambda: None)
+
+    def _drawn(self) -> HalfHours:
+        return HalfHours(self._chance.randrange(60), self._chance.choice(("wait", "wake")))
+
+    def _push(self, operators: Operators, drawn: Callable[[], HalfHours | None]) -> None:
+        """Give each cluster a schedule, or none."""
+        desired, self._schedules = operators.now, {}
+        for name, cluster in desired.clusters.items():
+            schedule = drawn()
+            desired = desired.with_cluster(replace(cluster, sleeps=schedule.text if schedule else ""))
+            if schedule is not None:
+                self._schedules[name] = schedule
+        if desired != operators.now:
+            operators.push(replace(desired, trailer=""))
+
+    def _meet(self, operators: Operators) -> None:
+        """Stop or start a cluster by hand, take its capacity, change it, or order it awake."""
+        names = [name for name in self._schedules if operators.cloud.state.cluster(name)]
+        if not names:
+            return
+        name, self.acts = self._chance.choice(names), self.acts + 1
+        act = self._chance.choice((self._stop, self._start, self._lack, self._change, self._wake))
+        self._loop.log("%s: %s meets %s", operators.fleet, act.__name__.strip("_"), name)
+        lasts = TAKES if act == self._stop else 2 * HALF + AFTER_A_FAULT
+        self._disturbed[name] = max(self._disturbed.get(name, self._loop.began), self._loop.clock() + lasts)
+        act(operators, name)
+
+    def _stop(self, operators: Operators, name: str) -> None:
+        operators.stop(cluster_id(name))
+        self._loop.run_function(operators.cloud, request_whole_sweep)
+
+    def _start(self, operators: Operators, name: str) -> None:
+        with suppress(ArmError):
+            self._loop.azure.interventions.start(cluster_id(name))
+        self._loop.run_function(operators.cloud, request_whole_sweep)
+
+    def _lack(self, _: Operators, name: str) -> None:
+        self._loop.azure.interventions.fail_next(name, "AllocationFailed")
+
+    def _change(self, operators: Operators, name: str) -> None:
+        cluster = replace(operators.now.clusters[name], tag=f"z{self._chance.randrange(1000)}")
+        operators.push(replace(operators.now.with_cluster(cluster), trailer=""))
+
+    def _wake(self, operators: Operators, name: str) -> None:
+        until = self._loop.clock() + HALF
+        kind = self._chance.choice((OrderKind.WAKE, OrderKind.POSTPONE))
+        self._loop.run_function(
+            operators.cloud, lambda ports: order_sleep(kind, name, until, "ann", ports, "a test")
+        )
+
+    def _look(self, operators: Operators, name: str) -> None:
+        """Raise RuleViolated where a cluster sleeps and should be awake, or is Ready and should sleep."""
+        schedule, record = self._schedules.get(name), operators.cloud.state.cluster(name)
+        live = self._oracle.live(cluster_id(name))
+        if schedule is None or record is None or live is None or not self._is_accepted(operators, name):
+            return
+        now = self._loop.clock()
+        disturbed = now < self._disturbed.get(name, self._loop.began)
+        awake, since = schedule.since(now)
+        if awake and is_stopped(live) and since > (AFTER_A_FAULT if disturbed else TAKES):
+            what = f"{name} sleeps since {since} although it is to be awake: {record.job.reason}"
+            raise RuleViolated(RULE, f"{operators.fleet}: {what}")
+        at_rest = record.phase is Phase.READY and not record.job.active
+        if not awake and at_rest and not disturbed and since > TAKES:
+            raise RuleViolated(
+                NEVER, f"{operators.fleet}: {name} is Ready since {since} although it is to sleep"
+            )
+
+    def _is_accepted(self, operators: Operators, name: str) -> bool:
+        """Return whether the record has the schedule, and no other reason to stand still."""
+        record, asked = operators.cloud.state.cluster(name), operators.now.clusters.get(name)
+        if record is None or asked is None or asked.invalid or asked.suspended or record.deleting:
+            return False
+        failed = record.failed and record.finding != ClusterStopped.__name__
+        stuck = failed or record.phase in (Phase.SUSPENDED, Phase.STALLED) or record.contested
+        written = (record.document["spec"].get("sleep") or {}).get("schedules") or [{}]
+        return not stuck and written[0].get("stop") == f"{self._schedules[name].stop} * * * *"

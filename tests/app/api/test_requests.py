@@ -1,0 +1,151 @@
+"""A cluster by request: who may have which, and the pull request that adds exactly one file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.access import Principal, Role
+from shared.app.api.acts.fleet import pause
+from shared.app.api.acts.requests import ClusterRequest, request_cluster
+from shared.app.http_result import HttpResult
+from shared.app.intake.accept import accept
+from shared.cluster.record_parts import Phase
+from shared.language.yaml.parser import parse
+from tests.support.one_cluster import files
+from tests.support.pipeline_runs import phases, push, pushed
+from tests.support.rollbacks import open_pulls
+
+RULE = "{roles: [Operator], classes: [small], environments: [development], locations: [eastus], atOnce: 1}"
+SOMEBODY = Principal("7", "dana@example.com", frozenset({Role.OPERATOR}))
+ASKED = ClusterRequest("test-aks", "small", "8h", "", "eastus", "a load test")
+
+
+def fleet(*rules: str) -> MemoryCloud:
+    """Return a cloud of a fleet with these rules."""
+    cloud = MemoryCloud(throttle=False)
+    wanted = files()
+    more = "".join(f"    - {rule}\n" for rule in rules)
+    wanted["fleet.yaml"] = wanted["fleet.yaml"].replace(
+        b"spec:\n", f"spec:\n  selfService:\n{more}".encode() if rules else b"spec:\n", 1
+    )
+    push(cloud, wanted)
+    cloud.run()
+    return cloud
+
+
+def ask(cloud: MemoryCloud, asked: ClusterRequest = ASKED, principal: Principal = SOMEBODY) -> HttpResult:
+    return request_cluster(asked, principal, cloud.ports)
+
+
+def test_the_pull_request_adds_one_file_and_a_merge_creates_the_cluster() -> None:
+    cloud = fleet(RULE)
+    result = ask(cloud)
+    assert result.status == 201, result.body
+    (pull,) = open_pulls(cloud)
+    before = cloud.repository.files(cloud.repository.head("main"))
+    after = cloud.repository.files(cloud.repository.head(pull.head))
+    assert after.keys() - before.keys() == {"clusters/test-aks/cluster.yaml"}
+    assert {path: after[path] for path in before} == before
+    assert "a load test" in pull.body
+    merged = cloud.repository.pulls.merged_into_base(pull.number)
+    accept(pushed(cloud, merged.merge_commit), cloud.ports)
+    cloud.run()
+    assert phases(cloud)["test-aks"] is Phase.READY
+    record = cloud.state.cluster("test-aks")
+    assert record is not None
+    assert (record.desired.environment, record.document["spec"]["lifetime"]) == ("development", "8h")
+    assert record.desired.labels["requested-by"] == "dana-example.com"
+
+
+def test_whoever_asks_twice_gets_the_same_pull_request() -> None:
+    cloud = fleet(RULE)
+    assert ask(cloud).body["pullRequest"] == ask(cloud).body["pullRequest"]
+    assert len(open_pulls(cloud)) == 1
+
+
+def test_another_request_of_the_same_name_does_not_change_the_open_one() -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    refused = ask(cloud, replace(ASKED, lifetime="9h"))
+    assert (refused.status, "another manifest" in str(refused.body["error"])) == (409, True)
+
+
+def test_a_person_has_as_many_at_once_as_the_rule_allows() -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    refused = ask(cloud, replace(ASKED, name="second-aks"))
+    assert (refused.status, "may have 1 at once" in str(refused.body["error"])) == (409, True)
+    assert ask(cloud, replace(ASKED, name="third-aks"), replace(SOMEBODY, name="kim")).status == 201
+    (pull,) = [pull for pull in open_pulls(cloud) if "dana" in pull.head]
+    cloud.repository.pulls.change(pull.number, state="closed")
+    assert ask(cloud, replace(ASKED, name="second-aks")).status == 201
+
+
+def test_a_request_after_a_declined_one_has_a_pull_request_of_its_own() -> None:
+    cloud = fleet(RULE)
+    first = ask(cloud)
+    (pull,) = open_pulls(cloud)
+    cloud.repository.pulls.change(pull.number, state="closed")
+    second = ask(cloud, replace(ASKED, lifetime="9h"))
+    assert second.status == 201
+    assert second.body["pullRequest"] != first.body["pullRequest"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "roles", "why"),
+    [
+        ({"cluster_class": "large"}, {Role.OPERATOR}, "it is for the classes small"),
+        ({"environment": "production"}, {Role.OPERATOR}, "it is for the environments development"),
+        ({"location": "westus"}, {Role.OPERATOR}, "it is for the regions eastus"),
+        ({"lifetime": "25h"}, {Role.OPERATOR}, "a cluster lasts 24h at most"),
+        ({}, {Role.READER}, "it is for the roles Operator"),
+    ],
+)
+def test_what_no_rule_allows_is_refused_with_the_reason(
+    changes: dict[str, str], roles: set[Role], why: str
+) -> None:
+    cloud = fleet(RULE)
+    refused = ask(cloud, replace(ASKED, **changes), replace(SOMEBODY, roles=frozenset(roles)))
+    assert (refused.status, why in str(refused.body["error"])) == (403, True)
+    assert open_pulls(cloud) == []
+
+
+def test_a_role_in_the_environment_alone_is_enough() -> None:
+    limited = Principal("7", "dana", frozenset(), limited=frozenset({(Role.OPERATOR, "development")}))
+    assert ask(fleet(RULE), principal=limited).status == 201
+
+
+def test_a_role_that_includes_the_one_of_the_rule_is_enough() -> None:
+    assert ask(fleet(RULE), principal=replace(SOMEBODY, roles=frozenset({Role.ADMIN}))).status == 201
+
+
+def test_without_a_rule_nobody_may_ask() -> None:
+    refused = ask(fleet())
+    assert (refused.status, "has no rule" in str(refused.body["error"])) == (403, True)
+
+
+def test_nothing_is_added_under_a_name_that_is_taken_or_in_a_pause() -> None:
+    cloud = fleet(RULE)
+    assert ask(cloud, replace(ASKED, name="one")).status == 409
+    pause("an incident", None, "ops", cloud.ports)
+    assert ask(cloud).status == 409
+
+
+def test_a_request_that_would_be_invalid_is_refused_before_anything_is_written() -> None:
+    cloud = fleet(RULE.replace("small", "nowhere"))
+    refused = ask(cloud, replace(ASKED, cluster_class="nowhere"))
+    assert (refused.status, "would be invalid" in str(refused.body["error"])) == (409, True)
+    assert cloud.ports.git_host.branches("roadstead/request/") == {}
+
+
+def test_the_file_is_plain_yaml_whatever_the_caller_is_called() -> None:
+    cloud = fleet(RULE)
+    ask(cloud, principal=replace(SOMEBODY, name='x"}\nspec: {evil: true}'))
+    (pull,) = open_pulls(cloud)
+    text = cloud.repository.files(cloud.repository.head(pull.head))["clusters/test-aks/cluster.yaml"]
+    assert parse(text, "cluster.yaml").find(("metadata", "labels", "requested-by")).value == (
+        "x---spec---evil--true"
+    )

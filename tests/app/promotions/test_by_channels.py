@@ -1,0 +1,212 @@
+"""Versions of channels: one pull request for the first environment, which promotions carry on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from localcloud.github.world.pull_requests import PullRecord
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.versions import versions_view
+from shared.app.intake.accept import accept
+from shared.app.outbox import send
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.queues.messages import PromoteRequest
+from shared.cluster.record_parts import Phase
+from shared.frozen import replace
+from shared.ports.azure import AzureCall, ListVersions
+from shared.ports.state import Promotion
+from tests.language.test_channels_of_environments import fleet, versions
+from tests.support.pipeline_runs import phases, push, pushed
+from tests.support.promotions import PROD, TEST, decided, pulls
+
+pytestmark = pytest.mark.lives(4)
+
+BRANCH = "roadstead/versions/example/development"
+FILE = "environments/development.versions.yaml"
+
+
+@dataclass
+class Answering:
+    """Azure, answered by a function."""
+
+    call: Callable[[AzureCall[Any]], Any]
+
+
+def tree(version: str = "1.35.7", *names: str) -> dict[str, bytes]:
+    found = fleet(*(names or ("development", "production")))
+    for name in names or ("development", "production"):
+        found[f"environments/{name}.versions.yaml"] = versions(name, version)
+    return found
+
+
+def begun(*withheld: str, version: str = "1.35.7") -> MemoryCloud:
+    """Return a fleet with the channel stable, all Ready; some versions are not offered yet."""
+    cloud = MemoryCloud()
+    cloud.azure.withheld.update(withheld)
+    push(cloud, tree(version))
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys((*TEST, *PROD), Phase.READY)
+    return cloud
+
+
+def swept(cloud: MemoryCloud) -> None:
+    """Ask again, as each sweep does, once what Azure offers is read again."""
+    cloud.clock.advance(7 * 3600)
+    send(PromoteRequest(), cloud.ports)
+    cloud.run()
+
+
+def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
+    found = [pull for pull in cloud.repository.pulls.listed(state=state) if pull.head == BRANCH]
+    return [*reversed(found)]
+
+
+def stored(cloud: MemoryCloud) -> Promotion:
+    found = cloud.state.channel_pull("development")
+    assert found is not None
+    return found
+
+
+def in_git(cloud: MemoryCloud, branch: str = "main", file: str = FILE) -> str:
+    return cloud.repository.files(cloud.repository.head(branch))[file].decode()
+
+
+def merge(cloud: MemoryCloud, number: int) -> None:
+    record = cloud.repository.pulls.merged_into_base(number)
+    accept(pushed(cloud, record.merge_commit), cloud.ports)
+    decided(cloud, number, "closed")
+
+
+def running(cloud: MemoryCloud, names: tuple[str, ...]) -> set[str]:
+    records = {record.name: record for record in cloud.state.clusters()}
+    return {records[name].running_version for name in names}
+
+
+def test_an_offered_version_is_proposed_to_the_first_environment_and_nothing_moves_before_a_merge() -> None:
+    cloud = begun()
+    (pull,) = proposed(cloud)
+    assert (pull.title, pull.base) == ("Kubernetes 1.36.3 for development", "main")
+    assert in_git(cloud, BRANCH) == in_git(cloud).replace("'1.35.7'", "'1.36.3'")
+    assert "| `kubernetesVersion` | `1.35.7` | `1.36.3` |" in pull.body
+    assert "2 clusters (`a1`, `a2`)" in pull.body
+    assert "AKS offers it in every region of the environment" in pull.body
+    assert "Nobody has read `a1`, `a2`; `roadstead ready --to 1.36 --wait` reads them." in pull.body
+    assert "CHANGELOG-1.36.md" in pull.body
+    assert running(cloud, (*TEST, *PROD)) == {"1.35.7"}
+    (shown,) = versions_view(cloud.ports)["channels"]
+    assert (shown["channel"], shown["proposed"], shown["problem"]) == ("stable", "1.36.3", "")
+    assert shown["pullRequest"].endswith(f"/pull/{pull.number}")
+    commits, comments = stored(cloud).commits, len(cloud.repository.pulls.listed())
+    swept(cloud)
+    assert (stored(cloud).commits, len(cloud.repository.pulls.listed())) == (commits, comments)
+
+
+def test_a_merge_upgrades_the_first_environment_and_a_promotion_carries_it_to_the_file_of_the_next() -> None:
+    cloud = begun()
+    merge(cloud, proposed(cloud)[0].number)
+    assert running(cloud, TEST) == {"1.36.3"}
+    assert cloud.ports.git_host.tip(BRANCH) is None
+    (pull,) = pulls(cloud)
+    assert "`environments/production.versions.yaml`" in pull.body
+    assert running(cloud, PROD) == {"1.35.7"}
+    record = cloud.repository.pulls.merged_into_base(pull.number)
+    accept(pushed(cloud, record.merge_commit), cloud.ports)
+    decided(cloud, pull.number, "closed")
+    assert running(cloud, PROD) == {"1.36.3"}
+    assert "'1.36.3'" in in_git(cloud, file="environments/production.versions.yaml")
+    assert (proposed(cloud), pulls(cloud)) == ([], [])
+
+
+def test_a_newer_version_changes_the_open_pull_request() -> None:
+    cloud = begun("1.36.3")
+    (pull,) = proposed(cloud)
+    assert pull.title == "Kubernetes 1.36.2 for development"
+    cloud.azure.withheld.clear()
+    swept(cloud)
+    (same,) = proposed(cloud)
+    assert (same.number, same.title) == (pull.number, "Kubernetes 1.36.3 for development")
+    assert "'1.36.3'" in in_git(cloud, BRANCH)
+
+
+def test_it_is_closed_when_git_has_the_version_without_it() -> None:
+    cloud = begun()
+    (pull,) = proposed(cloud)
+    push(cloud, tree("1.36.3"))
+    cloud.run()
+    assert proposed(cloud) == []
+    (closed,) = proposed(cloud, "closed")
+    assert closed.number == pull.number
+    assert cloud.ports.git_host.tip(BRANCH) is None
+    assert stored(cloud).declined == ()
+
+
+def test_one_that_a_person_closes_is_not_opened_again_for_this_version_and_for_the_next_one_it_is() -> None:
+    cloud = begun("1.36.3")
+    (pull,) = proposed(cloud)
+    cloud.ports.git_host.close_pull(pull.number)
+    decided(cloud, pull.number, "closed")
+    swept(cloud)
+    assert proposed(cloud) == []
+    assert "was closed without a merge" in stored(cloud).problem
+    (shown,) = versions_view(cloud.ports)["channels"]
+    assert (shown["proposed"], shown["pullRequest"]) == ("", "")
+    cloud.azure.withheld.clear()
+    swept(cloud)
+    (following,) = proposed(cloud)
+    assert following.title == "Kubernetes 1.36.3 for development"
+    assert following.number != pull.number
+
+
+def test_a_version_that_a_commit_took_back_is_not_proposed_again() -> None:
+    cloud = begun()
+    merge(cloud, proposed(cloud)[0].number)
+    push(cloud, tree("1.35.7"))
+    cloud.run()
+    swept(cloud)
+    assert proposed(cloud) == []
+    assert "a commit took it back" in stored(cloud).problem
+
+
+def test_a_channel_whose_regions_say_nothing_proposes_nothing_and_says_why() -> None:
+    cloud = begun("1.36.2", "1.36.3", "1.37.0", "1.37.1")
+    assert proposed(cloud) == []
+    cloud.azure.withheld.update(("1.33.11", "1.33.13", "1.34.9", "1.34.10", "1.35.6", "1.35.7"))
+    swept(cloud)
+    assert proposed(cloud) == []
+
+
+def test_while_azure_says_nothing_the_pull_request_stays_and_the_reason_is_shown_until_it_does() -> None:
+    cloud = begun("1.36.3")
+    (pull,) = proposed(cloud)
+
+    def silent(call: AzureCall[Any]) -> Any:
+        if isinstance(call, ListVersions):
+            raise Unavailable("nobody answers")
+        return azure.call(call)
+
+    azure = cloud.ports.azure
+    cloud.with_ports(lambda ports: replace(ports, azure=Answering(silent)))
+    swept(cloud)
+    assert "which versions of Kubernetes eastus offers is unknown" in stored(cloud).problem
+    assert [found.number for found in proposed(cloud)] == [pull.number]
+    cloud.with_ports(lambda ports: replace(ports, azure=azure))
+    swept(cloud)
+    assert stored(cloud).problem == ""
+    assert [found.title for found in proposed(cloud)] == ["Kubernetes 1.36.2 for development"]
+
+
+def test_another_channel_of_the_target_is_not_overruled_by_a_promotion() -> None:
+    cloud = MemoryCloud()
+    found = tree()
+    path = "environments/production.yaml"
+    found[path] = found[path].replace(b"channel: stable", b"channel: patch")
+    push(cloud, found)
+    cloud.run()
+    assert [pull.title for pull in proposed(cloud)] == ["Kubernetes 1.36.3 for development"]
+    merge(cloud, proposed(cloud)[0].number)
+    assert pulls(cloud) == []
+    assert running(cloud, PROD) == {"1.35.7"}

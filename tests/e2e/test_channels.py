@@ -1,0 +1,62 @@
+"""The version of a channel, over the wire: what AKS offers becomes a pull request, then an upgrade."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from localcloud.runtime.options import Options
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
+from tests.support.local_cloud_start import Start
+
+QUICK = Options(create_seconds=1, lock_seconds=5, extra={"POLL_SECONDS": "0.5"})
+FILE, BRANCH = "environments/development.versions.yaml", "roadstead/versions/example/development"
+HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: development}}\n"
+
+
+def fleet() -> dict[str, bytes]:
+    """Return a fleet whose one cluster is in an environment that follows a channel."""
+    found = fleet_files.fleet("one")
+    environment = HEAD.format(kind="Environment") + "spec:\n  kubernetes: {channel: stable}\n"
+    versions = HEAD.format(kind="Versions") + 'spec:\n  kubernetesVersion: "1.35.7"\n'
+    found |= {"environments/development.yaml": environment.encode(), FILE: versions.encode()}
+    found["clusters/one/cluster.yaml"] += b"  environment: development\n"
+    return found
+
+
+def pulls(operator: Operator, state: str = "open") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = operator.github.get(f"{operator.repository}/pulls?state={state}").json()
+    return found
+
+
+@pytest.mark.long
+def test_an_offered_version_is_proposed_shown_and_upgraded_to_once_somebody_has_merged_it(
+    start: Start,
+) -> None:
+    operator = start(QUICK)
+    operator.wait_for_status(operator.push(fleet()), "success", seconds=120)
+    operator.wait(lambda: len(pulls(operator)) == 1, "the version is proposed")
+    (pull,) = pulls(operator)
+    assert (pull["head"]["ref"], pull["title"]) == (BRANCH, "Kubernetes 1.36.3 for development")
+    contents = operator.github.get(f"{operator.repository}/contents/{FILE}", params={"ref": BRANCH}).json()
+    assert 'kubernetesVersion: "1.36.3"' in base64.b64decode(contents["content"]).decode()
+    (shown,) = operator.api.get("versions")["channels"]
+    assert (shown["channel"], shown["proposed"], shown["pullRequest"]) == (
+        "stable",
+        "1.36.3",
+        pull["html_url"],
+    )
+    assert operator.api.get("versions")["environments"][0]["versions"] == {"1.35.7": 1}
+    merged = operator.github.put(f"{operator.repository}/pulls/{pull['number']}/merge", json={})
+    assert merged.status_code == 200, merged.text
+    operator.wait_for_status(merged.json()["sha"], "success", seconds=180)
+    operator.wait(
+        lambda: operator.api.get("versions")["environments"][0]["versions"] == {"1.36.3": 1},
+        "the cluster is upgraded",
+    )
+    gone = f"{operator.repository}/git/ref/heads/{BRANCH}"
+    operator.wait(lambda: operator.github.get(gone).status_code == 404, "the branch is deleted")
+    assert pulls(operator) == []

@@ -1,0 +1,102 @@
+"""An environment with a channel has its version from a file of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.promotions import ChannelRule, channels_of, rules_of
+from tests.support.promotions import RULE, TEST, files
+from tests.support.resolved_fleets import resolved
+
+CHANNEL = b"spec:\n  kubernetes: {channel: stable}\n  defaults:\n"
+
+
+def versions(name: str, version: str = "1.36.3", more: str = "") -> bytes:
+    head = f"apiVersion: roadstead.dev/v1alpha1\nkind: Versions\nmetadata: {{name: {name}}}\n"
+    return f"{head}spec:\n  kubernetesVersion: {version!r}\n{more}".encode()
+
+
+def fleet(*names: str, version: str = "", more: str = "", channel: bytes = CHANNEL) -> dict[str, bytes]:
+    """Return a fleet in which some environments have a channel, with their versions."""
+    found = files(test=version, prod="1.35", extra=RULE)
+    if "production" in names:
+        found |= files(test=version, prod="", extra=RULE)
+    for name in names:
+        path = f"environments/{name}.yaml"
+        found[path] = found[path].replace(b"spec:\n  defaults:\n", channel)
+        found[f"environments/{name}.versions.yaml"] = versions(name, more=more)
+    return found
+
+
+def problems(tree: dict[str, bytes]) -> list[str]:
+    return [str(problem) for problem in resolved(tree).problems]
+
+
+def test_the_clusters_have_the_version_of_the_file_and_know_its_place() -> None:
+    desired = resolved(fleet("development"))
+    assert problems(fleet("development")) == []
+    for name in TEST:
+        assert desired.clusters[name].spec.kubernetes_version == "1.36.3"
+        assert desired.source(name, "spec.kubernetesVersion") == "environments/development.versions.yaml:5"
+    assert desired.clusters["b1"].spec.kubernetes_version == "1.35"
+
+
+def test_another_version_of_the_file_changes_the_clusters_of_its_environment_and_no_other() -> None:
+    before, tree = resolved(fleet("development")), fleet("development")
+    after = resolved(tree | {"environments/development.versions.yaml": versions("development", "1.37.1")})
+    changed = {name for name, own in after.clusters.items() if own != before.clusters[name]}
+    assert changed == {*TEST}
+
+
+def test_a_channel_and_a_version_exclude_each_other() -> None:
+    (problem,) = problems(fleet("development", version="1.36"))
+    assert problem == (
+        "environments/development.yaml:8:5 spec.defaults.kubernetesVersion: the channel stable gives the "
+        "environment its version, in environments/development.versions.yaml; remove this, or "
+        "spec.kubernetes.channel"
+    )
+
+
+def test_a_channel_without_the_file_says_what_to_run() -> None:
+    tree = fleet("development")
+    del tree["environments/development.versions.yaml"]
+    (problem,) = problems(tree)
+    assert problem == (
+        "environments/development.yaml:6:16 spec.kubernetes.channel: there is no "
+        "environments/development.versions.yaml with the version that the channel has now; "
+        "`roadstead versions development VERSION` writes it"
+    )
+    assert {*resolved(tree).invalid} == {*TEST}
+
+
+def test_a_file_that_nothing_follows_says_so() -> None:
+    tree = files() | {"environments/development.versions.yaml": versions("development")}
+    (problem,) = problems(tree)
+    assert "environments/development.yaml has no spec.kubernetes.channel" in problem
+    (problem,) = problems(files() | {"environments/staging.versions.yaml": versions("staging")})
+    assert "there is no environments/staging.yaml" in problem
+
+
+@pytest.mark.parametrize(
+    ("channel", "more", "said"),
+    [
+        (CHANNEL.replace(b"stable", b"beta"), "", "must be 'rapid', 'stable', 'patch' or 'lts', got beta"),
+        (CHANNEL, "  nodeImage: x\n", "spec.nodeImage: there is no such field"),
+    ],
+)
+def test_what_is_no_channel_or_no_version_is_refused(channel: bytes, more: str, said: str) -> None:
+    found = problems(fleet("development", channel=channel, more=more))
+    assert any(said in problem for problem in found), found
+
+
+def test_the_first_environment_of_a_line_follows_the_channel_and_the_others_get_it_by_promotion() -> None:
+    desired = resolved(fleet("development", "production"))
+    rules = rules_of(desired.promotions)
+    (first,) = channels_of(desired.environments, rules)
+    assert (first.environment, first.channel, first.pace.total_seconds()) == ("development", "stable", 3600)
+    assert [rule.environment for rule in channels_of(desired.environments, ())] == [
+        "development",
+        "production",
+    ]
+    alone = resolved(fleet("development"))
+    assert channels_of(alone.environments, rules) == (ChannelRule("development", "stable"),)
