@@ -131,7 +131,7 @@ COMMANDS: Sections = {
         "pause": Entry("cli.commands.act.pause:pause", "Stop everything that the app starts by itself."),
         "resume": Entry("cli.commands.act.pause:resume", "End a pause."),
         "wake": Entry("cli.commands.act.sleep:wake", "Start a cluster that sleeps."),
-        "sleep": Entry("cli.commands.act.sleep:sleep", "Stop a cluster until its schedule starts it."),
+        "sleep": Entry("cli.commands.act.sleep:sleep", "Stop a cluster that is awake."),
         "postpone": Entry("cli.commands.act.sleep:postpone", "Keep a cluster awake until a time."),
         "replay": Entry("cli.commands.act.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),

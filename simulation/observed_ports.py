@@ -17,7 +17,7 @@ from shared.ports import FleetRecord, Message, PlanRecord
 from shared.ports.state import TABLES
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
-from simulation.invariants.lifetimes import LifetimeInvariant
+from simulation.invariants.early_ends import LifetimeInvariant
 from simulation.invariants.proposed_promotions import PromotionInvariant
 from simulation.invariants.rules import Invariants
 from simulation.newer_forms import FormerTable, NewerTable, known

@@ -62,7 +62,7 @@ def test_the_libraries_of_the_command_are_not_deployed() -> None:
     assert {"typer", "rich", "httpx"} <= names(COMMAND)
     assert names(COMMAND) & set(PINS) == {
         *("pydantic", "pydantic-core", "pyyaml", "azure-identity"),
-        *("python-dateutil", "tzdata", "pyjwt"),
+        *("python-dateutil", "cronsim", "tzdata", "pyjwt"),
     }
 
 

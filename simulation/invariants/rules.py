@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from simulation.invariants.azure_writes import AzureWrites
 from simulation.invariants.context import Context
+from simulation.invariants.early_ends import LifetimeInvariant
 from simulation.invariants.end import TheEnd
 from simulation.invariants.gaps import GapInvariant
 from simulation.invariants.hand_overs import HandOvers
-from simulation.invariants.lifetimes import LifetimeInvariant
 from simulation.invariants.line import LineRules
 from simulation.invariants.messages import Messages
 from simulation.invariants.pool_rollbacks import RollbackInvariant

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.language.test_channels_of_environments import fleet
+from tests.support.channels import fleet
 from tests.support.roadstead_command import roadstead, write
 
 FILE = "environments/development.versions.yaml"

@@ -11,6 +11,7 @@ from shared.language.resolve.resolver import resolve
 from shared.language.resolve.reuse import KnownCluster
 from shared.language.resolve.rules.between_clusters import over_limits
 from tests.support import fleet_files
+from tests.support.fleet_limits import fleet, messages
 from tests.support.identity_access import ISSUER, SHOP
 from tests.support.resolved_fleets import files_of
 from tests.support.sources import WITH_IDENTITY
@@ -29,25 +30,6 @@ def credentials(count: int, identity: str = SHOP.resource) -> str:
     """Return YAML of so many federated credentials of an identity."""
     each = f"    - {{name: api-%d, identity: {identity}, namespace: shop, serviceAccount: api-%d}}\n"
     return ISSUER + "  federatedCredentials:\n" + "".join(each % (n, n) for n in range(count))
-
-
-def fleet(clusters: Mapping[str, str], known: Collection[str] = (), head: bytes = b"") -> DesiredFleet:
-    """Return a fleet of clusters with more in their specs; those that are known are recorded as they are."""
-    files = fleet_files.fleet() | {
-        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=extra)
-        for name, extra in clusters.items()
-    }
-    if head:
-        files["fleet.yaml"] = files["fleet.yaml"].replace(b"spec:\n", head, 1)
-    of_others = {f"clusters/{name}/cluster.yaml" for name in set(clusters) - set(known)}
-    before = {path: content for path, content in files.items() if path not in of_others}
-    found = resolve("example", files_of(before), before).clusters
-    recorded = {name: KnownCluster(desired.document(), desired.digest) for name, desired in found.items()}
-    return resolve("example", files_of(files), files, known=recorded)
-
-
-def messages(resolved: DesiredFleet) -> list[str]:
-    return [f"{problem.file} {problem.field}: {problem.message}" for problem in resolved.problems]
 
 
 def test_an_identity_takes_twenty_federated_credentials_of_all_clusters_together() -> None:

@@ -5,27 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shared.promotions import ChannelRule, channels_of, rules_of
-from tests.support.promotions import RULE, TEST, files
+from tests.support.channels import CHANNEL, fleet, versions
+from tests.support.promotions import TEST, files
 from tests.support.resolved_fleets import resolved
-
-CHANNEL = b"spec:\n  kubernetes: {channel: stable}\n  defaults:\n"
-
-
-def versions(name: str, version: str = "1.36.3", more: str = "") -> bytes:
-    head = f"apiVersion: roadstead.dev/v1alpha1\nkind: Versions\nmetadata: {{name: {name}}}\n"
-    return f"{head}spec:\n  kubernetesVersion: {version!r}\n{more}".encode()
-
-
-def fleet(*names: str, version: str = "", more: str = "", channel: bytes = CHANNEL) -> dict[str, bytes]:
-    """Return a fleet in which some environments have a channel, with their versions."""
-    found = files(test=version, prod="1.35", extra=RULE)
-    if "production" in names:
-        found |= files(test=version, prod="", extra=RULE)
-    for name in names:
-        path = f"environments/{name}.yaml"
-        found[path] = found[path].replace(b"spec:\n  defaults:\n", channel)
-        found[f"environments/{name}.versions.yaml"] = versions(name, more=more)
-    return found
 
 
 def problems(tree: dict[str, bytes]) -> list[str]:

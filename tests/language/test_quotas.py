@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.rules.quota_rules import over_budget
 from shared.language.resolve.rules.size_rules import cores_of
-from tests.language.test_azure_limits import fleet, messages
+from tests.support.fleet_limits import fleet, messages
 
 POOL = "    - {{name: apps, vmSize: {size}, {count}}}\n"
 

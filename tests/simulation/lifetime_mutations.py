@@ -10,7 +10,7 @@ from shared.app.proposals import ends
 from shared.cluster import lifetime
 from shared.frozen import replace
 from simulation.actors.kinds import LIFETIMES
-from simulation.invariants.lifetimes import RULE
+from simulation.invariants.early_ends import RULE
 from tests.simulation.mutations import mutation
 
 

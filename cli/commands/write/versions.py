@@ -23,7 +23,7 @@ def versions(
     version: Annotated[str, typer.Argument(metavar="VERSION", help="The version of Kubernetes: 1.36.3.")],
     path: RepositoryPath = Path(),
 ) -> None:
-    """Write the file with the version that an environment with a channel has.
+    """Write the version that an environment has of its channel.
 
     Write the version that its clusters have now. From then on, the app proposes newer ones.
     """

@@ -10,15 +10,14 @@ from rich.console import Console
 
 from cli.terminal.rollout_view import rollout_view as rendered
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.schema import RolloutCheck
 from shared.app.api.views.rollouts import rollout_view
-from shared.app.api.views.why import why_view
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import RolloutRequest
 from shared.masking import Masker
 from shared.ports.masked import masked
 from shared.rollouts.rollout import RolloutState
+from tests.support.gated_stages import change, check_of, waits
 from tests.support.pipeline_runs import push, status, step_until
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
@@ -54,29 +53,6 @@ def begun(
     cloud = ready_fleet(rollout)
     cloud.endpoints.hosts.update(hosts)
     return cloud
-
-
-def change(cloud: MemoryCloud, rollout: str, tag: str = "one", seconds: float = 600) -> str:
-    """Push a change of every cluster, and run for a while."""
-    commit = push(cloud, staged(rollout, tags(tag)))
-    cloud.run(seconds=seconds)
-    return commit
-
-
-def check_of(cloud: MemoryCloud, commit: str, name: str) -> RolloutCheck:
-    view = rollout_view(commit, cloud.ports)
-    assert view is not None
-    gate = view["stages"][1]["gate"]
-    assert gate is not None
-    return next(check for check in gate["checks"] if check["name"] == name)
-
-
-def waits(cloud: MemoryCloud) -> tuple[str, str]:
-    """Return why a cluster of the second stage waits, and what can be done."""
-    why = why_view("b1", cloud.ports)
-    assert why is not None
-    assert why["rollout"] is not None
-    return why["rollout"]["waits"], why["rollout"]["suggestedAction"]
 
 
 def test_a_stage_begins_after_so_many_answers_with_the_status_in_a_row_one_in_each_interval() -> None:

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.memory.memory_monitor import constant
 from shared.cluster.failures.errors import Unauthorized
 from shared.rollouts.monitored import Series
-from tests.app.planner.test_endpoint_gates import change, check_of, waits
+from tests.support.gated_stages import change, check_of, waits
 from tests.support.pipeline_runs import push, step_until
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
 

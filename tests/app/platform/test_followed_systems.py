@@ -11,58 +11,23 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.sync_objects import SOURCE_API
-from shared.plan.holds import Hold
-from shared.resource_ids import ObjectRef
+from tests.support.followed_systems import (
+    BOTH,
+    CLAIM,
+    TWO,
+    at,
+    files,
+    following,
+    hold_of,
+    newest,
+    on,
+    settle,
+)
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, staged, with_file
-from tests.support.team_systems import DEPLOYMENT, URL, approve, system
+from tests.support.team_systems import DEPLOYMENT, approve
 
 pytestmark = pytest.mark.lives(5)
-
-TEAM = "https://github.com/contoso/shop"
-BOTH = ("a1", "b1")
-
-
-def following(
-    manifests: bytes = DEPLOYMENT, cloud: MemoryCloud | None = None
-) -> tuple[MemoryCloud, MemoryRepository]:
-    """Return a cloud with a system on a cluster of each environment, and the repository of its team."""
-    cloud = cloud or MemoryCloud()
-    team = MemoryRepository(cloud.clock)
-    team.id = 2
-    cloud.others["contoso/shop"] = team
-    team.push({"apps/shop/web.yaml": manifests})
-    push(cloud, files())
-    settle(cloud)
-    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
-    return cloud, team
-
-
-def files() -> dict[str, bytes]:
-    source = f"{{repository: {TEAM}, follow: rollout,"
-    manifest = system("shop", ", ".join(BOTH)).replace(f"{{repository: {URL},".encode(), source.encode())
-    return staged() | {"systems/shop.yaml": manifest}
-
-
-def settle(cloud: MemoryCloud) -> None:
-    cloud.run(seconds=3600, until=lambda: False)
-
-
-def at(cloud: MemoryCloud, name: str) -> str:
-    """Return the commit that Flux pulls for the system on a cluster, "" where it is not there."""
-    record = cloud.state.cluster(name)
-    assert record is not None
-    ref = ObjectRef(SOURCE_API, "GitRepository", "shop", "shop")
-    live = cloud.kubernetes.connect(record.desired.id).get(ref)
-    return str(live["spec"]["ref"].get("commit") or "") if live else ""
-
-
-def on(cloud: MemoryCloud, commit: str) -> set[str]:
-    return {name for name in BOTH if at(cloud, name) == commit}
-
-
-def newest(cloud: MemoryCloud) -> str:
-    return cloud.repository.head("main")
 
 
 def test_a_commit_of_a_team_goes_through_the_stages() -> None:
@@ -142,21 +107,6 @@ def test_a_pin_that_somebody_moved_does_not_go_back() -> None:
     assert theirs[:8] in why["doing"]
 
 
-def hold_of(cloud: MemoryCloud, name: str) -> Hold | None:
-    plan = cloud.state.plan(newest(cloud))
-    assert plan is not None
-    return next(item.hold for item in plan.plan.items if item.cluster == name)
-
-
-CLAIM = b"""\
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: orders}
-spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}
-"""
-
-
 def test_what_a_team_destroys_waits_for_an_approval_of_that_commit() -> None:
     cloud, team = following(DEPLOYMENT + CLAIM)
     first = team.head("main")
@@ -202,9 +152,6 @@ def test_what_flux_cannot_apply_of_a_team_stays_in_its_repository() -> None:
     fixed = team.commit({"apps/shop/web.yaml": DEPLOYMENT.replace(b"replicas: 1", b"replicas: 2")})
     settle(cloud)
     assert on(cloud, fixed) == {*BOTH}
-
-
-TWO = DEPLOYMENT.replace(b"replicas: 1", b"replicas: 2")
 
 
 def test_an_abort_takes_systems_back_to_the_commit_before() -> None:

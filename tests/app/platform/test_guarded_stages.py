@@ -19,6 +19,7 @@ from tests.support.staged_fleets import (
     with_file,
 )
 from tests.support.team_systems import approve
+from tests.support.waiting_members import waits
 
 README = {"README.md": b"a fleet\n"}
 
@@ -38,13 +39,6 @@ def with_a_removal(files: dict[str, bytes] | None = None) -> tuple[MemoryCloud, 
     wait(cloud, 3)
     assert plan_of(cloud, removal).deletes_needing_approval == {*DEV}
     return cloud, removal
-
-
-def waits(cloud: MemoryCloud, commit: str) -> dict[str, tuple[str, str]]:
-    """Return what the clusters of a rollout wait for, and what to do about it."""
-    view = rollout_view(commit, cloud.ports)
-    assert view is not None
-    return {found["cluster"]: (found["waits"], found["suggestedAction"]) for found in view["waiting"]}
 
 
 def test_production_waits_for_a_stage_of_which_a_guard_keeps_every_cluster() -> None:

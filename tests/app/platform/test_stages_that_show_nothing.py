@@ -7,7 +7,6 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.cluster.record_parts import Phase
-from tests.app.platform.test_guarded_stages import waits
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.soaking_stages import SOAKED, wait
 from tests.support.staged_fleets import (
@@ -22,6 +21,7 @@ from tests.support.staged_fleets import (
     tags,
     with_file,
 )
+from tests.support.waiting_members import waits
 
 pytestmark = pytest.mark.lives(4)
 

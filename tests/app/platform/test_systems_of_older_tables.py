@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
-from tests.app.platform.test_followed_systems import (
+from tests.support.followed_systems import (
     BOTH,
     CLAIM,
     TWO,

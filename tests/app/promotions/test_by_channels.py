@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.versions import versions_view
 from shared.app.intake.accept import accept
@@ -18,15 +17,11 @@ from shared.cluster.queues.messages import PromoteRequest
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.ports.azure import AzureCall, ListVersions
-from shared.ports.state import Promotion
-from tests.language.test_channels_of_environments import fleet, versions
+from tests.support.channel_proposals import BRANCH, in_git, proposed, stored, tree
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.promotions import PROD, TEST, decided, pulls
 
 pytestmark = pytest.mark.lives(4)
-
-BRANCH = "roadstead/versions/example/development"
-FILE = "environments/development.versions.yaml"
 
 
 @dataclass
@@ -34,13 +29,6 @@ class Answering:
     """Azure, answered by a function."""
 
     call: Callable[[AzureCall[Any]], Any]
-
-
-def tree(version: str = "1.35.7", *names: str) -> dict[str, bytes]:
-    found = fleet(*(names or ("development", "production")))
-    for name in names or ("development", "production"):
-        found[f"environments/{name}.versions.yaml"] = versions(name, version)
-    return found
 
 
 def begun(*withheld: str, version: str = "1.35.7") -> MemoryCloud:
@@ -58,21 +46,6 @@ def swept(cloud: MemoryCloud) -> None:
     cloud.clock.advance(7 * 3600)
     send(PromoteRequest(), cloud.ports)
     cloud.run()
-
-
-def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
-    found = [pull for pull in cloud.repository.pulls.listed(state=state) if pull.head == BRANCH]
-    return [*reversed(found)]
-
-
-def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development")
-    assert found is not None
-    return found
-
-
-def in_git(cloud: MemoryCloud, branch: str = "main", file: str = FILE) -> str:
-    return cloud.repository.files(cloud.repository.head(branch))[file].decode()
 
 
 def merge(cloud: MemoryCloud, number: int) -> None:

@@ -14,10 +14,10 @@ from localcloud.memory.crashes import Counter, Crash, Tripwire
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.proposals.promote import handle
 from shared.cluster.queues.messages import PromoteRequest
-from tests.app.promotions.test_by_channels import BRANCH as BRANCH_OF_CHANNEL
-from tests.app.promotions.test_by_channels import in_git, proposed
-from tests.app.promotions.test_by_channels import stored as in_channel
-from tests.app.promotions.test_by_channels import tree as with_channels
+from tests.support.channel_proposals import BRANCH as BRANCH_OF_CHANNEL
+from tests.support.channel_proposals import in_git, proposed
+from tests.support.channel_proposals import stored as in_channel
+from tests.support.channel_proposals import tree as with_channels
 from tests.support.crash_points import Interrupted, points_of_one_run
 from tests.support.promotions import BRANCH, RULE, change, files, production, pulls, stored
 from tests.support.replaced_ports import around
