@@ -22,7 +22,6 @@ from shared.cluster.queues.messages import ProposeRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import EndPull
 from shared.cluster.reporting.events import lifetime_event
-from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.logs import about
@@ -42,17 +41,12 @@ OVER = "<!-- roadstead:end over -->"
 def watch_lifetimes(ports: Ports) -> None:
     """Warn the owners of clusters that end soon, and ask for the pull requests of those that are over."""
     now = ports.clock()
-    due = [summary for summary in ports.state.summaries() if _is_due(summary, now)]
     asked = False
-    for summary in due[:AT_ONCE]:
-        record = change(summary.name, lambda record: _warned(record, now), ports)
+    for name in ports.state.due_to_end(now)[:AT_ONCE]:
+        record = change(name, lambda record: _warned(record, now), ports)
         asked = asked or (isinstance(record, ClusterRecord) and _asks(record, now))
     if asked:
         send(ProposeRequest(), ports)
-
-
-def _is_due(summary: ClusterSummary, now: datetime) -> bool:
-    return summary.lifetime_due is not None and summary.lifetime_due <= now
 
 
 def _warned(record: ClusterRecord | None, now: datetime) -> Transition | ClusterRecord | None:
@@ -80,11 +74,9 @@ def settle_ends(number: int, ports: Ports) -> None:
     Raise what concerns more than one cluster.
     """
     now = ports.clock()
-    names = [
-        summary.name
-        for summary in ports.state.summaries()
-        if _is_due(summary, now) or (number and summary.lifetime_pull == number)
-    ]
+    summaries = ports.state.summaries() if number else ()
+    decided = (summary.name for summary in summaries if summary.lifetime_pull == number)
+    names = sorted({*ports.state.due_to_end(now), *decided})
     if not names:
         return
     fleet = ports.state.fleet()

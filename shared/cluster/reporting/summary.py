@@ -11,7 +11,6 @@ from shared.cluster.divergence.drift import Drift, digest_of_proposal
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.advice import explained
 from shared.cluster.findings.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
-from shared.cluster.lifetime import due_at
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
@@ -123,8 +122,8 @@ class ClusterSummary:
     the ``uid``. ``took`` are the seconds from the start of its last change until it was Ready, 0 where that
     is not known.
     ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
-    something that ends, None where nothing is known to end. ``lifetime_due`` is when something is to be done
-    about its lifetime, None for never, and ``lifetime_pull`` the pull request that removes it, 0 for none.
+    something that ends, None where nothing is known to end. ``lifetime_pull`` is the pull request that
+    removes it at the end of its lifetime, 0 for none.
     ``asleep_until`` is when it is started for which changes wait, None where none does. ``details`` are None
     where they were not asked for.
     """
@@ -150,7 +149,6 @@ class ClusterSummary:
     failed_since: datetime | None = None
     trial: Trial | None = None
     warned: date | None = None
-    lifetime_due: datetime | None = None
     lifetime_pull: int = 0
     asleep_until: datetime | None = None
 
@@ -264,7 +262,6 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         failed_since=_failed_since(record),
         trial=record.divergence.trial,
         warned=min((end.warned for end in ends), default=None),
-        lifetime_due=due_at(record),
         lifetime_pull=record.azure.lifetime.pull.number if record.azure.lifetime.pull else 0,
         asleep_until=_asleep_until(record),
     )

@@ -14,6 +14,7 @@ from shared.cluster import record as stored
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import CLUSTER, RecordList, StoredText, UnreadableRecord, WrongText
 from shared.cluster.history import Event
+from shared.cluster.lifetime import due_at
 from shared.cluster.queues.continuations import Continuation, continuation_of
 from shared.cluster.record import ClusterRecord, sleeps_at
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
@@ -100,6 +101,10 @@ class Clusters(TableRepository):
         """Return the clusters that are at rest and are to sleep now; no record is read for that."""
         return [entity["RowKey"] for entity in self._keys(RECORD, ("sleeps", "le", now))]
 
+    def due_to_end(self, now: datetime) -> list[str]:
+        """Return the clusters of whose lifetime something is to be done now; no record is read for that."""
+        return [entity["RowKey"] for entity in self._keys(RECORD, ("ends", "le", now))]
+
     def clusters_page(self, after: str, limit: int) -> RecordList[ClusterRecord]:
         """Return at most ``limit`` records, by name, after a name ("": from the first).
 
@@ -118,10 +123,11 @@ class Clusters(TableRepository):
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale."""
-        summary, sleeps = summary_of(record), sleeps_at(record)
+        summary = summary_of(record)
+        moments = {"sleeps": sleeps_at(record), "ends": due_at(record)}
         properties = {
             "active": record.job.active,
-            **({} if sleeps is None else {"sleeps": sleeps}),
+            **{name: moment for name, moment in moments.items() if moment is not None},
             "continuation": _CONTINUATION.write(continuation_of(record)),
             "summary": _SUMMARY.write(summary, "details"),
             "details": _DETAILS.write(summary.details),
