@@ -61,11 +61,19 @@ spec:
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
 _SOURCE = "sourceRef: {kind: GitRepository, name: flux-system}"
+_ACCOUNT = "serviceAccountName: kustomize-controller"
+"""Systems lock Flux down: what names no account acts as ``default``, which may do nothing."""
 _PATH = f"""\
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {{name: below, {_IN_FLUX}}}
-spec: {{interval: 10m, path: ./below, prune: true, wait: true, {_SOURCE}}}
+spec:
+  interval: 10m
+  path: ./below
+  prune: true
+  wait: true
+  {_ACCOUNT}
+  {_SOURCE}
 """
 _RELEASE = f"""\
 apiVersion: helm.toolkit.fluxcd.io/v2
@@ -73,6 +81,7 @@ kind: HelmRelease
 metadata: {{name: shop, {_IN_FLUX}}}
 spec:
   interval: 10m
+  {_ACCOUNT}
   chart: {{spec: {{chart: ./charts/shop, {_SOURCE}}}}}
 """
 
