@@ -306,7 +306,10 @@ def _items(full: list[Any], short: list[Any], base: list[Any]) -> list[dict[str,
 
 
 def _requests_nothing(value: Any, path: Path) -> bool:
-    """Return whether a layer's value means the default, so that there is nothing to remove."""
+    """Return whether a layer's value means the default, so that there is nothing to remove.
+
+    An object without fields is removed: that it is there can ask for another field, as a NAT gateway does.
+    """
     if isinstance(value, Mapping):
-        return all(_requests_nothing(inner, (*path, key)) for key, inner in value.items())
+        return bool(value) and all(_requests_nothing(inner, (*path, key)) for key, inner in value.items())
     return same(value, None, path)

@@ -21,7 +21,14 @@ from tests.support.served_api import served
 ROOT = Path(__file__).parent.parent.parent
 NAME = "abcdef12"
 """The name of a cluster, and the beginning of a commit."""
-PLACEHOLDERS = {"NAME": NAME, "COMMIT": NAME, "TEXT": "text", "RESOURCE_ID": "/subscriptions/1"}
+PLACEHOLDERS = {
+    "NAME": NAME,
+    "COMMIT": NAME,
+    "TEXT": "text",
+    "TIME": "2h",
+    "VERSION": "1.36.3",
+    "RESOURCE_ID": "/subscriptions/1",
+}
 
 
 def texts(source: str) -> Iterator[str]:
@@ -69,7 +76,7 @@ def test_a_command_that_a_text_names_is_taken(line: str, tmp_path: Path) -> None
     assert command[0] in ENTRIES, NAMED[line]
     assert command[0] != "rollout" or command[1] in OF_ROLLOUTS, NAMED[line]
     if words != command:
-        if command == ["plan"]:  # it reads the fleet that it is typed in
+        if command in (["plan"], ["versions"]):  # they read the fleet that they are typed in
             commit = committed(tmp_path, fleet_files.fleet("one"))
             words = [commit if word == NAME else word for word in words]
         done = roadstead(*words, cwd=tmp_path, ROADSTEAD_URL="http://127.0.0.1:1")

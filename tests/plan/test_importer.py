@@ -87,6 +87,14 @@ def test_a_windows_pool_inherits_nothing_from_a_layer_that_requests_nothing() ->
     assert differences_of(as_desired(found.name, merged), OWNER, live) == []
 
 
+def test_an_empty_profile_of_a_layer_is_removed_with_the_value_that_it_goes_with() -> None:
+    found = imported(ID, OWNER, unowned(created(desired())), {})
+    layer = {"networkProfile": {"outboundType": "managedNATGateway", "natGatewayProfile": {}}}
+    own = minimal_spec(found.spec, found.short, layer)
+    network = own["networkProfile"]
+    assert (network["outboundType"], network["natGatewayProfile"]) == ("loadBalancer", None)
+
+
 @GENERATED
 @given(SPECS, SPECS)
 def test_over_any_layers_the_minimal_manifest_equals_what_azure_has(

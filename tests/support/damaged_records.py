@@ -68,7 +68,7 @@ DAMAGED: Mapping[str, tuple[Callable[[Entity], Entity], str]] = {
         "job.step.since is a time without a zone",
     ),
     "no time": (with_value("soon", "created"), "created is wrong (datetime_from_date_parsing)"),
-    "an unknown phase": (with_value("Sleeping", "phase"), "phase has an unknown value"),
+    "an unknown phase": (with_value("Dreaming", "phase"), "phase has an unknown value"),
     "an unknown step": (with_value("dance", "job", "step", "name"), "job.step.name has an unknown value"),
     "a step of another recipe": (
         with_value("delete-cluster", "job", "step", "name"),

@@ -65,10 +65,11 @@ def _end(kind: OrderKind, record: ClusterRecord, until: datetime | None, now: da
         raise Refusal(409, f"{name} never sleeps: spec.sleep in its manifest says whether a cluster may")
     if kind is OrderKind.WAKE and decision.awake:
         raise Refusal(
-            409, f"{name} is to be awake: `roadstead postpone {name} --until TIME` has it so for longer"
+            409,
+            f"{name} is to be awake: `roadstead postpone {name} --until TIME --reason TEXT` keeps it so",
         )
     if kind is OrderKind.POSTPONE and not decision.awake:
-        raise Refusal(409, f"{name} sleeps: `roadstead wake {name}` starts it")
+        raise Refusal(409, f"{name} sleeps: `roadstead wake {name} --reason TEXT` starts it")
     if kind is OrderKind.SLEEP and not decision.awake and decision.until:
         raise Refusal(409, f"{name} sleeps until {time_text(sleep, decision.until, now)} already")
     following = next_start if kind is OrderKind.SLEEP else next_stop
