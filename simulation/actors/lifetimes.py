@@ -107,13 +107,15 @@ class Lifetimes(ActorUpkeep):
         name = pull.head.removeprefix(f"{BRANCH}{operators.fleet}/").rpartition("-")[0]
         if name not in operators.now.clusters:
             return
+        desired = operators.now.without(name)
+        wanted = files_of(desired, operators.fleet)
+        if any(wanted.get(path) != text for path, text in _rest(operators, name).items()):
+            return  # a system names the cluster: the check of the pull request fails, and nobody merges it
         try:
             merged = operators.cloud.repository.pulls.merged_into_base(pull.number, squash=True)
         except Conflict:
             return
         self._loop.log("%s: somebody merges pull request %d", operators.fleet, pull.number)
-        desired = operators.now.without(name)
-        wanted = files_of(desired, operators.fleet)
         if operators.cloud.repository.files(merged.merge_commit) != wanted:
             raise RuleViolated(RULE, f"pull request {pull.number} changes more than the folder of {name}")
         operators.merged(merged.merge_commit, desired)
@@ -158,3 +160,9 @@ class Lifetimes(ActorUpkeep):
             return False
         record = operators.cloud.state.cluster(cluster.name)
         return record is not None and record.phase is Phase.READY and not record.job.active
+
+
+def _rest(operators: Operators, name: str) -> Mapping[str, bytes]:
+    """Return the files of a fleet but those of a cluster's folder."""
+    files = files_of(operators.now, operators.fleet)
+    return {path: text for path, text in files.items() if not path.startswith(f"clusters/{name}/")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ENTRIES: Mapping[str, str] = {
-    "PrivateClusterNotSupportedWithPaidSKU": "aks/PrivateClusterNotSupportedWithPaidSKU",
+    "PrivateClusterNotSupportedWithPaidSKU": "aks/PrivateClusterTier",
     "AksCapacityHeavyUsage": "aks/AksCapacityHeavyUsage",
     "AKSOperationPreempted": "aks/OperationPreempted",
     "AKSOperationPreemptedByDelete": "aks/OperationPreempted",
