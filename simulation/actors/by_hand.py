@@ -38,7 +38,12 @@ class ByHand:
         self.acts = 0
 
     def _owned(self, cloud: MemoryCloud, record: ClusterRecord) -> Json | None:
-        """Return the cluster of a record as it is in Azure, None unless it exists with the fleet's tags."""
+        """Return the cluster of a record as it is in Azure, None unless it exists with the fleet's tags.
+
+        None for one that sleeps by a schedule: the first sweep that finds it awake compares it.
+        """
+        if record.desired.spec.sleep is not None:
+            return None
         live = self._oracle.live(key_of(record.desired.id))
         if live is None or is_going(live) or live["tags"].get("roadstead-fleet") != cloud.ports.config.fleet:
             return None
