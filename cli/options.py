@@ -62,6 +62,10 @@ Before = Annotated[str, typer.Option(metavar="TIME", help="Only older ones.")]
 Reason = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why; the audit and the events show it.")
 ]
+NeededReason = Annotated[
+    str,
+    typer.Option("--reason", metavar="TEXT", help="Why, which is needed; the audit and the events show it."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

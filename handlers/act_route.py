@@ -46,7 +46,8 @@ class ActRoute:
     """An act: its route and role, its answer, what the audit has of a call, and what a call does.
 
     ``body`` is the class of what it takes; what is not of that form is refused, and ``wrong`` says why.
-    ``refusal`` says of a call that was understood why it is refused and not audited, None for no refusal.
+    ``needs_reason`` is the answer to a call without a reason, "" where a call may have none. ``refusal`` says
+    of a call that was understood why it is refused and not audited, None for no refusal.
     ``concerns`` are the environments of what a call is about, "" for none; without it, it is about the fleet.
     """
 
@@ -58,6 +59,7 @@ class ActRoute:
     act: Callable[[ActCall], HttpResult]
     body: type[Body] = Body
     wrong: str = ""
+    needs_reason: str = ""
     refusal: Callable[[ActCall], HttpResult | None] = lambda _: None
     concerns: Callable[[ActCall], Collection[str]] | None = None
     method: Literal["GET", "POST"] = "POST"
@@ -89,7 +91,9 @@ def performed(
 ) -> HttpResult:
     """Do an act unless its caller may not, or it is refused; it is saved before it happens."""
     call = ActCall(path, body, caller, ports)
-    refusal = denial(call, entry.role, entry.concerns) or entry.refusal(call)
+    silent = bool(entry.needs_reason) and not call.reason.strip()
+    refusal = denial(call, entry.role, entry.concerns)
+    refusal = refusal or (rejected(400, entry.needs_reason) if silent else entry.refusal(call))
     if refusal is not None:
         return refusal
     request = replace(entry.audit(call), reason=call.reason)

@@ -1,4 +1,4 @@
-"""The HTTP API for operators and scripts: what it shows, and the acts of ``handlers/acts.py``."""
+"""The HTTP API for operators and scripts: what it shows, and the acts that ``acts.py`` joins."""
 
 from __future__ import annotations
 

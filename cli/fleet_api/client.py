@@ -1,102 +1,68 @@
-"""The client of the HTTP API: typed objects, joined pages, and errors with their remedy."""
+"""The client of the HTTP API: a method for each call, which returns an object of the API."""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import quote, urlencode
 
-import httpx
-
-from cli.errors import ApiError, NoAnswer, NotFound, RequestRefused
+from cli.fleet_api.connection import Connection, given
 from shared.app.api import schema
 
-__all__ = ["Api", "ApiError", "NotFound", "RequestRefused"]
 
-ATTEMPTS = 3
-PAGE = 500
-"""Clusters in one answer: the most that the API gives."""
-CONNECT_SECONDS = 5.0
-View = TypeVar("View")
-
-
-class Api:
-    """Calls a Roadstead app with a key, or with a ``token`` for each call. Close after use.
-
-    ``origin`` is where the key is from, or the scope of the token, for messages.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        key: str = "",
-        *,
-        token: Callable[[], str] | None = None,
-        origin: str = "",
-        timeout: float = 30,
-    ) -> None:
-        self.url, self._token = url.rstrip("/"), token
-        self._given = "token" if token else "key" if key else ""
-        self._origin = origin
-        headers = {"x-functions-key": key} if key else {}
-        limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
-        try:
-            self._client = httpx.Client(headers=headers, timeout=limits, verify=_trust(self.url))
-        except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
-            through = "no connection with the proxy or the certificates that the environment names"
-            raise ApiError(f"{through}: {error}") from error
+class Api(Connection):
+    """The calls of a Roadstead app. Close after use."""
 
     def planned(self) -> schema.FleetView:
         """Return the fleet with the commit that was planned last, and one cluster at most."""
-        return self._typed(schema.FleetView, self.get("clusters?limit=1"))
+        return self.typed(schema.FleetView, self.get("clusters?limit=1"))
 
     def fleet(self, **filters: str) -> schema.FleetView:
         """Return the fleet with all its clusters, or those that the filters of the API leave."""
-        return self._typed(schema.FleetView, self.whole("clusters", "clusters", "unreadable", **filters))
+        return self.typed(schema.FleetView, self.whole("clusters", "clusters", "unreadable", **filters))
 
     def fleet_page(self, limit: int, after: str = "", **filters: str) -> schema.FleetView:
         """Return the fleet with a page of its clusters."""
-        query = urlencode(_given(limit=str(limit), after=after, **filters))
-        return self._typed(schema.FleetView, self.get(f"clusters?{query}"))
+        query = urlencode(given(limit=str(limit), after=after, **filters))
+        return self.typed(schema.FleetView, self.get(f"clusters?{query}"))
 
     def cluster(self, name: str) -> schema.ClusterView | schema.MissingCluster:
         """Return one cluster; raise NotFound."""
         view = self.get(f"clusters/{name}")
         kind = schema.ClusterView if "generation" in view else schema.MissingCluster
-        return self._typed(kind, view)
+        return self.typed(kind, view)
 
     def why(self, name: str) -> schema.Why:
         """Return why a cluster is in its phase; raise NotFound."""
-        return self._typed(schema.Why, self.get(f"clusters/{name}/why"))
+        return self.typed(schema.Why, self.get(f"clusters/{name}/why"))
 
     def tree(self, name: str) -> schema.TreeView:
         """Return a cluster as a tree; raise NotFound."""
-        return self._typed(schema.TreeView, self.get(f"clusters/{name}/tree"))
+        return self.typed(schema.TreeView, self.get(f"clusters/{name}/tree"))
 
     def outputs(self, name: str) -> schema.Outputs:
         """Return the outputs of a cluster; raise NotFound."""
-        return self._typed(schema.Outputs, self.get(f"clusters/{name}/output"))
+        return self.typed(schema.Outputs, self.get(f"clusters/{name}/output"))
 
     def events(self, name: str, *, limit: int, before: str = "") -> schema.Events:
         """Return the newest events of a cluster, before a time; raise NotFound."""
         older = f"&before={quote(before, safe='')}" if before else ""
-        return self._typed(schema.Events, self.get(f"clusters/{name}/events?limit={limit}{older}"))
+        return self.typed(schema.Events, self.get(f"clusters/{name}/events?limit={limit}{older}"))
 
     def drift(self, name: str = "") -> schema.DriftView:
         """Return the clusters that differ from git, or one of them; raise NotFound."""
         if name:
-            return self._typed(schema.DriftView, self.get(f"drift?cluster={quote(name, safe='')}"))
-        return self._typed(schema.DriftView, self.whole("drift", "clusters"))
+            return self.typed(schema.DriftView, self.get(f"drift?cluster={quote(name, safe='')}"))
+        return self.typed(schema.DriftView, self.whole("drift", "clusters"))
 
     def costs(self) -> schema.CostsView:
         """Return what Azure has billed for the clusters."""
-        return self._typed(schema.CostsView, self.get("cost"))
+        return self.typed(schema.CostsView, self.get("cost"))
 
     def audit(self, *, limit: int, before: str = "") -> schema.Audit:
         """Return the newest acts, before a time."""
         older = f"&before={quote(before, safe='')}" if before else ""
-        return self._typed(schema.Audit, self.get(f"audit?limit={limit}{older}"))
+        return self.typed(schema.Audit, self.get(f"audit?limit={limit}{older}"))
 
     def replay(self, name: str, reason: str = "", *, override: bool = False) -> schema.ReplayReceipt:
         """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed.
@@ -104,46 +70,46 @@ class Api:
         In a freeze, and outside its change windows, that takes an ``override``.
         """
         body = {"reason": reason, **({"override": True} if override else {})}
-        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", body))
+        return self.typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", body))
 
     def begin_try(self, name: str, pull: int, lasts: str, reason: str = "") -> schema.TryReceipt:
         """Give a cluster the head of a pull request for a time; raise NotFound, or Refused with why not."""
         body = {"pull": pull, "for": lasts, "reason": reason}
-        return self._typed(schema.TryReceipt, self.post(f"clusters/{name}/try", body))
+        return self.typed(schema.TryReceipt, self.post(f"clusters/{name}/try", body))
 
     def request_cluster(self, body: Mapping[str, str]) -> schema.ClusterRequestReceipt:
         """Have a pull request opened that adds a cluster; raise Refused with why not."""
-        return self._typed(schema.ClusterRequestReceipt, self.post("requests", dict(body)))
+        return self.typed(schema.ClusterRequestReceipt, self.post("requests", dict(body)))
 
     def extend(self, name: str, lasts: str, reason: str, *, hold: bool) -> schema.LifetimeReceipt:
         """Put the end of a cluster off, or hold the cluster; raise NotFound, or Refused with why not."""
         body = {"for": lasts, "hold": hold, "reason": reason}
-        return self._typed(schema.LifetimeReceipt, self.post(f"clusters/{name}/extend", body))
+        return self.typed(schema.LifetimeReceipt, self.post(f"clusters/{name}/extend", body))
 
     def end_try(self, name: str, pull: int, reason: str = "") -> schema.TryEndReceipt:
         """Let a cluster go back from the head of a pull request; raise NotFound, or Refused without a try."""
         body = {"pull": pull, "reason": reason}
-        return self._typed(schema.TryEndReceipt, self.post(f"clusters/{name}/try/end", body))
+        return self.typed(schema.TryEndReceipt, self.post(f"clusters/{name}/try/end", body))
 
     def refresh(self, names: Sequence[str], reason: str = "") -> schema.RefreshReceipt:
         """Have clusters compared with Azure, all without names; raise NotFound, or Refused for a busy one."""
         body = {"clusters": list(names)} if names else {"all": True}
-        return self._typed(schema.RefreshReceipt, self.post("refresh", {**body, "reason": reason}))
+        return self.typed(schema.RefreshReceipt, self.post("refresh", {**body, "reason": reason}))
 
     def readiness(self, to: str, names: Sequence[str], **filters: str) -> schema.ReadinessView:
         """Return whether clusters are ready for an upgrade; raise NotFound."""
         given = {"to": to, "cluster": ",".join(names), **filters}
-        return self._typed(schema.ReadinessView, self.whole("readiness", "clusters", **given))
+        return self.typed(schema.ReadinessView, self.whole("readiness", "clusters", **given))
 
     def read_readiness(self, names: Sequence[str], reason: str = "") -> schema.ReadingReceipt:
         """Have clusters read before an upgrade, at most 100; raise NotFound."""
-        return self._typed(
+        return self.typed(
             schema.ReadingReceipt, self.post("readiness", {"clusters": list(names), "reason": reason})
         )
 
     def sync(self, reason: str = "") -> schema.SyncReceipt:
         """Have the branch read and its head planned, if it was not planned yet."""
-        return self._typed(schema.SyncReceipt, self.post("sync", {"reason": reason}))
+        return self.typed(schema.SyncReceipt, self.post("sync", {"reason": reason}))
 
     def wake(self, name: str, until: str, reason: str) -> schema.SleepReceipt:
         """Start a cluster that sleeps; raise NotFound, or Refused for one that does not sleep."""
@@ -159,268 +125,150 @@ class Api:
 
     def _sleep(self, name: str, act: str, until: str, reason: str) -> schema.SleepReceipt:
         body = {"until": until, "reason": reason}
-        return self._typed(schema.SleepReceipt, self.post(f"clusters/{name}/{act}", body))
+        return self.typed(schema.SleepReceipt, self.post(f"clusters/{name}/{act}", body))
 
     def pause(self, reason: str, until: str) -> schema.PauseReceipt:
         """Stop what the app starts by itself, until a time, or "" for a resume."""
-        return self._typed(schema.PauseReceipt, self.post("pause", {"reason": reason, "until": until}))
+        return self.typed(schema.PauseReceipt, self.post("pause", {"reason": reason, "until": until}))
 
     def resume(self, reason: str = "") -> schema.PauseReceipt:
         """End the pause; raise Refused where there is none."""
-        return self._typed(schema.PauseReceipt, self.post("resume", {"reason": reason}))
+        return self.typed(schema.PauseReceipt, self.post("resume", {"reason": reason}))
 
     def doctor(self, asked: str) -> schema.DoctorView:
         """Return what is wrong with the apps; one that has not answered since ``asked`` is so itself."""
-        return self._typed(schema.DoctorView, self.get(f"doctor?asked={quote(asked, safe='')}"))
+        return self.typed(schema.DoctorView, self.get(f"doctor?asked={quote(asked, safe='')}"))
 
     def examine(self, reason: str = "") -> schema.ExaminationReceipt:
         """Ask each app to examine itself."""
-        return self._typed(schema.ExaminationReceipt, self.post("doctor", {"reason": reason}))
+        return self.typed(schema.ExaminationReceipt, self.post("doctor", {"reason": reason}))
 
     def take_over(self, name: str, reason: str = "") -> schema.TakeoverReceipt:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
-        return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))
+        return self.typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))
 
     def accept_repository(self, reason: str = "") -> schema.SourceReceipt:
         """Accept the repository or branch that the planner refused; raise Refused when it refused none."""
-        return self._typed(schema.SourceReceipt, self.post("takeover", {"reason": reason}))
+        return self.typed(schema.SourceReceipt, self.post("takeover", {"reason": reason}))
 
     def plans(self) -> schema.PlansView:
         """Return the plans of the last days."""
-        return self._typed(schema.PlansView, self.get("plans"))
+        return self.typed(schema.PlansView, self.get("plans"))
 
     def plan(self, commit: str) -> schema.PlanView:
         """Return a whole plan by its full commit id; raise NotFound."""
-        return self._typed(schema.PlanView, self.whole(f"plans/{commit}", "items", "needsApproval"))
+        return self.typed(schema.PlanView, self.whole(f"plans/{commit}", "items", "needsApproval"))
 
     def log(self, environment: str) -> schema.Log:
         """Return the commits after those of an environment; raise NotFound for one without a cluster."""
-        return self._typed(schema.Log, self.get(f"log?environment={quote(environment, safe='')}"))
+        return self.typed(schema.Log, self.get(f"log?environment={quote(environment, safe='')}"))
 
     def approve(self, commit: str, clusters: Sequence[str], reason: str = "") -> schema.ApprovalReceipt:
         """Approve exactly these deletes of a plan; raise Refused when others need approval."""
         body = {"clusters": list(clusters), "reason": reason}
-        return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
+        return self.typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
 
     def rollouts(self) -> schema.RolloutsView:
         """Return the rollouts, newest first."""
-        return self._typed(schema.RolloutsView, self.get("rollouts"))
+        return self.typed(schema.RolloutsView, self.get("rollouts"))
 
     def rollout(self, commit: str) -> schema.RolloutView:
         """Return a rollout by its full commit id, with all clusters that wait; raise NotFound."""
-        return self._typed(schema.RolloutView, self.whole(f"rollouts/{commit}", "waiting"))
+        return self.typed(schema.RolloutView, self.whole(f"rollouts/{commit}", "waiting"))
 
     def act_on_rollout(
         self, commit: str, kind: str, reason: str = "", **subject: str
     ) -> schema.RolloutReceipt:
         """Act on a rollout; raise NotFound, or Refused where the act has no meaning."""
         body = {**subject, "reason": reason}
-        return self._typed(schema.RolloutReceipt, self.post(f"rollouts/{commit}/{kind}", body))
+        return self.typed(schema.RolloutReceipt, self.post(f"rollouts/{commit}/{kind}", body))
 
     def promotions(self) -> schema.PromotionsView:
         """Return the promotions, by environment."""
-        return self._typed(schema.PromotionsView, self.get("promotions"))
+        return self.typed(schema.PromotionsView, self.get("promotions"))
 
     def promote(
         self, source: str, target: str, what: Sequence[str], reason: str = ""
     ) -> schema.PromotionReceipt:
         """Ask for the pull request of a promotion; raise Refused where nothing can be promoted."""
         body = {"from": source, "to": target, "what": list(what), "reason": reason}
-        return self._typed(schema.PromotionReceipt, self.post("promotions", body))
+        return self.typed(schema.PromotionReceipt, self.post("promotions", body))
 
     def roll_back(self, name: str, pool: str, reason: str = "") -> schema.RollbackReceipt:
         """Have a rollback of a node pool proposed; raise NotFound, or Refused with each unmet condition."""
         body = {"reason": reason}
-        return self._typed(schema.RollbackReceipt, self.post(f"clusters/{name}/pools/{pool}/rollback", body))
+        return self.typed(schema.RollbackReceipt, self.post(f"clusters/{name}/pools/{pool}/rollback", body))
 
     def approve_correction(self, name: str, correction: str, reason: str = "") -> schema.CorrectionReceipt:
         """Approve exactly these corrections of a cluster; raise NotFound, or Refused for others."""
         body = {"correction": correction, "reason": reason}
-        return self._typed(schema.CorrectionReceipt, self.post(f"clusters/{name}/approve", body))
+        return self.typed(schema.CorrectionReceipt, self.post(f"clusters/{name}/approve", body))
 
     def accept(self, name: str, fields: Mapping[str, str], reason: str = "") -> schema.AcceptanceReceipt:
         """Accept fields of a cluster with these values; raise NotFound, or Refused for others."""
         body = {"fields": dict(fields), "reason": reason}
-        return self._typed(schema.AcceptanceReceipt, self.post(f"clusters/{name}/accept", body))
+        return self.typed(schema.AcceptanceReceipt, self.post(f"clusters/{name}/accept", body))
 
     def recorded(self) -> schema.RecordedFleet:
         """Return the clusters as accepted."""
-        return self._typed(schema.RecordedFleet, self.whole("recorded", "clusters", "unreadable"))
+        return self.typed(schema.RecordedFleet, self.whole("recorded", "clusters", "unreadable"))
 
     def offers(self, clusters: Sequence[Mapping[str, Any]]) -> schema.OffersView:
         """Return what Azure lacks for clusters, each with ``name``, ``spec`` and ``adopt``."""
-        return self._typed(schema.OffersView, self.post("offers", {"clusters": list(clusters)}))
+        return self.typed(schema.OffersView, self.post("offers", {"clusters": list(clusters)}))
 
     def suspend(self, names: Sequence[str], lasts: str, owner: str, reason: str) -> schema.SuspensionReceipt:
         """Have a suspension of clusters proposed; raise NotFound, or Refused where one cannot be written."""
         body = {"clusters": list(names), "for": lasts, "owner": owner, "reason": reason}
-        return self._typed(schema.SuspensionReceipt, self.post("suspensions", body))
+        return self.typed(schema.SuspensionReceipt, self.post("suspensions", body))
 
     def routes(self) -> schema.RoutesView:
         """Return the routes of notifications."""
-        return self._typed(schema.RoutesView, self.get("notifications"))
+        return self.typed(schema.RoutesView, self.get("notifications"))
 
     def try_route(self, name: str, reason: str = "") -> schema.RouteReceipt:
         """Send a test message; raise NotFound, or Refused for a route that does not deliver."""
         body = {"route": name, "reason": reason}
-        return self._typed(schema.RouteReceipt, self.post("notifications/test", body))
+        return self.typed(schema.RouteReceipt, self.post("notifications/test", body))
 
     def dead_letters(self) -> schema.DeadLettersView:
         """Return the newest dead letters."""
-        return self._typed(schema.DeadLettersView, self.get("dead-letters"))
+        return self.typed(schema.DeadLettersView, self.get("dead-letters"))
 
     def replay_letters(
         self, letters: Sequence[schema.DeadLetterView], reason: str = ""
     ) -> schema.LettersReceipt:
         """Send the messages of these dead letters again; raise Refused for one that is not stored whole."""
         body = _letters(letters, reason)
-        return self._typed(schema.LettersReceipt, self.post("dead-letters/replay", body))
+        return self.typed(schema.LettersReceipt, self.post("dead-letters/replay", body))
 
     def dismiss(self, letters: Sequence[schema.DeadLetterView], reason: str = "") -> schema.DismissReceipt:
         """Remove these dead letters."""
         body = _letters(letters, reason)
-        return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
+        return self.typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
 
     def imported(self, resource: str) -> schema.Imported:
         """Return the manifest of a managed cluster by its ARM id."""
-        return self._typed(schema.Imported, self.get(f"import?resource={quote(resource, safe='')}"))
+        return self.typed(schema.Imported, self.get(f"import?resource={quote(resource, safe='')}"))
 
     def importable(self, subscription: str) -> schema.Importable:
         """Return the managed clusters of a subscription."""
-        return self._typed(schema.Importable, self.get(f"importable?subscription={subscription}"))
+        return self.typed(schema.Importable, self.get(f"importable?subscription={subscription}"))
 
     def drill(self, reason: str = "") -> schema.Drill:
         """Return what a loss of the tables would cost; raise Refused before the first plan."""
         why = f"?reason={quote(reason, safe='')}" if reason else ""
-        return self._typed(schema.Drill, self.get(f"drill{why}"))
+        return self.typed(schema.Drill, self.get(f"drill{why}"))
 
     def live(self, names: Sequence[str]) -> schema.Live:
         """Return some clusters as Azure shows them now; raise NotFound."""
-        return self._typed(schema.Live, self.get(f"live?clusters={quote(','.join(names), safe=',')}"))
+        return self.typed(schema.Live, self.get(f"live?clusters={quote(','.join(names), safe=',')}"))
 
     def health(self) -> schema.HealthView:
         """Return whether the app is ready, and what is wrong when it is not."""
-        return self._typed(schema.HealthView, self._call("GET", "health", accepts=(503,)))
-
-    def get(self, path: str) -> dict[str, Any]:
-        """Return the JSON object at a path below ``/api/``; raise ApiError."""
-        return self._call("GET", path)
-
-    def whole(self, path: str, *lists: str, **filters: str) -> dict[str, Any]:
-        """Return the JSON object at a path with these lists of all its pages joined; raise ApiError.
-
-        When another commit is planned meanwhile, all pages are read again: those of two commits differ.
-        """
-        first = f"{path}?{urlencode(_given(limit=str(PAGE), **filters))}"
-        for _ in range(ATTEMPTS):
-            joined = view = self.get(first)
-            while view.get("next"):
-                view = self.get(f"{first}&after={quote(view['next'], safe='')}")
-                if view.get("commit") != joined.get("commit"):
-                    break
-                joined |= {name: joined.get(name, []) + view.get(name, []) for name in lists}
-            else:
-                return {**joined, "next": None}
-        raise ApiError(f"{self.url} plans one commit after the other; try again later")
-
-    def post(self, path: str, body: Any) -> dict[str, Any]:
-        """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError."""
-        return self._call("POST", path, json=body)
-
-    def _typed(self, kind: type[View], view: dict[str, Any]) -> View:
-        """Return an answer as an object of the API; raise ApiError when it lacks fields."""
-        missing = sorted(getattr(kind, "__required_keys__", frozenset()) - view.keys())
-        if missing:
-            fields = ", ".join(missing[:3])
-            raise ApiError(f"{self.url} answered without {fields}; it has another version than this command")
-        return cast(View, view)
-
-    def _call(self, method: str, path: str, accepts: Sequence[int] = (), **options: Any) -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {self._token()}"} if self._token else {}
-        try:
-            reply = self._client.request(method, f"{self.url}/api/{path}", headers=headers, **options)
-        except (httpx.InvalidURL, UnicodeError) as error:
-            if isinstance(error, UnicodeEncodeError) and error.encoding != "idna":  # of what is sent
-                raise
-            raise ApiError(
-                f"{self.url} is not an address; set ROADSTEAD_URL, for example to https://app.example"
-            ) from error
-        except httpx.UnsupportedProtocol as error:
-            raise ApiError(
-                f"{self.url} does not begin with http:// or https://; set ROADSTEAD_URL or --url to an "
-                "address such as http://127.0.0.1:7071"
-            ) from error
-        except httpx.HTTPError as error:
-            raise NoAnswer(
-                f"no answer from {self.url} ({type(error).__name__}); "
-                "is it running, and is ROADSTEAD_URL right?"
-            ) from error
-        if reply.status_code in (302, 401):
-            raise ApiError(self._unknown(reply))
-        body = self._object(reply)
-        if reply.status_code == 403:
-            raise ApiError(str(body.get("error") or "forbidden"))
-        if reply.status_code == 404:
-            raise NotFound(str(body.get("error") or "not found"))
-        if reply.status_code == 409:
-            raise RequestRefused(str(body.get("error") or "refused"))
-        if not reply.is_success and not (reply.status_code in accepts and "error" not in body):
-            failed = NoAnswer if _may_answer_soon(reply) else ApiError
-            raise failed(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
-        return body
-
-    def _unknown(self, reply: httpx.Response) -> str:
-        """Return why the app does not know the caller, and what to do; never the key or the token."""
-        try:
-            reason = f": {reply.json()['error']}"
-        except (ValueError, KeyError, TypeError):
-            reason = ""
-        given, origin = self._given, self._origin
-        if given == "key":
-            remedy = "give it a key of this app: one of its settings API_KEY_READER to API_KEY_ADMIN"
-            return f"{self.url} refused the key from {origin}{reason}; {remedy}"
-        if given == "token":
-            remedy = "the scope must be the one of this app, and its sign-in must be on"
-            return f"{self.url} refused the token for the scope from {origin}{reason}; {remedy}"
-        remedy = "choose a context with a scope, or set ROADSTEAD_SCOPE or ROADSTEAD_KEY"
-        return f"{self.url} does not know you{reason}; {remedy}"
-
-    def _object(self, reply: httpx.Response) -> dict[str, Any]:
-        try:
-            body = reply.json()
-        except ValueError:
-            body = None
-        if isinstance(body, dict):
-            return body
-        if reply.status_code == 404:
-            raise ApiError(f"{self.url} is not a Roadstead app: it has no API")
-        failed = NoAnswer if _may_answer_soon(reply) else ApiError
-        raise failed(f"{self.url} answered {reply.status_code} without JSON; is it a Roadstead app?")
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
-
-    def __enter__(self) -> Api:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _may_answer_soon(reply: httpx.Response) -> bool:
-    return reply.is_server_error or reply.status_code == httpx.codes.TOO_MANY_REQUESTS
-
-
-def _trust(url: str) -> ssl.SSLContext | bool:
-    """Return nobody for an address without TLS: to read the certificates of all authorities takes 30 ms."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.startswith("http://") else True
+        return self.typed(schema.HealthView, self._call("GET", "health", accepts=(503,)))
 
 
 def _letters(letters: Sequence[schema.DeadLetterView], reason: str) -> dict[str, Any]:
     named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
     return {"deadLetters": named, "reason": reason}
-
-
-def _given(**parameters: str) -> dict[str, str]:
-    return {name: value for name, value in parameters.items() if value}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cli.fleet_api.client import ApiError
+from cli.errors import ApiError
 from localcloud.demo.checkout import GitFailed
 from localcloud.demo.follow import NotReached
 from localcloud.demo.story import play

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from cli.fleet_api.client import Api, NotFound
+from cli.errors import NotFound
+from cli.fleet_api.client import Api
 from cli.terminal import render
 from localcloud.runtime.local_cloud import LocalCloud
 

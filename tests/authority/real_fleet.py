@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.fleet_api.client import NotFound
+from cli.errors import NotFound
 from localcloud.common.clock import system_clock
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options

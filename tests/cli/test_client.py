@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 from werkzeug.wrappers import Request, Response
 
-from cli.errors import NoAnswer
-from cli.fleet_api.client import Api, ApiError
+from cli.errors import ApiError, NoAnswer
+from cli.fleet_api.client import Api
 from localcloud.common.http_server import HttpServer, json_response
 from tests.support.roadstead_command import roadstead
 

@@ -32,7 +32,7 @@ def test_a_suspension_is_proposed_and_shown(url: str, cloud: MemoryCloud) -> Non
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--for", "7d"), "needs a --reason"),
+        (("--for", "7d"), "Missing option '--reason'"),
         (("--for", "soon", "--reason", "an audit"), "--for takes a number with a unit"),
         (("--for", "900d", "--reason", "an audit"), "365d at most"),
     ],

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 import httpx
 import pytest
 
-from cli.fleet_api.client import RequestRefused
+from cli.errors import RequestRefused
 from localcloud.runtime.options import Options
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files

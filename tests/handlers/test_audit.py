@@ -11,6 +11,8 @@ from typing import Any
 import azure.functions as func
 import pytest
 
+from handlers.act_route import ActRoute
+from handlers.acts import ACTS as ROUTES
 from handlers.routes import who_may_call
 from localcloud.functions.host_config import read_settings
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -107,7 +109,8 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "approve_correction": {"correction": "a"},
     "accept": {"fields": {"tags.a": "x"}},
     "try": {"pull": 7},
-    "extend": {"for": "24h", "reason": "why"},
+    "request": {"name": "two", "class": "small", "lifetime": "8h"},
+    "extend": {"for": "24h"},
     "end_try": {"pull": 7},
     "refresh": {"all": True},
     "read_readiness": {"all": True},
@@ -141,7 +144,7 @@ def test_whatever_a_reader_may_not_do_is_recorded_before_it_happens(function: st
     request = func.HttpRequest(
         "POST",
         "/api",
-        body=json.dumps(BODIES.get(function, {})).encode(),
+        body=json.dumps({"reason": "why", **BODIES.get(function, {})}).encode(),
         headers={**ADMIN, **FROM, "Content-Type": "application/json"},
         route_params={"name": "one", "pool": "system", "commit": cloud.state.fleet().commit},
         params={"clusters": "one", "resource": "a"},
@@ -150,6 +153,25 @@ def test_whatever_a_reader_may_not_do_is_recorded_before_it_happens(function: st
     (record,) = cloud.state.acts(5)
     assert (record.by, record.address, record.client) == ("the key of Admin", "10.1.2.3", "curl/8")
     assert (before[0], record.result != "") == ("", True)
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in ROUTES if entry.needs_reason], ids=lambda entry: entry.name
+)
+def test_an_act_that_needs_a_reason_is_refused_without_one_before_anything_is_recorded(
+    entry: ActRoute,
+) -> None:
+    cloud = ready("one")
+    request = func.HttpRequest(
+        "POST",
+        "/api",
+        body=json.dumps({**BODIES.get(entry.name, {}), "reason": " "}).encode(),
+        headers={**ADMIN, "Content-Type": "application/json"},
+        route_params={"name": "one", "commit": cloud.state.fleet().commit},
+    )
+    answer = functions(cloud.ports)[entry.name].get_user_function()(request)
+    assert (answer.status_code, json.loads(answer.get_body())["error"]) == (400, entry.needs_reason)
+    assert list(cloud.state.acts(5)) == []
 
 
 def test_a_dismissal_is_recorded() -> None:

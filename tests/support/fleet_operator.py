@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from cli.fleet_api.client import Api, NotFound
+from cli.errors import NotFound
+from cli.fleet_api.client import Api
 from localcloud.common.plain_http import NO_TLS
 from localcloud.demo.checkout import Checkout
 from localcloud.runtime.local_cloud import LocalCloud

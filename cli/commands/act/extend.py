@@ -9,7 +9,16 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    NeededReason,
+    Timeout,
+    Url,
+    cluster_name,
+    connect,
+)
 from cli.terminal.output import echo
 from cli.text import line
 
@@ -23,7 +32,7 @@ def extend(
     hold: Annotated[
         bool, typer.Option("--hold", help="Hold the cluster from now on: also no commit deletes it.")
     ] = False,
-    reason: Reason = "",
+    reason: NeededReason,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -36,8 +45,6 @@ def extend(
     """
     if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", lasts):
         raise UsageError("--for takes a number with a unit, such as 8h or 2d")
-    if not reason.strip():
-        raise UsageError("give --reason: the owner of the cluster reads it")
     with connect(url, key_file, timeout) as api:
         receipt = api.extend(cluster_name(name), lasts, reason, hold=hold)
     until = receipt["heldUntil"]

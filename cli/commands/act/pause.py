@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, NeededReason, Reason, Timeout, Url, connect
 from cli.options import seconds as seconds_of
 from cli.terminal.output import echo
 
@@ -19,7 +19,7 @@ Until = Annotated[
 
 def pause(
     *,
-    reason: Reason = "",
+    reason: NeededReason,
     until: Until = "",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
@@ -30,8 +30,6 @@ def pause(
     A step that runs ends, and so does an operation that Azure has accepted. Commits are planned, and wait.
     It ends at --until, or with roadstead resume.
     """
-    if not reason.strip():
-        raise UsageError("give a --reason: the audit and the commit status show it")
     with connect(url, key_file, timeout) as api:
         receipt = api.pause(reason, end_of(until))
     echo(f"paused until {receipt['until'] or 'roadstead resume'}")

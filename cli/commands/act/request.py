@@ -7,8 +7,16 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    NeededReason,
+    Timeout,
+    Url,
+    cluster_name,
+    connect,
+)
 from cli.terminal.output import echo
 from cli.text import line
 
@@ -25,7 +33,7 @@ def request(
         str, typer.Option("--environment", metavar="ENVIRONMENT", help="Its environment.")
     ] = "",
     location: Annotated[str, typer.Option("--location", metavar="REGION", help="Its Azure region.")] = "",
-    reason: Reason = "",
+    reason: NeededReason,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -34,8 +42,6 @@ def request(
 
     What may be asked for is selfService in fleet.yaml. Nothing exists before the merge.
     """
-    if not reason.strip():
-        raise UsageError("give --reason: whoever merges the pull request reads it")
     asked = {"name": cluster_name(name), "class": cluster_class, "lifetime": lifetime, "reason": reason}
     places = {"environment": environment, "location": location}
     with connect(url, key_file, timeout) as api:

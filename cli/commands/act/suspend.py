@@ -9,7 +9,16 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    NeededReason,
+    Timeout,
+    Url,
+    cluster_name,
+    connect,
+)
 from cli.terminal.output import echo
 from cli.text import line
 from shared.sentences import some_of
@@ -26,7 +35,7 @@ def suspend(
     owner: Annotated[
         str, typer.Option("--owner", metavar="OWNER", help="Who is responsible; you, without it.")
     ] = "",
-    reason: Reason = "",
+    reason: NeededReason,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -37,8 +46,6 @@ def suspend(
     """
     if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", lasts):
         raise UsageError("--for takes a number with a unit, such as 30m, 4h or 7d")
-    if not reason.strip():
-        raise UsageError("a suspension needs a --reason: the manifests say it to whoever meets the clusters")
     clusters = list(dict.fromkeys(map(cluster_name, names)))
     with connect(url, key_file, timeout) as api:
         receipt = api.suspend(clusters, lasts, owner, reason)

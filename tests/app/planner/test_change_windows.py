@@ -12,6 +12,7 @@ from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.rollout_acts import ActKind
+from tests.support.function_calls import call
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
@@ -64,8 +65,7 @@ def test_an_override_starts_what_a_freeze_holds_and_needs_a_reason() -> None:
     cloud = ready_fleet()
     commit = push(cloud, staged(frozen(cloud.clock(), hours=48), tags("one")))
     cloud.run(seconds=3600)
-    refused = act_on_rollout(commit, ActKind.OVERRIDE, "", "ops", cloud.ports)
-    assert refused.status == 400
+    assert call(cloud.ports, "rollout_override", commit=commit)[0] == 400
     act(cloud, commit, "override")
     cloud.run(seconds=3600)
     assert changed(cloud, "one") == {*ALL}

@@ -16,6 +16,7 @@ from shared.plan.plan import Action, Item
 from shared.ports.azure import GetCluster
 from shared.rollouts.calendar import SPREAD
 from shared.rollouts.rollout_acts import ActKind
+from tests.support.function_calls import call
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged
@@ -130,8 +131,7 @@ def test_an_override_starts_the_delete_of_a_commit_without_a_rollout() -> None:
     commit = push(cloud, without("b1", frozen(cloud.clock(), hours=48)))
     cloud.run(seconds=3600)
     assert cloud.state.rollout(commit) is None
-    missing = act_on_rollout(commit, ActKind.OVERRIDE, "", "ops", cloud.ports)
-    assert missing.status == 400
+    assert call(cloud.ports, "rollout_override", commit=commit)[0] == 400
     given = act_on_rollout(commit, ActKind.OVERRIDE, "", "ops", cloud.ports, reason="a leak")
     assert given.status == 202, given.body
     cloud.run(seconds=3600)

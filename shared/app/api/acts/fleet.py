@@ -87,7 +87,7 @@ WRONG_PAUSE = 'the body must be {"reason": "..."}, and may have "until" with a t
 def pause(reason: str, until: datetime | None, actor: str, ports: Ports) -> schema.PauseReceipt:
     """Stop what the app starts by itself; a second pause takes the place of the first."""
     now, fleet = ports.clock(), ports.state.fleet()
-    if not reason.strip() or (until is not None and until <= now):
+    if until is not None and until <= now:
         raise Refusal(400, WRONG_PAUSE)
     begun = Pause(operator(actor), now, cut(reason, MAX_REASON), until)
     saved = ports.state.save_fleet(replace(fleet, pause=begun))

@@ -54,8 +54,6 @@ def act_on_rollout(
     rollout, held = ports.state.rollout(commit), kind is ActKind.OVERRIDE and _holds_items(commit, ports)
     if rollout is None and not held:
         raise Refusal(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
-    if kind is ActKind.OVERRIDE and not reason.strip():
-        raise Refusal(400, WITHOUT_REASON)
     rollout = rollout and shown(rollout, ports.state.fleet())
     by, at = operator(actor), ports.clock()
     problem = why_not(rollout, kind, subject, by, at, person=person) if rollout and not held else ""

@@ -18,6 +18,7 @@ from shared.cluster.transitions.acceptance import accept_order
 from shared.language.model.cluster.sleep import LONGEST
 from shared.ports import Ports
 
+WITHOUT_REASON = "say why in reason: the audit and the events of the cluster show it"
 WRONG_UNTIL = 'the body must be {"until": "2026-01-31T22:00:00Z"}, a time with its zone'
 
 

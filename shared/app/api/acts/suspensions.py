@@ -26,6 +26,7 @@ LONGEST = timedelta(days=365)
 MAX_TEXT = 200
 """Characters of the owner and of the reason, as a manifest takes them."""
 SHOWN = 3
+WITHOUT_REASON = "say why in reason: the manifest says it to whoever meets the cluster"
 WRONG_BODY = (
     f'the body must be {{"clusters": ["name", ...], "for": "7d", "reason": "..."}} with 1 to {MAX_CLUSTERS} '
     'names and a time such as 30m, 4h or 7d, 365d at most; "owner" is who is responsible, you without it'
@@ -62,8 +63,6 @@ def suspend(
     So whoever asks twice within that hour gets the pull request that is open.
     """
     by = operator(actor)
-    if not reason.strip():
-        raise Refusal(400, "a suspension needs a reason: the manifest says it to whoever meets the cluster")
     until = _whole_hour(ports.clock() + lasts)
     clusters = tuple(sorted({*names}))
     asked = SuspensionAsked(clusters, until, cut(owner or by, MAX_TEXT), cut(reason, MAX_TEXT), by)

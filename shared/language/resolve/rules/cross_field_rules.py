@@ -148,6 +148,9 @@ def findings(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
     yield from _of_network(network, network if adopted else completed(spec).network_profile)
     yield from broken_rules(spec, adopted=adopted)
     yield from unknown_fields(spec.drift)
+    if spec.sleep is not None and spec.sleep.holidays and not spec.sleep.schedules:
+        wanted = "a schedule, which says their time zone and when the cluster starts again"
+        yield ("sleep", "holidays"), f"need {wanted}; add sleep.schedules"
     yield from broken_references(spec)
     yield from impossible_ways(spec)
     for pool in spec.node_pools:
