@@ -7,18 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import NODE_IMAGES
-from shared.azure.availability.offered import Subnet, quotas_of, sizes_of, subnets_of
-from shared.azure.availability.offers import ADDRESSES, TOTAL
-from shared.azure.availability.permissions import (
-    assigned,
-    grants_of,
-    principals_of,
-    registered_features,
-    registered_providers,
-    roles_of,
-)
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, ReconcileError
 from shared.ports.azure import (
     DeleteCluster,
@@ -26,30 +15,18 @@ from shared.ports.azure import (
     DeletePool,
     GetCluster,
     GetUpgradeProfile,
-    ListComputeUsages,
-    ListFeatures,
-    ListGrants,
-    ListIdentities,
-    ListLocations,
     ListMaintenance,
-    ListNetworks,
-    ListNetworkUsages,
-    ListProviders,
     ListResources,
-    ListRoleDefinitions,
-    ListSizes,
-    ListVersions,
     PutCluster,
     PutGroup,
     PutMaintenance,
     PutPool,
-    PutRoleAssignment,
     StartCluster,
     StopCluster,
     UpgradeNodeImage,
     WriteResponse,
 )
-from shared.resource_ids import GroupId, RegionId, SubscriptionId
+from shared.resource_ids import GroupId
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
@@ -95,21 +72,6 @@ def test_a_delete_over_an_old_version_is_a_conflict(azure: Azure) -> None:
     assert azure.state() == "Deleting"
 
 
-def test_a_region_offers_versions_with_their_patches_and_ways_on(azure: Azure) -> None:
-    values = {
-        value["version"]: value
-        for value in azure.call(ListVersions(RegionId(SUBSCRIPTION, "West Europe")))["values"]
-    }
-    assert list(values) == ["1.33", "1.34", "1.35", "1.36", "1.37"]
-    assert [name for name, value in values.items() if value.get("isDefault")] == ["1.36"]
-    assert values["1.35"]["patchVersions"] == {
-        "1.35.6": {"upgrades": ["1.35.7", "1.36.2", "1.36.3"]},
-        "1.35.7": {"upgrades": ["1.36.2", "1.36.3"]},
-    }
-    with pytest.raises(InvalidManifest, match="atlantis"):
-        azure.call(ListVersions(RegionId(SUBSCRIPTION, "atlantis")))
-
-
 def test_the_upgrade_profile_shows_the_ways_from_what_runs_now(azure: Azure) -> None:
     with pytest.raises(Dependency):
         azure.call(GetUpgradeProfile(CLUSTER))
@@ -134,19 +96,6 @@ def test_the_upgrade_profile_shows_the_ways_from_what_runs_now(azure: Azure) -> 
     control_plane, system = profiles()
     assert offered(control_plane) == ["1.36.3", "1.37.0", "1.37.1"]
     assert offered(system) == ["1.36.2"]
-
-
-def test_a_version_that_only_long_term_support_has_needs_its_plan(azure: Azure) -> None:
-    azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
-    with pytest.raises(InvalidManifest, match="is only available for Long-Term Support") as refused:
-        azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.33"), etag=None))
-    assert refused.value.code == "K8sVersionNotSupported"
-    values = azure.call(ListVersions(RegionId(SUBSCRIPTION, "westeurope")))["values"]
-    plans = {value["version"]: value["capabilities"]["supportPlan"] for value in values}
-    assert (plans["1.33"], plans["1.36"]) == (
-        ["AKSLongTermSupport"],
-        ["KubernetesOfficial", "AKSLongTermSupport"],
-    )
 
 
 def test_a_pool_may_be_three_minors_behind_its_control_plane_and_no_more(azure: Azure) -> None:
@@ -361,45 +310,3 @@ def test_an_upgrade_may_succeed_while_its_nodes_stay_behind(azure: Azure) -> Non
         system = azure.pool("system")
         assert (system["provisioningState"], system["currentOrchestratorVersion"]) == ("Succeeded", "1.36.3")
         assert {node.version for node in azure.plane.nodes[CLUSTER]} == {kubelet}
-
-
-def test_the_lists_of_what_a_region_has_say_what_is_used_and_what_is_left(azure: Azure) -> None:
-    here, region = SubscriptionId(SUBSCRIPTION), RegionId(SUBSCRIPTION, "westeurope")
-    before = quotas_of(azure.call(ListComputeUsages(region)))[TOTAL].used
-    azure.with_cluster()
-    azure.world.engine.quotas.limit(SUBSCRIPTION, "westeurope", TOTAL, 100)
-    network = (
-        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub"
-    )
-    azure.world.offers.create_network(network, "westeurope", {"aks": ("10.0.0.0/24", 3)})
-    cores = quotas_of(azure.call(ListComputeUsages(region)))[TOTAL]
-    assert (cores.limit, cores.used > before) == (100, True)
-    assert quotas_of(azure.call(ListNetworkUsages(region)))[ADDRESSES].used == 1
-    assert "westeurope" in {location["name"] for location in azure.call(ListLocations(here))}
-    assert sizes_of(azure.call(ListSizes(region)))["standard_d4s_v5"].cores == 4
-    assert subnets_of(azure.call(ListNetworks(here))) == {f"{network}/subnets/aks".lower(): Subnet(251, 3)}
-
-
-def test_rights_and_registrations_are_what_the_subscription_has(azure: Azure) -> None:
-    azure.with_cluster()
-    here, principal = SubscriptionId(SUBSCRIPTION), "00000000-0000-0000-0000-0000000000aa"
-    role = (
-        f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{ROLES['Reader']}"
-    )
-    body = {"properties": {"principalId": principal, "roleDefinitionId": role}}
-    azure.call(PutRoleAssignment(here, CLUSTER.resource, "00000000-0000-0000-0000-0000000000bb", body))
-    roles = roles_of(azure.call(ListRoleDefinitions(here)))
-    (grant,) = grants_of(assigned(azure.call(ListGrants(here, principal))), roles)
-    assert (grant.scope, grant.actions) == (CLUSTER.resource, ("*/read",))
-    assert roles[ROLES["Contributor"]][1], "what it leaves out"
-    azure.world.put_identity(CLUSTER.subscription, CLUSTER.group.name, "shop", {"location": "westeurope"})
-    named = principals_of(azure.call(ListIdentities(here)))
-    shown = azure.world.get_identity(CLUSTER.subscription, CLUSTER.group.name, "shop")
-    assert named == {shown["id"].lower(): shown["properties"]["principalId"]}
-    assert azure.call(ListGrants(here, "00000000-0000-0000-0000-0000000000ab")) == []
-    for name in ("Microsoft.PolicyInsights", "Microsoft.Compute/EncryptionAtHost"):
-        azure.world.offers.unregister(name)
-    providers = registered_providers(azure.call(ListProviders(here)))
-    assert ("microsoft.compute" in providers, "microsoft.policyinsights" in providers) == (True, False)
-    features = registered_features(azure.call(ListFeatures(here, "Microsoft.Compute")))
-    assert features == {"microsoft.compute/vmssautomaticzoneplacement"}
