@@ -14,7 +14,10 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import READY
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, StopCluster
+from shared.ports.state.clusters import CLUSTERS
+from simulation.newer_forms import NewerTable
 from tests.support import fleet_files
+from tests.support.activity import ANN
 from tests.support.one_cluster import ENTRA, ONE, cluster, files, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import calls_of, on_azure
@@ -148,6 +151,30 @@ def test_a_start_by_hand_at_night_is_undone_by_the_next_sweep() -> None:
     sweep(cloud)
     cloud.run(seconds=1200, until=lambda: False)
     assert (phases(cloud), runs(cloud)) == ({"one": Phase.SLEEPING}, False)
+
+
+def test_a_start_by_hand_at_night_is_undone_within_a_minute_where_events_arrive() -> None:
+    cloud = on_monday()
+    cloud.hear_events()
+    until(cloud, 18)
+    with cloud.azure.called_by(ANN):
+        cloud.azure.interventions.start(ONE)
+    cloud.run(seconds=300, until=lambda: False)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.SLEEPING}, False)
+
+
+def test_a_record_that_cannot_be_read_keeps_no_other_cluster_awake() -> None:
+    cloud, names = MemoryCloud(throttle=False), ("a", "b")
+    manifests = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=sleeping()) for name in names
+    }
+    push(cloud, fleet_files.fleet() | manifests)
+    until(cloud, 12)
+    table = cloud.state.tables[CLUSTERS]
+    first = next(entity for entity in table.query("", until="~") if entity["RowKey"] == "a")
+    NewerTable(table).put(first.place[0], {"a": first.properties})
+    until(cloud, 18)
+    assert [(record.name, record.phase) for record in cloud.state.clusters()] == [("b", Phase.SLEEPING)]
 
 
 def test_a_suspended_cluster_is_left_as_it_is() -> None:
