@@ -116,7 +116,7 @@ def _ask(record: ClusterRecord, write: Activity, ports: Ports) -> None:
     """
     now, known = ports.clock(), ports.state.changes_of(record.name)
     asked, changes = known.asked, _with(known.changes, write)
-    due = (is_at_rest(record) or record.asleep) and (asked is None or asked <= now + SHOWN)
+    due = (is_at_rest(record) or record.sleep_job_runs) and (asked is None or asked <= now + SHOWN)
     if due:
         asked = max(now + WAIT, asked + PAUSE) if asked else now + WAIT
     after = replace(known, changes=changes, asked=asked)

@@ -191,12 +191,35 @@ def test_a_stop_that_azure_refuses_leaves_the_cluster_awake_and_says_so() -> Non
         raise InvalidManifest("the webhook policy applies to nodes")
 
     on_azure(cloud, StopCluster, refused)
+    since = record(cloud).condition(READY)
     until(cloud, 18)
-    assert runs(cloud)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.UPDATING}, True)
+    assert record(cloud).condition(READY) == since
     assert record(cloud).needs_action
     assert "stays awake: InvalidManifest: the webhook policy applies to nodes" in record(cloud).job.reason
     until(cloud, 5, 1, 30)
     assert (phases(cloud), runs(cloud)) == ({"one": Phase.READY}, True)
+
+
+def test_a_commit_changes_a_cluster_that_azure_refuses_to_stop() -> None:
+    cloud = on_monday()
+
+    def refused(stop: StopCluster) -> None:
+        raise InvalidManifest("the webhook policy applies to nodes")
+
+    on_azure(cloud, StopCluster, refused)
+    until(cloud, 18)
+    push(cloud, files(sleeping() + "  tags: {a: b}\n"))
+    until(cloud, 18, minute=30)
+    assert cluster(cloud)["tags"]["a"] == "b"
+
+
+def test_a_cluster_that_is_started_is_not_shown_as_one_that_sleeps() -> None:
+    cloud = on_monday()
+    until(cloud, 5, 1)
+    cloud.run(seconds=900, until=lambda: bool(record(cloud).job.step.last_write))
+    assert record(cloud).job.reason == "Azure is starting the cluster"
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.UPDATING}, False)
 
 
 def test_a_start_that_lacks_capacity_is_repeated_until_there_is_some() -> None:
