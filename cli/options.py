@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,6 +74,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
 _LONGEST = 1e9
 """Seconds; a socket waits for 292 years at most."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
+_TIME = "a time such as 2026-01-31T12:00:00Z"
 
 
 def connect(url: str, key_file: Path | None, timeout: str) -> Api:
@@ -117,12 +118,23 @@ def seconds(duration: str) -> float:
 
 def before_time(given: str) -> str:
     """Return ``--before`` as the API takes it, UTC if it has no zone; raise UsageError for anything else."""
+    return _time("--before", given, _TIME) if given else ""
+
+
+def end_time(given: str) -> str:
+    """Return ``--until``, a duration or a time, as the API takes it; raise UsageError for anything else."""
     if not given:
         return ""
+    if given[-1:] in _SECONDS and given[:-1].isdecimal():
+        return (datetime.now(UTC) + timedelta(seconds=seconds(given))).isoformat()
+    return _time("--until", given, f"a duration such as 2h, or {_TIME}")
+
+
+def _time(option: str, given: str, form: str) -> str:
     try:
         moment = datetime.fromisoformat(given)
     except ValueError as error:
-        raise UsageError(f"--before {given[:40]!r} must be a time such as 2026-01-31T12:00:00Z") from error
+        raise UsageError(f"{option} {given[:40]!r} must be {form}") from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 

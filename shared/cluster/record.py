@@ -258,9 +258,9 @@ class ClusterRecord:
         return should_be_awake(sleep, self.divergence.order, self.desired.labels, now)
 
     @property
-    def asleep(self) -> bool:
-        """Whether the job that has it sleep is at work, and neither stuck nor waiting for a person."""
-        return self.job.recipe is Recipe.SLEEP and self.phase is Phase.SLEEPING
+    def sleep_job_runs(self) -> bool:
+        """Whether the job that has it sleep goes on: what was verified before counts meanwhile."""
+        return self.job.recipe is Recipe.SLEEP and self.phase in (Phase.UPDATING, Phase.SLEEPING)
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
@@ -297,8 +297,6 @@ def working_phase(record: ClusterRecord) -> Phase:
     """Return the phase of a record whose job continues."""
     if record.deleting:
         return Phase.DELETING
-    if record.job.recipe is Recipe.SLEEP:
-        return Phase.SLEEPING
     return Phase.UPDATING if record.observed_generation else Phase.PROVISIONING
 
 

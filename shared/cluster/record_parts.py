@@ -30,7 +30,8 @@ class Phase(StrEnum):
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
     SLEEPING = "Sleeping"
-    """A job stopped the cluster, or a change waits for its start. It is neither drift nor a failure."""
+    """Azure showed it stopped, as it is to be: until then, and once it starts, it is Updating. It is neither
+    drift nor a failure."""
     FAILED = "Failed"
     EXEMPT = "Exempt"
     """What is shown, and never stored, of a Failed cluster that an exemption has be missing or stopped."""

@@ -5,7 +5,7 @@ The engine compares: should it be awake now, and is it? So no time that was miss
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -15,8 +15,9 @@ from shared.language.model.cluster.sleep_times import last_moment, next_moment
 
 CHANGES_WAIT = timedelta(days=3)
 """A change wakes a cluster that sleeps on for longer: no rollout stays open for weeks because of it."""
-_STEPS = 500
-"""After so many stops, starts and holidays without a change nobody looks further ahead."""
+_STEPS = 40
+"""After so many stops that starts of other schedules undo nobody looks further ahead: it is decided again
+then, and no manifest keeps a plan busy."""
 _DAY = timedelta(days=1)
 
 
@@ -112,28 +113,41 @@ class _Times:
         awake, following = self.awake(at), self._next(at)
         for _ in range(_STEPS):
             if following is None or self.awake(following) is not awake:
-                return following
+                break
             following = self._next(following)
         return following
 
     def asleep_since(self, at: datetime) -> datetime:
         """Return when the sleep began that the schedules have it in at a time."""
         start = self._last_start(at)
-        for _ in range(_STEPS):
-            if not self._is_holiday(start):
-                break
-            start = self._last_start(start - timedelta(seconds=1))
+        while self._is_holiday(start):
+            start = self._last_start(self._midnight(self._day(start)) - timedelta(seconds=1))
         return self.turns(start) or start
 
     def _next(self, at: datetime) -> datetime | None:
-        moments = [self._order.at, self._order.until] if self._order else []
-        early = self._sleep.early
-        for schedule in self._schedules:
-            moments.append(next_moment(schedule.stop, schedule.time_zone, at))
-            moments.append(next_moment(schedule.start, schedule.time_zone, at + early) - early)
+        """Return the next moment after a time at which it may turn, None for none."""
+        order = self._order
+        if order and order.at <= at < order.until:
+            return order.until
+        moments = [order.at] if order and at < order.at else []
         if self._schedules:
-            moments += [end for day in self._sleep.holidays for end in self._bounds(date.fromisoformat(day))]
-        return min((moment for moment in moments if moment > at), default=None)
+            moments += [*self._next_scheduled(at)]
+        return min(moments, default=None)
+
+    def _next_scheduled(self, at: datetime) -> Iterator[datetime]:
+        day, early = self._day(at), self._sleep.early
+        if self._is_holiday(at):
+            while day.isoformat() in self._sleep.holidays:
+                day += _DAY
+            yield self._midnight(day)
+        elif self.awake(at):
+            holidays = map(date.fromisoformat, self._sleep.holidays)
+            yield from (self._midnight(holiday) for holiday in holidays if holiday > day)
+            for schedule in self._schedules:
+                yield next_moment(schedule.stop, schedule.time_zone, at)
+        else:
+            for schedule in self._schedules:
+                yield next_moment(schedule.start, schedule.time_zone, at + early) - early
 
     def _last_start(self, at: datetime) -> datetime:
         early = self._sleep.early
@@ -143,12 +157,13 @@ class _Times:
         )
 
     def _is_holiday(self, at: datetime) -> bool:
-        return at.astimezone(self._zone).date().isoformat() in self._sleep.holidays
+        return self._day(at).isoformat() in self._sleep.holidays
 
-    def _bounds(self, day: date) -> tuple[datetime, datetime]:
-        midnights = (datetime.combine(each, time(), self._zone) for each in (day, day + _DAY))
-        begin, end = (midnight.astimezone(UTC) for midnight in midnights)
-        return begin, end
+    def _day(self, at: datetime) -> date:
+        return at.astimezone(self._zone).date()
+
+    def _midnight(self, day: date) -> datetime:
+        return datetime.combine(day, time(), self._zone).astimezone(UTC)
 
     @property
     def _zone(self) -> ZoneInfo:

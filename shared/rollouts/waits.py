@@ -62,7 +62,8 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Mem
     if record.generation < member.generation:
         if _cannot_start(member, record, now):
             return MemberStanding.ASIDE
-        return MemberStanding.BUSY if record.phase in _WORKING else MemberStanding.WAITING
+        works = record.phase in _WORKING and not record.settled
+        return MemberStanding.BUSY if works else MemberStanding.WAITING
     if record.tried:
         return MemberStanding.ASIDE
     if record.phase is Phase.SUSPENDED or (record.phase is Phase.SLEEPING and not record.settled):

@@ -12,7 +12,6 @@ from shared.app.api import schema
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.why import why_view
 from shared.cluster.job import Delay
-from shared.cluster.recipes import Recipe
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
@@ -110,7 +109,7 @@ class ShownClusters:
         """Check that the conditions of the whole cluster say what its phase says."""
         shown = {condition.type: condition.status for condition in record.conditions}
         verified = record.observed_generation == record.generation  # what was verified counts in a sleep
-        asleep = record.phase is Phase.SLEEPING and verified and record.job.recipe is Recipe.SLEEP
+        asleep = record.sleep_job_runs and verified
         ready = asleep or (record.phase is Phase.READY and not record.job.active)
         stuck = record.phase in (Phase.STALLED, Phase.FAILED)
         if shown.get("Ready", ready) != ready or shown.get("Stalled", stuck) != stuck:

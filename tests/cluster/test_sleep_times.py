@@ -155,6 +155,7 @@ def test_what_is_decided_lasts_until_its_end_and_changes_there(
         ({"stop": "@daily"}, "must be five fields of cron"),
         ({"stop": "0 25 * * *"}, "must be five fields of cron"),
         ({"stop": "0 0 31 2 *"}, "must be five fields of cron"),
+        ({"start": "*/20 7-9 * * *"}, "twice an hour at most"),
         ({"start": "0 19 * * *"}, "at one moment"),
         ({"timeZone": "Europe/Helsink"}, "did you mean Europe/Helsinki?"),
         ({"start": "10 19 * * 1-5"}, "less than 30 minutes later"),
@@ -165,6 +166,26 @@ def test_what_is_decided_lasts_until_its_end_and_changes_there(
 def test_a_schedule_that_makes_no_sense_is_refused(fields: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         sleep(NIGHTS | fields)
+
+
+def test_stops_that_starts_of_other_schedules_undo_are_not_all_looked_at() -> None:
+    first = [f"{minute},{minute + 30} 0-10 * * *" for minute in range(5)]
+    second = [f"{minute},{minute + 30} 12-22 * * *" for minute in range(5)]
+    pairs = [*zip(first, second, strict=True), *zip(second, first, strict=True)]
+    manifest = sleep(*({"stop": stop, "start": start, "timeZone": "UTC"} for stop, start in pairs))
+    noon = at("2026-01-12T12:00", "UTC")
+    found = should_be_awake(manifest, None, {}, noon)
+    assert found.awake
+    assert found.until is not None
+    assert found.until - noon < timedelta(hours=6)  # where it is decided again
+
+
+def test_holidays_in_a_row_are_one_sleep() -> None:
+    first = datetime(2026, 1, 13, tzinfo=UTC).date()
+    days = [(first + timedelta(days=day)).isoformat() for day in range(200)]
+    found = should_be_awake(sleep(holidays=days), None, {}, at("2026-03-01T12:00"))
+    assert (found.awake, found.since) == (False, at("2026-01-12T19:00"))
+    assert found.until == at("2026-08-03T07:00")  # the holidays end on a Friday night
 
 
 def test_an_early_start_is_after_the_stop() -> None:

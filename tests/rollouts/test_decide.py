@@ -301,7 +301,7 @@ def test_a_cluster_that_still_changes_keeps_its_room_in_the_group_while_a_freeze
 ):
     rule = GroupRule(max_concurrency="1", min_success="0")
     fleet = Fleet((stage("dev", rule),), dict.fromkeys("ab", "dev"))
-    fleet.seen["a"] = replace(fleet.seen["a"], phase=Phase.UPDATING)
+    fleet.seen["a"] = replace(fleet.seen["a"], phase=Phase.UPDATING, ready_since=None)
     freeze = Freeze("holidays", NOW, NOW + timedelta(days=1), "ops", "nobody is here")
     first, second = fleet.rollout.members
     fleet.rollout = replace(

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, NeededReason, Reason, Timeout, Url, connect
-from cli.options import seconds as seconds_of
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    NeededReason,
+    Reason,
+    Timeout,
+    Url,
+    connect,
+    end_time,
+)
 from cli.terminal.output import echo
 
 Until = Annotated[
@@ -31,7 +39,7 @@ def pause(
     It ends at --until, or with roadstead resume.
     """
     with connect(url, key_file, timeout) as api:
-        receipt = api.pause(reason, end_of(until))
+        receipt = api.pause(reason, end_time(until))
     echo(f"paused until {receipt['until'] or 'roadstead resume'}")
 
 
@@ -46,17 +54,3 @@ def resume(
     with connect(url, key_file, timeout) as api:
         api.resume(reason)
     echo("resumed: what waited starts within a minute; see roadstead status")
-
-
-def end_of(until: str) -> str:
-    """Return the end of something as the API takes it, "" for none; raise UsageError for what is no time."""
-    if not until:
-        return ""
-    if until[-1:] in "smh" and until[:-1].isdecimal():
-        return (datetime.now(UTC) + timedelta(seconds=seconds_of(until))).isoformat()
-    try:
-        end = datetime.fromisoformat(until)
-    except ValueError as error:
-        example = "a duration such as 2h, or a time such as 2026-01-31T12:00:00Z"
-        raise UsageError(f"--until {until[:40]!r} must be {example}") from error
-    return (end if end.tzinfo else end.replace(tzinfo=UTC)).isoformat()

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.commands.act.pause import end_of
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    NeededReason,
+    Timeout,
+    Url,
+    cluster_name,
+    connect,
+    end_time,
+)
 from cli.terminal.output import echo
 from shared.app.api import schema
+
+if TYPE_CHECKING:
+    from cli.fleet_api.client import Api
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A cluster whose manifest has spec.sleep.")]
 Until = Annotated[
@@ -23,55 +36,46 @@ Until = Annotated[
 ]
 
 
-def wake(
-    name: Name,
-    *,
-    until: Until = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Start a cluster that sleeps. It is awake until --until, or until its schedule stops it next."""
-    with connect(url, key_file, timeout) as api:
-        _tell(api.wake(cluster_name(name), end_of(until), _given(reason)), "starts, and is awake")
+def _order(
+    send: Callable[[Api, str, str, str], schema.SleepReceipt], does: str, text: str, *, ends: bool = True
+) -> Callable[..., None]:
+    """Return a command that orders something of a cluster; ``text`` is its help, ``does`` what it tells.
+
+    ``ends``: without --until, the schedule says when it ends.
+    """
+
+    def command(
+        name: Name,
+        *,
+        reason: NeededReason,
+        until: Until = "",
+        url: Url = DEFAULT_URL,
+        key_file: KeyFile = None,
+        timeout: Timeout = DEFAULT_TIMEOUT,
+    ) -> None:
+        if not (until or ends):
+            raise UsageError("give --until: no schedule ends this")
+        with connect(url, key_file, timeout) as api:
+            receipt = send(api, cluster_name(name), end_time(until), reason)
+        echo(f"{receipt['cluster']} {does} until {receipt['until']}")
+
+    command.__doc__ = text
+    return command
 
 
-def sleep(
-    name: Name,
-    *,
-    until: Until = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Stop a cluster that is awake. It sleeps until --until, or until its schedule starts it next."""
-    with connect(url, key_file, timeout) as api:
-        _tell(api.sleep(cluster_name(name), end_of(until), _given(reason)), "stops, and sleeps")
-
-
-def postpone(
-    name: Name,
-    *,
-    until: Until = "",
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
-    """Keep a cluster awake until a time, whatever its schedule says."""
-    if not until:
-        raise UsageError("give --until: how long the cluster stays awake")
-    with connect(url, key_file, timeout) as api:
-        _tell(api.postpone(cluster_name(name), end_of(until), _given(reason)), "stays awake")
-
-
-def _given(reason: str) -> str:
-    if not reason.strip():
-        raise UsageError("give a --reason: the audit and the events of the cluster show it")
-    return reason
-
-
-def _tell(receipt: schema.SleepReceipt, does: str) -> None:
-    echo(f"{receipt['cluster']} {does} until {receipt['until']}")
+wake = _order(
+    lambda api, name, until, reason: api.wake(name, until, reason),
+    "starts, and is awake",
+    "Start a cluster that sleeps. It is awake until --until, or until its schedule stops it next.",
+)
+sleep = _order(
+    lambda api, name, until, reason: api.sleep(name, until, reason),
+    "stops, and sleeps",
+    "Stop a cluster that is awake. It sleeps until --until, or until its schedule starts it next.",
+)
+postpone = _order(
+    lambda api, name, until, reason: api.postpone(name, until, reason),
+    "stays awake",
+    "Keep a cluster awake until a time, whatever its schedule says.",
+    ends=False,
+)

@@ -142,7 +142,7 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             send(rest.model_copy(update={"attempt": 0}), ports)
             break
         record = readable(name, ports.state)
-        if record is not None and record.asleep:
+        if record is not None and record.sleep_job_runs:
             look_at_sleep(name, ports)
         if record is None or not is_at_rest(record):
             continue

@@ -110,12 +110,13 @@ def _concerned(change: AzureChange, ports: Ports) -> Sequence[ClusterRecord]:
 def _ask(record: ClusterRecord, write: Activity, ports: Ports) -> None:
     """Store who wrote, and ask for a comparison unless one comes that will show it.
 
-    A cluster on which a job works is compared at its end. Who stores the time first asks; an event that comes
-    again asks again for the same, so that no crash in between loses it.
+    A cluster on which a job works is compared at its end; the job of one that sleeps looks at it. Who stores
+    the time first asks; an event that comes again asks again for the same, so that no crash in between loses
+    it.
     """
     now, known = ports.clock(), ports.state.changes_of(record.name)
     asked, changes = known.asked, _with(known.changes, write)
-    due = is_at_rest(record) and (asked is None or asked <= now + SHOWN)
+    due = (is_at_rest(record) or record.sleep_job_runs) and (asked is None or asked <= now + SHOWN)
     if due:
         asked = max(now + WAIT, asked + PAUSE) if asked else now + WAIT
     after = replace(known, changes=changes, asked=asked)

@@ -67,7 +67,7 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
     stalled = phase in (Phase.STALLED, Phase.FAILED)
     failure = job.step.failure if record.failed or record.refused else None
     set_to = {}
-    if job.active and not record.asleep:
+    if job.active and not record.sleep_job_runs:
         set_to[READY] = (
             False,
             phase.value,

@@ -180,9 +180,9 @@ class ClusterSummary:
 
     @property
     def settled(self) -> bool:
-        """Whether its generation was verified Ready, and it is so, or sleeps."""
-        asleep = self.phase is Phase.SLEEPING and self.step in STEPS[Recipe.SLEEP]
-        return self.phase is Phase.READY or asleep
+        """Whether its generation was verified Ready, and it is so, or its sleep has come since."""
+        sleeps = self.phase in (Phase.UPDATING, Phase.SLEEPING) and self.ready_since is not None
+        return self.phase is Phase.READY or sleeps
 
     @property
     def at_rest(self) -> bool:

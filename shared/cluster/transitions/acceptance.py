@@ -244,7 +244,7 @@ def accept_sleep(record: ClusterRecord, now: datetime) -> ClusterRecord | None:
     if decision is None or decision.awake or not record.ready:
         return None
     job = job_after(record.job, Recipe.SLEEP, now=now)
-    return with_summary(replace(record, phase=Phase.SLEEPING, job=job, updated=now), now)
+    return with_summary(replace(record, phase=Phase.UPDATING, job=job, updated=now), now)
 
 
 def accept_order(record: ClusterRecord, order: SleepOrder, now: datetime) -> ClusterRecord:
@@ -259,8 +259,8 @@ def accept_order(record: ClusterRecord, order: SleepOrder, now: datetime) -> Clu
 
 def look_again(record: ClusterRecord, now: datetime) -> ClusterRecord | None:
     """Return the record of a cluster that sleeps with its step due now; None where it is, or none waits."""
-    job = record.job
-    if not job.active or job.lease is not None or record.phase is not Phase.SLEEPING or job.due(now) <= now:
+    job, sleeps = record.job, record.sleep_job_runs or record.phase is Phase.SLEEPING
+    if not (job.active and sleeps) or job.lease is not None or job.due(now) <= now:
         return None
     job = replace(job, sequence=job.sequence + 1, next_run=replace(job.next_run, at=now))
     return replace(record, job=job, updated=now)

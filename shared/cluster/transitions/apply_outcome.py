@@ -283,7 +283,7 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
 
 def _is_waking(record: ClusterRecord) -> bool:
     """Return whether a cluster that was Ready is verified after its sleep: it stays so meanwhile."""
-    return record.asleep and record.job.step.name is Step.VERIFY
+    return record.sleep_job_runs and record.job.step.name is Step.VERIFY
 
 
 def _stalled(step: StepState, now: datetime) -> bool:

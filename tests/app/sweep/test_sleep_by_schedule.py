@@ -14,7 +14,10 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import READY
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster, StopCluster
+from shared.ports.state.clusters import CLUSTERS
+from simulation.newer_forms import NewerTable
 from tests.support import fleet_files
+from tests.support.activity import ANN
 from tests.support.one_cluster import ENTRA, ONE, cluster, files, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import calls_of, on_azure
@@ -150,6 +153,30 @@ def test_a_start_by_hand_at_night_is_undone_by_the_next_sweep() -> None:
     assert (phases(cloud), runs(cloud)) == ({"one": Phase.SLEEPING}, False)
 
 
+def test_a_start_by_hand_at_night_is_undone_within_a_minute_where_events_arrive() -> None:
+    cloud = on_monday()
+    cloud.hear_events()
+    until(cloud, 18)
+    with cloud.azure.called_by(ANN):
+        cloud.azure.interventions.start(ONE)
+    cloud.run(seconds=300, until=lambda: False)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.SLEEPING}, False)
+
+
+def test_a_record_that_cannot_be_read_keeps_no_other_cluster_awake() -> None:
+    cloud, names = MemoryCloud(throttle=False), ("a", "b")
+    manifests = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=sleeping()) for name in names
+    }
+    push(cloud, fleet_files.fleet() | manifests)
+    until(cloud, 12)
+    table = cloud.state.tables[CLUSTERS]
+    first = next(entity for entity in table.query("", until="~") if entity["RowKey"] == "a")
+    NewerTable(table).put(first.place[0], {"a": first.properties})
+    until(cloud, 18)
+    assert [(record.name, record.phase) for record in cloud.state.clusters()] == [("b", Phase.SLEEPING)]
+
+
 def test_a_suspended_cluster_is_left_as_it_is() -> None:
     cloud = on_monday()
     push(cloud, files(sleeping() + suspended(cloud, 100)))
@@ -164,12 +191,35 @@ def test_a_stop_that_azure_refuses_leaves_the_cluster_awake_and_says_so() -> Non
         raise InvalidManifest("the webhook policy applies to nodes")
 
     on_azure(cloud, StopCluster, refused)
+    since = record(cloud).condition(READY)
     until(cloud, 18)
-    assert runs(cloud)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.UPDATING}, True)
+    assert record(cloud).condition(READY) == since
     assert record(cloud).needs_action
     assert "stays awake: InvalidManifest: the webhook policy applies to nodes" in record(cloud).job.reason
     until(cloud, 5, 1, 30)
     assert (phases(cloud), runs(cloud)) == ({"one": Phase.READY}, True)
+
+
+def test_a_commit_changes_a_cluster_that_azure_refuses_to_stop() -> None:
+    cloud = on_monday()
+
+    def refused(stop: StopCluster) -> None:
+        raise InvalidManifest("the webhook policy applies to nodes")
+
+    on_azure(cloud, StopCluster, refused)
+    until(cloud, 18)
+    push(cloud, files(sleeping() + "  tags: {a: b}\n"))
+    until(cloud, 18, minute=30)
+    assert cluster(cloud)["tags"]["a"] == "b"
+
+
+def test_a_cluster_that_is_started_is_not_shown_as_one_that_sleeps() -> None:
+    cloud = on_monday()
+    until(cloud, 5, 1)
+    cloud.run(seconds=900, until=lambda: bool(record(cloud).job.step.last_write))
+    assert record(cloud).job.reason == "Azure is starting the cluster"
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.UPDATING}, False)
 
 
 def test_a_start_that_lacks_capacity_is_repeated_until_there_is_some() -> None:

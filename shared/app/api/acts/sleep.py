@@ -70,9 +70,9 @@ def _end(kind: OrderKind, record: ClusterRecord, until: datetime | None, now: da
             f"{name} is to be awake: `roadstead postpone {name} --until TIME --reason TEXT` keeps it so",
         )
     if kind is OrderKind.POSTPONE and not decision.awake:
-        raise Refusal(409, f"{name} sleeps: `roadstead wake {name} --reason TEXT` starts it")
+        raise Refusal(409, f"{name} is to sleep: `roadstead wake {name} --reason TEXT` has it awake")
     if kind is OrderKind.SLEEP and not decision.awake and decision.until:
-        raise Refusal(409, f"{name} sleeps until {time_text(sleep, decision.until, now)} already")
+        raise Refusal(409, f"{name} is to sleep until {time_text(sleep, decision.until, now)} already")
     following = next_start if kind is OrderKind.SLEEP else next_stop
     end = until or following(sleep, record.desired.labels, now)
     if end is None:

@@ -19,6 +19,7 @@ SHORTEST = timedelta(minutes=30)
 LONGEST = timedelta(days=330)
 """AKS keeps the state of a stopped cluster for 12 months (start-stop-cluster)."""
 MOST_EARLY = timedelta(hours=4)
+_MOST_AN_HOUR = 2
 _PAIRS = 10
 """So many stops of a schedule are compared with the starts that follow them."""
 
@@ -26,11 +27,14 @@ _PAIRS = 10
 @lru_cache(maxsize=256)
 def _cron(value: str) -> str:
     try:
-        possible = len(value.split()) == 5 and next(CronSim(value, _FIRST), None) is not None
+        cron = CronSim(value, _FIRST)
+        possible = len(value.split()) == 5 and next(cron, None) is not None
     except CronSimError:
         possible = False
     if not possible:
         raise ValueError(f"must be {_HOW}, got {shown(value)}")
+    if len(cron.minutes) > _MOST_AN_HOUR:  # each moment is looked at, in plans that others wait for
+        raise ValueError(f"must come twice an hour at most, got {shown(value)}")
     return value
 
 
