@@ -39,10 +39,13 @@ def read_costs(ports: Ports) -> None:
     records, now = ports.state.clusters(), ports.clock()
     places = Places.of(record.desired for record in records)
     own = {record.desired.azure_names.subscription_id.lower() for record in records}
-    wanted = sorted({*own, *(name.lower() for name in ports.state.fleet().rules.subscriptions)} - {""})
+    wanted = {*own, *(name.lower() for name in ports.state.fleet().rules.subscriptions)} - {""}
+    ports.state.prune_costs(now - timedelta(days=DAYS))
     before = {costs.subscription: costs for costs in ports.state.costs()}
-    for subscription in wanted:
-        known = before.get(subscription) or SubscriptionCosts(subscription, now - 2 * AGAIN)
+    new = (SubscriptionCosts(name, now - timedelta(days=DAYS)) for name in sorted(wanted - before.keys()))
+    asked = [*new, *(costs for name, costs in before.items() if name in wanted)]
+    for known in sorted(asked, key=lambda costs: costs.tried):  # so that a quota that is short starves none
+        subscription = known.subscription
         if now - known.tried < AGAIN:
             continue
         try:
