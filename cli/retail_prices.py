@@ -35,12 +35,12 @@ class RetailPrices:
     def __init__(self, address: str, currency: str, *, wait: Callable[[float], None]) -> None:
         self._address, self._currency, self._wait = address, currency, wait
         try:
-            self._host = httpx.URL(address).host
-            self._client = httpx.Client(timeout=_SECONDS, headers={"Accept": "application/json"})
+            self._url = httpx.URL(address)
         except (httpx.InvalidURL, ValueError) as error:
             raise UsageError(f"{line(address)} is not an address") from error
-        if not address.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
+        if self._url.scheme != "https" and self._url.host not in ("127.0.0.1", "localhost"):
             raise UsageError(f"{line(address)} does not begin with https://")
+        self._client = httpx.Client(timeout=_SECONDS, headers={"Accept": "application/json"})
 
     def __enter__(self) -> Self:
         return self
@@ -60,7 +60,8 @@ class RetailPrices:
                 missing[need] = str(reason)
             else:
                 found[price.region, price.kind, price.name] = price
-        source = f"{self._address}?api-version={API_VERSION}"
+        public = self._url.copy_with(userinfo=b"", query=None)  # the file is for everybody
+        source = f"{public}?api-version={API_VERSION}"
         return Prices(day, self._currency, source, tuple(found.values())), missing
 
     def _price(self, need: Need) -> Price:
@@ -73,14 +74,13 @@ class RetailPrices:
 
     def _entries(self, asked: str) -> Iterator[Mapping[str, Any]]:
         """Yield what the list has for a filter, page by page."""
-        address = httpx.URL(
-            self._address,
-            params={
+        address = self._url.copy_merge_params(
+            {
                 "api-version": API_VERSION,
                 "currencyCode": f"'{self._currency}'",
                 "meterRegion": "'primary'",
                 "$filter": asked,
-            },
+            }
         )
         for _ in range(MOST_PAGES):
             page = self._page(address)
@@ -90,10 +90,18 @@ class RetailPrices:
             yield from (item for item in items if isinstance(item, dict))
             if not following:
                 return
-            address = httpx.URL(str(following))
-            if address.host != self._host:  # a list leads to itself only
-                raise CommandError(f"{line(self._address)} leads to another service, {line(address.host)}")
+            address = self._following(str(following))
         raise CommandError(f"{line(self._address)} has more than {MOST_PAGES} pages for: {line(asked)}")
+
+    def _following(self, link: str) -> httpx.URL:
+        """Return the address of a further page, which is one of the same service."""
+        try:
+            address = httpx.URL(link)
+        except httpx.InvalidURL as error:
+            raise CommandError(f"{line(self._address)} leads to {line(link)}, which is no address") from error
+        if (address.scheme, address.host, address.port) != (self._url.scheme, self._url.host, self._url.port):
+            raise CommandError(f"{line(self._address)} leads to another service, {line(address.host)}")
+        return address
 
     def _page(self, address: httpx.URL) -> Mapping[str, Any]:
         reply = None

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterator
 from datetime import timedelta
 
-from shared.app.access.rate_limiter import RateLimiter
 from shared.azure.costs import Places, costs_in
 from shared.cluster.failures.errors import ReconcileError, Throttled, Unauthorized
 from shared.frozen import replace
@@ -39,10 +38,13 @@ def read_costs(ports: Ports) -> None:
     records, now = ports.state.clusters(), ports.clock()
     places = Places.of(record.desired for record in records)
     own = {record.desired.azure_names.subscription_id.lower() for record in records}
-    wanted = sorted({*own, *(name.lower() for name in ports.state.fleet().rules.subscriptions)} - {""})
+    wanted = {*own, *(name.lower() for name in ports.state.fleet().rules.subscriptions)} - {""}
+    ports.state.prune_costs(now - timedelta(days=DAYS))
     before = {costs.subscription: costs for costs in ports.state.costs()}
-    for subscription in wanted:
-        known = before.get(subscription) or SubscriptionCosts(subscription, now - 2 * AGAIN)
+    new = (SubscriptionCosts(name, now - timedelta(days=DAYS)) for name in sorted(wanted - before.keys()))
+    asked = [*new, *(costs for name, costs in before.items() if name in wanted)]
+    for known in sorted(asked, key=lambda costs: costs.tried):  # so that a quota that is short starves none
+        subscription = known.subscription
         if now - known.tried < AGAIN:
             continue
         try:
@@ -74,9 +76,10 @@ def _read(known: SubscriptionCosts, places: Places, ports: Ports) -> Subscriptio
 
 
 def _pages(first: GetCosts, ports: Ports) -> Iterator[Json]:
-    azure, asked = RateLimiter(None, ports).over(ports).azure, first
+    # Without a token of ARM's: a refusal by this quota must not stop what else is read of the subscription.
+    asked = first
     for _ in range(MOST_PAGES):
-        document = azure.call(asked)
+        document = ports.azure.call(asked)
         yield document
         skip = following(document)
         if not skip or skip == asked.skip:

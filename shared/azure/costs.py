@@ -15,6 +15,8 @@ from shared.json_tree import Json
 from shared.language.desired import Desired
 
 _GROUP = "resourcegroups"
+_MOST = 10**12
+"""No resource costs more in a month, in any currency."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,9 @@ def node_group(cluster: Desired) -> str:
 
 
 def costs_in(documents: Iterable[Json], places: Places) -> tuple[dict[str, Decimal], str]:
-    """Return the costs of clusters by their names, and the currency, "" where nothing was billed.
+    """Return the costs of clusters by their names, and their currency, "" where nothing was billed.
 
-    Raise ValueError for columns that are not understood, or several currencies.
+    Raise ValueError for columns that are not understood, or several currencies of clusters.
     """
     found, currencies = dict[str, Decimal](), set[str]()
     for document in documents:
@@ -56,8 +58,8 @@ def costs_in(documents: Iterable[Json], places: Places) -> tuple[dict[str, Decim
         for line in _lines(document["properties"].get("rows")):
             if not isinstance(line, list) or len(line) != len(names):
                 raise ValueError("a line has not a value for each column")
-            currencies.add(str(line[currency]))
             if cluster := _cluster(str(line[resource]).lower(), places):
+                currencies.add(str(line[currency]))
                 found[cluster] = found.get(cluster, Decimal()) + _amount(line[cost])
     if len(currencies) > 1:
         raise ValueError(f"the currencies are {', '.join(sorted(currencies))}")
@@ -82,6 +84,6 @@ def _amount(value: object) -> Decimal:
         amount = Decimal(str(value))
     except InvalidOperation as error:
         raise ValueError("a cost is no number") from error
-    if not amount.is_finite():
+    if not amount.is_finite() or abs(amount) > _MOST:
         raise ValueError("a cost is no number")
     return amount

@@ -180,8 +180,8 @@ def price_day(day: str, today: date) -> str:
 
 
 def span(low: float, high: float, currency: str) -> str:
-    """Return a difference, with its most where autoscaled pools make one."""
-    most = f" (at most {amount(high, currency)}, by the autoscaler)" if high != low else ""
+    """Return a difference, and the other one that autoscaled pools make; that can be the smaller one."""
+    most = f" ({amount(high, currency)} with autoscaled pools at their maximum)" if high != low else ""
     return f"{amount(low, currency)}{most}"
 
 

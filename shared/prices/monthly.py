@@ -165,6 +165,8 @@ def _left_out(spec: ClusterSpec) -> Iterator[str]:
     outbound = spec.network_profile.outbound_type
     if outbound and "NATGateway" in outbound:
         yield "the NAT gateway"
+    if spec.sku.automatic and not outbound:
+        yield "the NAT gateway of AKS Automatic, with its address"
     for pool in spec.node_pools:
         yield from _of_pool_left_out(pool)
 

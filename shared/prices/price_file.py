@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from shared.frozen import dataclass
+from shared.language.model.base import shown
 from shared.language.yaml.parser import YamlError, parse
 
 PRICE_FILE = "prices.yaml"
@@ -66,6 +67,11 @@ class Price:
     unit: Unit
 
     @property
+    def key(self) -> tuple[str, Kind, str]:
+        """What it is the price of; names of sizes and regions count in any letter case."""
+        return region_id(self.region), self.kind, self.name.lower()
+
+    @property
     def month(self) -> Decimal:
         """What one of it is listed at for a month."""
         return self.price * self.unit.a_month
@@ -82,7 +88,7 @@ class Prices:
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, Kind, str], Price]:
-        return {(region_id(entry.region), entry.kind, entry.name.lower()): entry for entry in self.entries}
+        return {entry.key: entry for entry in self.entries}
 
     def of(self, kind: Kind, name: str, region: str) -> Price | None:
         """Return a price, None for none; Azure takes the name of a size in any case, its list does not."""
@@ -170,10 +176,15 @@ def read_prices(content: bytes) -> Prices:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         path = tuple(step for step in first["loc"] if isinstance(step, (str, int)))
-        field = ".".join(map(str, path))
+        field = shown(".".join(map(str, path)))  # a key can be anything
         raise _problem(str(root.find(path).mark), f"{field}: {first['msg']}") from error
-    entries = (Price(entry.region, entry.kind, entry.name, entry.price, entry.unit) for entry in found.prices)
-    return Prices(found.day, found.currency, found.source, tuple(entries))
+    entries = dict[tuple[str, Kind, str], Price]()
+    for number, entry in enumerate(found.prices):
+        price = Price(entry.region, entry.kind, entry.name, entry.price, entry.unit)
+        if entries.setdefault(price.key, price) is not price:
+            why = f"there are two prices for {price.kind} {price.name} in {price.region}"
+            raise _problem(str(root.find(("prices", number)).mark), why)
+    return Prices(found.day, found.currency, found.source, tuple(entries.values()))
 
 
 def _problem(place: str, why: str) -> PriceFileProblem:

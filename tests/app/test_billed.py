@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.access.rate_limiter import RateLimiter
 from shared.app.api.views.costs import costs_view
 from shared.app.costs import AGAIN, NOT_PERMITTED, read_costs
+from shared.azure.rate_limits import ARM_READ
 from shared.cluster.failures.errors import Throttled, Unauthorized, Unavailable
 from shared.ports import Ports
 from shared.ports.azure import GetCosts
@@ -116,6 +118,39 @@ def test_what_was_read_before_stays_when_azure_refuses(cloud: MemoryCloud, error
     assert (after.at, after.clusters) == (before.at, before.clusters)
     assert after.problem
     assert after.tried > before.tried
+
+
+def test_a_refusal_leaves_the_subscriptions_other_reads_alone(cloud: MemoryCloud) -> None:
+    ports, questions = asked(cloud, refuse(Throttled("429", retry_after=3600)))
+    read_costs(ports)
+
+    (question,) = questions
+    limiter = RateLimiter(None, cloud.ports)
+    assert limiter.call(question.target.subscription, (ARM_READ,), lambda: "read") == "read"
+
+
+def test_after_a_quota_is_used_up_the_others_come_first(cloud: MemoryCloud) -> None:
+    other = "00000000-0000-0000-0000-000000000000"  # the first by its name
+    old = cloud.clock() - 2 * AGAIN
+    cloud.state.save_costs(SubscriptionCosts(other, old + AGAIN / 2))
+    fleet = cloud.state.fleet()
+    rules = replace(fleet.rules, subscriptions=(other,))
+    cloud.state.save_fleet(replace(fleet, rules=rules))
+    ports, questions = asked(cloud, refuse(Throttled("429")))
+
+    read_costs(ports)
+
+    assert [question.target.subscription for question in questions] != [other]
+
+
+def test_costs_of_a_subscription_that_the_fleet_has_left_are_removed(cloud: MemoryCloud) -> None:
+    left = "99999999-1111-1111-1111-111111111111"
+    cloud.state.save_costs(
+        SubscriptionCosts(left, cloud.clock() - timedelta(days=31), problem="not permitted")
+    )
+    read_costs(cloud.ports)
+    assert costs_view(cloud.ports)["problems"] == []
+    assert only(cloud).subscription != left
 
 
 def test_an_answer_that_leads_on_for_ever_ends(cloud: MemoryCloud) -> None:

@@ -43,7 +43,12 @@ def test_nodes_are_those_of_the_node_group_and_the_fee_is_on_the_cluster() -> No
 
 def test_the_same_group_in_another_subscription_is_another_one() -> None:
     other = resource("MC_rg-one_one_eastus", subscription="99999999-1111-1111-1111-111111111111")
-    assert costs_in([answer([1, other, "USD"])], PLACES) == ({}, "USD")
+    assert costs_in([answer([1, other, "USD"])], PLACES) == ({}, "")
+
+
+def test_what_is_no_clusters_may_have_another_currency() -> None:
+    found = costs_in([answer([9, "x", "USD"], [1, resource("nodes-of-two"), "EUR"])], PLACES)
+    assert found == ({"two": Decimal(1)}, "EUR")
 
 
 def test_the_columns_may_stand_in_any_order() -> None:
@@ -63,7 +68,8 @@ def test_nothing_billed_is_no_cost() -> None:
         answer([1, resource("nodes-of-two")]),
         answer(["much", resource("nodes-of-two"), "USD"]),
         answer(["NaN", resource("nodes-of-two"), "USD"]),
-        answer([1, "x", "USD"], [1, "y", "EUR"]),
+        answer(["1E400", resource("nodes-of-two"), "USD"]),
+        answer([1, resource("nodes-of-two"), "USD"], [1, resource("nodes-of-two"), "EUR"]),
         {"properties": {"columns": [{"name": n} for n in ("Cost", "ResourceId", "Currency")], "rows": None}},
     ],
 )

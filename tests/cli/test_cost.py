@@ -84,6 +84,15 @@ def test_what_has_no_price_is_named(fleet: Path) -> None:
     assert "no price for disk P10 LRS in eastus; no price for disk P15 LRS in eastus" in done.stdout
 
 
+def test_a_cluster_that_is_not_valid_is_named(fleet: Path) -> None:
+    (fleet / "clusters/pacific-aks/cluster.yaml").write_text("kind: Nothing")
+
+    done = roadstead("cost", str(fleet), "--files")
+
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "not counted: what is not valid: pacific-aks (roadstead validate)" in done.stdout
+
+
 def test_without_prices_it_says_how_to_get_them(tmp_path: Path) -> None:
     write(tmp_path, fleet_files.fleet("one"))
     done = roadstead("cost", str(tmp_path), "--files")
@@ -113,4 +122,5 @@ def test_what_azure_has_billed_is_a_column_of_its_own(tmp_path: Path, url: str, 
     ]
     assert "$1,584" in done.stdout
     assert "Billed by Azure from " in done.stdout
+    assert view["problems"] == []
     assert [group["billed"]["amount"] for group in view["groups"]] == [792, 792]

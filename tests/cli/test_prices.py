@@ -13,7 +13,7 @@ import pytest
 from cli.errors import CommandError, ExitCode
 from cli.retail_prices import ATTEMPTS, RetailPrices
 from localcloud.common.front_door import ScriptedFault
-from localcloud.prices.prices_server import PricesServer
+from localcloud.prices.prices_server import PricesServer, recorded
 from shared.prices.price_file import Kind, Unit, read_prices
 from shared.prices.retail import Need
 from tests.support.recorded_prices import DAY
@@ -117,6 +117,71 @@ def test_a_list_leads_to_no_other_service() -> None:
         service.door.faults = [fault]
         with pytest.raises(CommandError, match=r"leads to another service, example\.com"):
             prices.prices([D4S], DAY)
+
+
+@pytest.mark.parametrize(
+    "link", ["http://prices.azure.com/api", "https://prices.azure.com:8443/api", "https://[", "ftp:x"]
+)
+def test_a_list_leads_to_itself_by_the_same_protocol(link: str) -> None:
+    fault = ScriptedFault("prices", 200, {"Items": [], "NextPageLink": link})
+    with PricesServer() as service, RetailPrices(service.address, "USD", wait=no_wait) as prices:
+        service.door.faults = [fault]
+        with pytest.raises(CommandError, match="leads to"):
+            prices.prices([D4S], DAY)
+
+
+def test_what_is_secret_in_an_address_is_asked_with_and_not_written(service: PricesServer) -> None:
+    address = service.address.replace("://", "://user:word@") + "?key=word"
+    with RetailPrices(address, "USD", wait=no_wait) as prices:
+        found, _ = prices.prices([D4S], DAY)
+
+    assert found.entries
+    assert found.source == f"{service.address}?api-version=2023-01-01-preview"
+
+
+def test_a_price_that_no_file_takes_leaves_the_file_as_it_was(fleet: Path, service: PricesServer) -> None:
+    huge = [{**entry, "retailPrice": 1e300} for entry in recorded() if entry["armSkuName"] == D4S.name]
+    service.door.faults = [ScriptedFault("prices", 200, {"Items": huge}, times=None)]
+    done = update(fleet, service)
+
+    assert done.returncode == ExitCode.FAILED
+    assert "the list has what no price file takes: prices.yaml:" in done.stderr
+    assert not (fleet / "prices.yaml").exists()
+
+
+def test_clusters_that_are_not_valid_are_named(fleet: Path, service: PricesServer) -> None:
+    update(fleet, service)
+    (fleet / "clusters/pacific-aks/cluster.yaml").write_text("kind: Nothing")
+
+    done = update(fleet, service)
+
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert "without what is not valid: pacific-aks; see roadstead validate" in done.stdout
+
+
+def test_a_fleet_of_which_nothing_is_valid_keeps_its_prices(fleet: Path, service: PricesServer) -> None:
+    update(fleet, service)
+    before = (fleet / "prices.yaml").read_bytes()
+    (fleet / "fleet.yaml").write_text("kind: Nothing")
+
+    done = update(fleet, service)
+
+    assert done.returncode == ExitCode.FAILED
+    assert "roadstead validate" in done.stderr
+    assert (fleet / "prices.yaml").read_bytes() == before
+
+
+def test_a_price_that_the_list_lost_is_not_called_unused(fleet: Path, service: PricesServer) -> None:
+    update(fleet, service)
+    file = fleet / "prices.yaml"
+    usual = (fleet / "fleet.yaml").read_text()
+    (fleet / "fleet.yaml").write_text(usual.replace("Standard_D4s_v5", "Standard_D4s_v9"))
+    file.write_text(file.read_text().replace("Standard_D4s_v5", "Standard_D4s_v9", 1))
+
+    out = update(fleet, service).stdout
+
+    assert "no price for Standard_D4s_v9 in eastus" in out
+    assert "no longer used: Standard_D4s_v9 in eastus" not in out
 
 
 @pytest.mark.parametrize(

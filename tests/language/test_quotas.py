@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.rules.quota_rules import over_budget
-from shared.language.resolve.rules.size_rules import cores_of
+from shared.language.resolve.rules.size_rules import SizeName
 from tests.support.fleet_limits import fleet, messages
 
 POOL = "    - {{name: apps, vmSize: {size}, {count}}}\n"
@@ -59,10 +59,25 @@ def test_what_exists_stays_and_what_grows_beyond_a_quota_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("size", "cores"),
-    [("Standard_D4s_v5", 4), ("standard_nc24ads_a100_v4", 24), ("Standard_B2s", 2), ("Special", 0)],
+    [
+        *(("Standard_D4s_v5", 4), ("standard_nc24ads_a100_v4", 24), ("Standard_B2s", 2), ("Special", 0)),
+        *(("Standard_DS3_v2", 4), ("standard_ds14_V2", 16), ("Standard_D5_v2_Promo", 16), ("Standard_D4", 8)),
+        *(("Standard_DS12-2_v2", 4), ("Standard_GS5", 32), ("Standard_D4_v3", 4), ("Standard_DS9_v2", 0)),
+    ],
 )
-def test_the_name_of_a_size_says_its_cores(size: str, cores: int) -> None:
-    assert cores_of(size) == cores
+def test_the_name_of_a_size_says_its_cores_also_where_its_number_does_not(size: str, cores: int) -> None:
+    assert SizeName.of(size).cores == cores
+
+
+def test_a_cluster_that_comes_into_a_quota_is_added_to_it() -> None:
+    recorded = fleet({"a": "", "b": "", "c": ""}).clusters
+    own = "  environment: development\n"
+    moved = fleet({"a": own, "b": own, "c": ""}).clusters
+    quota = ClusterQuota(environment="development", clusters=1)
+    found = over_budget(moved, recorded, quota)  # type: ignore[arg-type]
+    assert found.keys() == {"b"}
+    assert "2 of 1 clusters; this commit adds 2; 1 would fit" in found["b"][0][1]
+    assert over_budget(moved, moved, quota) == {}  # type: ignore[arg-type]
 
 
 def test_a_quota_of_cores_refuses_a_new_size_of_which_nobody_knows_them() -> None:

@@ -88,7 +88,14 @@ def test_a_changed_cluster_adds_the_difference_alone() -> None:
 
     assert (price.low, price.high) == (159.87, 639.48)
     assert headline(price, DAY) == (
-        "list price: +$160 (at most +$639, by the autoscaler) a month, prices of 2026-09-23"
+        "list price: +$160 (+$639 with autoscaled pools at their maximum) a month, prices of 2026-09-23"
+    )
+
+
+def test_a_higher_minimum_alone_changes_nothing_at_the_maximum() -> None:
+    price = found(named(autoscaled("one", 2, 5)), named(autoscaled("one", 4, 5)))
+    assert headline(price, DAY).startswith(
+        "list price: +$320 ($0.00 with autoscaled pools at their maximum) a month"
     )
 
 
@@ -173,8 +180,9 @@ def test_spot_nodes_are_said_apart() -> None:
     price = found(named(base), named(with_field(base, "nodePools", pools)))
 
     assert (price.low, price.high) == (0, 122.68)
-    assert "of it spot nodes $0.00 (at most +$123, by the autoscaler); their price changes" in details_of(
-        price
+    assert (
+        "of it spot nodes $0.00 (+$123 with autoscaled pools at their maximum); their price changes"
+        in details_of(price)
     )
 
 

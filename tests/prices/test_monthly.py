@@ -122,6 +122,7 @@ def test_what_has_no_price_is_named_and_the_rest_is_counted() -> None:
         ({"networkProfile": {"outboundType": "managedNATGateway"}}, "the NAT gateway"),
         ({"nodeProvisioningProfile": {"mode": "Auto"}}, "nodes of node auto-provisioning"),
         ({"sku": {"name": "Automatic"}}, "the fee of AKS Automatic"),
+        ({"sku": {"name": "Automatic"}}, "the NAT gateway of AKS Automatic, with its address"),
         ({"sleep": {"schedules": [NIGHTS]}}, "hours asleep: nodes are listed as always awake"),
     ],
 )
@@ -152,6 +153,9 @@ def test_a_disk_that_azure_chooses_is_named_and_a_stopped_pool_has_no_nodes() ->
         ("Standard_D4s_v5", {"osDiskSizeGB": 129}, "P15 LRS"),
         ("Standard_D4ds_v5", {}, OsDisk.ON_HOST),
         ("Standard_D4ds_v5", {"osDiskType": "Managed"}, "P10 LRS"),
+        ("Standard_D2ds_v5", {}, OsDisk.UNKNOWN),  # 75 GiB on the host, which AKS takes from 128 on
+        ("Standard_D2ds_v5", {"osDiskSizeGB": 64}, OsDisk.ON_HOST),
+        ("Standard_D4ds_v5", {"osDiskSizeGB": 512}, OsDisk.UNKNOWN),
         ("Standard_D4s_v5", {"osDiskType": "Ephemeral"}, OsDisk.ON_HOST),
         ("Standard_D4_v5", {}, OsDisk.UNKNOWN),
         ("Standard_DS2_v2", {"osDiskType": "Managed"}, OsDisk.UNKNOWN),

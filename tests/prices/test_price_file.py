@@ -31,7 +31,7 @@ ENTRIES = st.builds(
 )
 
 
-@given(st.lists(ENTRIES, max_size=20))
+@given(st.lists(ENTRIES, max_size=20, unique_by=lambda entry: entry.key))
 def test_what_is_written_is_read_in_order(entries: list[Price]) -> None:
     prices = Prices(date(2026, 9, 23), "USD", "https://prices.example.com/list?api-version=1", tuple(entries))
     read = read_prices(written(prices).encode())
@@ -80,6 +80,24 @@ def test_what_is_wrong_says_where_and_what_to_do(old: str, new: str, where: str)
 
     assert where in str(raised.value)
     assert str(raised.value).endswith("; write the file again with roadstead prices update")
+
+
+def test_two_prices_for_the_same_thing_are_a_problem_in_any_letter_case() -> None:
+    again = '  - {region: East US, kind: node, name: STANDARD_d4s_v5, price: "0.2", unit: "1 Hour"}\n'
+    with pytest.raises(
+        PriceFileProblem, match=r"prices\.yaml:9:5: there are two prices for node STANDARD_d4s_v5"
+    ):
+        read_prices((GOOD + again).encode())
+
+
+@pytest.mark.parametrize("key", ["k" * 200_000, '"\\e[2J"', "https://user:word@example.com"])
+def test_a_key_that_nobody_knows_makes_a_short_printable_problem(key: str) -> None:
+    with pytest.raises(PriceFileProblem) as raised:
+        read_prices(f"{GOOD}? {key}\n: 1\n".encode())
+
+    assert len(str(raised.value)) < 300
+    assert str(raised.value).isprintable()
+    assert "word" not in str(raised.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[]", b"- 1", b"a: &x [*x]", b"x" * 300_000])

@@ -14,15 +14,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import CommandError
-from cli.fleet_api.client import Api
-from cli.fleet_api.recorded import recorded
+from cli.fleet_api.recorded import Against, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.price_file import prices_in
 from cli.terminal.cluster_table import indented
 from cli.terminal.columns import fitted
 from cli.terminal.output import Output, OutputOption, console, show
 from cli.text import line
-from cli.worktree import Worktree, open_worktree
+from cli.worktree import open_worktree
 from shared.app.api import schema
 from shared.frozen import dataclass
 from shared.language.desired import Desired
@@ -62,40 +61,48 @@ def cost(
     prices = prices_in(tree)
     if isinstance(prices, str):
         raise CommandError(f"the list price is {prices}")
-    billed, problems = dict[str, schema.ClusterCost](), list[str]()
+    billed, problems, invalid = dict[str, schema.ClusterCost](), list[str](), list[str]()
     if files:
-        clusters: Mapping[str, Desired] = tree.resolve().clusters
+        resolved = tree.resolve()
+        clusters: Mapping[str, Desired] = resolved.clusters
+        if resolved.invalid:
+            names = some_of(sorted(resolved.invalid), NAMED)
+            invalid.append(f"what is not valid: {names} (roadstead validate)")
     else:
         with connect(url, key_file, timeout) as api:
-            clusters, found = _accepted(tree, api), api.costs()
+            known, found = recorded(tree, api), api.costs()
+        clusters = _accepted(known)
+        if known.unreadable:
+            invalid.append(f"records that the app cannot read: {some_of(sorted(known.unreadable), NAMED)}")
         billed = {cost["name"]: cost for cost in found["clusters"]}
         problems = [f"costs of {cost['subscription']}: {cost['problem']}" for cost in found["problems"]]
-    listed, invalid = dict[str, list[Monthly]](), list[str]()
+    listed = dict[str, list[Monthly]]()
     actual = dict[str, list[schema.ClusterCost]]()
     for name, cluster in sorted(clusters.items()):
         try:
-            group = _group(name, cluster, by)
-            listed.setdefault(group, []).append(monthly(cluster.spec, prices))
-            if name in billed:
-                actual.setdefault(group, []).append(billed[name])
+            price = monthly(cluster.spec, prices)
         except ValidationError:
             invalid.append(f"{name}, whose accepted spec is not valid by the rules of today")
+            continue
+        group = _group(name, cluster, by)
+        listed.setdefault(group, []).append(price)
+        if name in billed:
+            actual.setdefault(group, []).append(billed[name])
     groups = {
         name: _Group(len(found), together(found), _billed(actual.get(name, [])))
         for name, found in listed.items()
     }
-    invalid += problems
     show(
-        _as_json(groups, prices, by, invalid),
+        {**_as_json(groups, prices, by, invalid), "problems": problems},
         output,
-        table=lambda wide: _table(groups, prices, by, invalid, wide=wide),
+        table=lambda wide: _table(groups, prices, by, invalid, problems, wide=wide),
         names=lambda: (f"{by}/{group}" for group in groups),
     )
 
 
-def _accepted(tree: Worktree, api: Api) -> Mapping[str, Desired]:
-    known = recorded(tree, api).clusters or {}
-    return {name: StoredCluster(found.document) for name, found in known.items() if not found.deleting}
+def _accepted(known: Against) -> Mapping[str, Desired]:
+    clusters = (known.clusters or {}).items()
+    return {name: StoredCluster(found.document) for name, found in clusters if not found.deleting}
 
 
 def _group(name: str, cluster: Desired, by: str) -> str:
@@ -172,7 +179,15 @@ def _ordered(groups: _Groups) -> list[tuple[str, _Group]]:
     return sorted(groups.items(), key=lambda found: (-found[1].listed.low, found[0]))
 
 
-def _table(groups: _Groups, prices: Prices, by: str, invalid: Sequence[str], *, wide: bool) -> RenderableType:
+def _table(
+    groups: _Groups,
+    prices: Prices,
+    by: str,
+    invalid: Sequence[str],
+    problems: Sequence[str],
+    *,
+    wide: bool,
+) -> RenderableType:
     whole = together(group.listed for group in groups.values())
     low, high = (amount(float(value), prices.currency, signed=False) for value in (whole.low, whole.high))
     most = f", at most {high} by the autoscaler" if whole.low != whole.high else ""
@@ -189,7 +204,7 @@ def _table(groups: _Groups, prices: Prices, by: str, invalid: Sequence[str], *, 
         entries.append((line(name), [Text(str(group.clusters)), *cells, *_billed_cell(group, bool(times))]))
     lines, _ = fitted(entries, 2, console().width)
     lines += [Text(f"Billed by Azure from {since} to {until}", "dim") for since, until in times]
-    notes = [*_notes(whole, invalid)] if wide or whole.missing or invalid else []
+    notes = [*(_notes(whole, invalid) if wide or whole.missing or invalid else ()), *problems]
     return Group(Text(head, "bold"), *lines, *(indented(Text(line(note), "yellow"), 2) for note in notes))
 
 

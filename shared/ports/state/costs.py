@@ -40,5 +40,9 @@ class Costs(TableRepository):
         """Write the costs of a subscription over those before."""
         self._put(COSTS, costs.subscription, costs, at=costs.tried)
 
+    def prune_costs(self, before: datetime) -> int:
+        """Remove the costs of subscriptions that nobody has asked for since a time; return how many."""
+        return self._remove(COSTS, ("at", "lt", before))
+
 
 COSTS = TextKind[SubscriptionCosts]("costs", FLEETS, SubscriptionCosts, "costs|{}")

@@ -56,6 +56,16 @@ def test_a_price_file_that_is_wrong_stops_no_plan(repo: Repo) -> None:
     assert line.endswith("write the file again with roadstead prices update.")
 
 
+def test_a_price_file_of_one_long_key_leaves_the_plan_in_the_comment(repo: Repo) -> None:
+    broken = files(repo, "one", "two", one=3)
+    letters = "".join(chr(0x4E00 + number % 20_000) for number in range(80_000))
+    broken["prices.yaml"] += f"? {letters}\n: 1\n".encode()
+
+    (body,) = repo.comments(repo.propose(broken))
+
+    assert "**1 update, 1 unchanged**" in body
+
+
 def test_a_change_without_a_list_price_says_nothing_of_it(repo: Repo) -> None:
     (body,) = repo.comments(repo.propose(files(repo, "one", "two")))
     assert "List price" not in body

@@ -14,7 +14,7 @@ from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.problems import Path
-from shared.language.resolve.rules.size_rules import cores_of
+from shared.language.resolve.rules.size_rules import SizeName
 from shared.language.stored_cluster import StoredCluster
 
 BudgetFinding = tuple[Path, str]
@@ -40,12 +40,12 @@ def nodes_of(spec: Spec) -> int:
 
 
 def _cores(spec: Spec) -> int:
-    return sum(cores_of(size) * count for size, count in _sizes(spec))
+    return sum(SizeName.of(size).cores * count for size, count in _sizes(spec))
 
 
 def unknown_sizes(spec: Spec) -> Sequence[str]:
     """Return the sizes of a stored spec whose names do not say how many vCPUs they have."""
-    return sorted({size for size, count in _sizes(spec) if count and not cores_of(size)})
+    return sorted({size for size, count in _sizes(spec) if count and not SizeName.of(size).cores})
 
 
 def _sizes(spec: Spec) -> Iterator[tuple[str, int]]:
@@ -64,20 +64,23 @@ _MEASURES: Mapping[str, Callable[[Spec], int]] = {"clusters": lambda _: 1, "node
 def over_budget(
     clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quota: ClusterQuota
 ) -> dict[str, list[BudgetFinding]]:
-    """Return, by cluster, what a commit adds beyond a quota; ``recorded`` has those that exist."""
+    """Return, by cluster, what a commit adds beyond a quota; ``recorded`` has those that exist.
+
+    A cluster that gets the environment or the label of a quota is added to it, although it exists.
+    """
     found: dict[str, list[BudgetFinding]] = defaultdict(list)
     groups: dict[str, list[tuple[str, Desired]]] = defaultdict(list)
     stays = ((name, stored) for name, stored in recorded.items() if name not in clusters)
     for name, cluster in (*clusters.items(), *stays):
-        group = (
-            None if cluster.is_attached else quota.group(cluster.place, cluster.environment, cluster.labels)
-        )
+        group = _group(quota, cluster)
         if group is not None:
             groups[group].append((name, cluster))
     for what, measure in _MEASURES.items():
         limit = getattr(quota, what)
         for group, members in groups.items() if limit is not None else ():
-            uses = [_use(name, cluster, recorded.get(name), measure) for name, cluster in members]
+            before = {name: recorded[name] for name, _ in members if name in recorded}
+            shared = {name: old for name, old in before.items() if _group(quota, old) == group}
+            uses = [_use(name, cluster, shared.get(name), measure) for name, cluster in members]
             whose = _whose(quota, group)
             for name, message in _refused(uses, limit, f"{whose}: {{total}} of {{limit}} {what}"):
                 found[name].append((_field(quota, what), message))
@@ -88,6 +91,12 @@ def over_budget(
                         unknown = f"the name of the size {sizes[0]} does not say how many vCPUs it has"
                         found[name].append((("nodePools",), f"{unknown}, and {whose} has a quota of cores"))
     return found
+
+
+def _group(quota: ClusterQuota, cluster: Desired) -> str | None:
+    if cluster.is_attached:
+        return None
+    return quota.group(cluster.place, cluster.environment, cluster.labels)
 
 
 def _use(name: str, cluster: Desired, recorded: StoredCluster | None, measure: Callable[[Spec], int]) -> _Use:

@@ -1,7 +1,8 @@
 """What AKS refuses because of the size of the virtual machines, as far as the name of a size says what it is.
 
 Sources: learn.microsoft.com/azure/virtual-machines/vm-naming-conventions (family, number of vCPUs, letters of
-features: p is an Arm processor), and the pages below learn.microsoft.com/azure/aks that the rules name.
+features: p is an Arm processor), dv2-dsv2-series and sizes-previous-gen there (sizes whose number is none of
+vCPUs), and the pages below learn.microsoft.com/azure/aks that the rules name.
 """
 
 from __future__ import annotations
@@ -13,37 +14,54 @@ from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.language.resolve.rules.refusal import Broken, PoolRule
 
-_NAME = re.compile(r"Standard_([A-Z]+)([0-9]+)(?:-[0-9]+)?([a-z]*)(?:_[A-Za-z0-9]+)*")
-_CORES = re.compile(r"Standard_[A-Z]+([0-9]+)", re.IGNORECASE)
+_NAME = re.compile(
+    r"standard_([a-z]+)([0-9]+)(?:-[0-9]+)?([a-z]*)(?:_[a-z0-9]+)*?(?:_v([0-9]+))?(?:_promo)?", re.IGNORECASE
+)
+_CORES_OF_D = {1: 1, 2: 2, 3: 4, 4: 8, 5: 16, 11: 2, 12: 4, 13: 8, 14: 16, 15: 20}
+_CORES_OF_G = {1: 2, 2: 4, 3: 8, 4: 16, 5: 32}
+_OLDER = {"D": _CORES_OF_D, "DS": _CORES_OF_D, "G": _CORES_OF_G, "GS": _CORES_OF_G}
+"""The vCPUs of sizes before version 3 by family and number."""
 _CONFIDENTIAL = ("DC", "EC")
 """Families of confidential virtual machines: those with a (AMD) or e (Intel) as the first feature; the others
 have enclaves (use-cvm)."""
 
 
 @dataclass(frozen=True)
-class _Size:
-    family: str
-    cores: int
-    features: str
+class SizeName:
+    """What the name of a size says: its family in upper case, vCPUs, features in lower case, and version.
+
+    ``cores`` is 0 where the name does not say it.
+    """
+
+    family: str = ""
+    cores: int = 0
+    features: str = ""
+    version: int = 1
+
+    @classmethod
+    def of(cls, size: str) -> SizeName:
+        """Read a name in any letter case; one that is none of Azure's has no family and no vCPUs."""
+        found = _NAME.fullmatch(size)
+        if found is None:
+            return cls()
+        family, number, version = found[1].upper(), int(found[2][:6]), int((found[4] or "1")[:6])
+        older = _OLDER.get(family) if version < 3 else None
+        cores = older.get(number, 0) if older else number
+        return cls(family, cores, found[3].lower(), version)
 
     @property
     def is_arm(self) -> bool:
+        """Whether its processor is one of Arm."""
         return "p" in self.features
 
     @property
     def is_confidential(self) -> bool:
+        """Whether it is a confidential virtual machine."""
         return self.family in _CONFIDENTIAL and self.features.startswith(("a", "e"))
 
 
-def _size(pool: NodePool) -> _Size:
-    found = _NAME.fullmatch(pool.vm_size or "")
-    return _Size(found[1], int(found[2]), found[3]) if found else _Size("", 0, "")
-
-
-def cores_of(size: str) -> int:
-    """Return how many vCPUs a size has by its name, in any letter case; 0 where that does not say it."""
-    found = _CORES.match(size)
-    return int(found[1]) if found else 0
+def _size(pool: NodePool) -> SizeName:
+    return SizeName.of(pool.vm_size or "")
 
 
 def trusted_launch(pool: NodePool) -> bool:
