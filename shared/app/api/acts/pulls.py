@@ -223,10 +223,7 @@ def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
     """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
     branch = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}"
-    versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
-    message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
-    files = {cluster_path(asked.cluster): asked.content}
-    return open_asked(branch, files, message, _text(asked), head, ports)
+    return open_asked(branch, {cluster_path(asked.cluster): asked.content}, _text(asked), head, ports)
 
 
 def _text(asked: RollbackAsked) -> PullText:

@@ -71,8 +71,7 @@ def suspend(
     try:
         files = _files(asked, head)
         branch = f"{SUSPENSIONS}{ports.config.fleet}/{digest_of([clusters, asked.value])[:12]}"
-        message = f"{asked.title}\n\n{asked.reason}"
-        pull = open_asked(branch, files, message, _text(asked, head.commit), head, ports)
+        pull = open_asked(branch, files, _text(asked, head.commit), head, ports)
     except Conflict as error:
         raise Refusal(409, str(error)) from error
     except ReconcileError as error:
