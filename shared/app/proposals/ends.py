@@ -72,12 +72,12 @@ def _warned(record: ClusterRecord | None, now: datetime) -> Transition | Cluster
 
 def _asks(record: ClusterRecord, now: datetime) -> bool:
     life, pull = lifetime_of(record), record.azure.lifetime.pull
-    return (pull is not None and _is_stale(life, pull)) or (life is not None and now >= life.over)
+    return (pull is not None and _is_stale(life)) or (life is not None and now >= life.over)
 
 
-def _is_stale(life: Lifetime | None, pull: EndPull) -> bool:
-    """Return whether a pull request is of another end than the cluster has now."""
-    return life is None or pull.end != life.over
+def _is_stale(life: Lifetime | None) -> bool:
+    """Return whether the pull request of a cluster is of another end than it has now."""
+    return life is None or not life.is_proposed
 
 
 def settle_ends(number: int, ports: Ports) -> None:
@@ -113,7 +113,7 @@ def _settle(name: str, number: int, head: Head, ports: Ports) -> None:
     if pull is not None and pull.number == number:
         record = _with_fate(record, pull, ports)
     life, pull = lifetime_of(record), record.azure.lifetime.pull
-    if pull is not None and _is_stale(life, pull):
+    if pull is not None and _is_stale(life):
         _take_back(record, pull, ports)
     if life is None or life.is_proposed or now < life.over or spared(record, now):
         return

@@ -180,6 +180,20 @@ def test_who_closes_the_pull_request_keeps_the_cluster() -> None:
     assert waits(cloud).startswith("its pull request was closed")
 
 
+def test_a_hold_after_that_does_not_have_the_end_proposed_again() -> None:
+    cloud = ended()
+    (pull,) = open_pulls(cloud)
+    cloud.repository.pulls.change(pull.number, state="closed")
+    accept(PullChanged("d", "x", pull.number, "c" * 40, "closed", proposal=True), cloud.ports)
+    cloud.run(seconds=600)
+    put_off(cloud, hours=8, hold=True)
+    later(cloud, 9)
+    assert open_pulls(cloud) == []
+    put_off(cloud)
+    later(cloud, 25)
+    assert len(open_pulls(cloud)) == 1
+
+
 @pytest.mark.parametrize(
     ("guard", "reported"),
     [

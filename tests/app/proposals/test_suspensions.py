@@ -105,6 +105,10 @@ def test_a_cluster_that_cannot_be_suspended_keeps_all_from_it_and_is_named(cloud
     cloud.run()
     invalid = ask(cloud)
     assert (invalid.status, "the manifest of two would be invalid" in invalid.body["error"]) == (409, True)
+    push(cloud, broken | {"clusters/two/cluster.yaml": b"name: \xff"})
+    cloud.run()
+    strange = ask(cloud)
+    assert (strange.status, "cluster.yaml is not UTF-8 text" in strange.body["error"]) == (409, True)
     assert not open_pulls(cloud)
 
 

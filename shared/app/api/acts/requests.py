@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 from shared.app.api import schema
 from shared.app.api.access import INCLUDED, Principal
-from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.acts import Refusal, answers, operator, proposing
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
-from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError
 from shared.cluster.lifetime import REQUESTED_BY, REQUESTS
 from shared.frozen import dataclass
 from shared.json_tree import digest_of
@@ -57,7 +56,7 @@ def request_cluster(
     pause = fleet.paused(ports.clock())
     if pause is not None:
         raise Refusal(409, f"no cluster is added by request now: {pause}")
-    try:
+    with proposing():
         head = Head(fleet, ports)
         rule, environment = _allowed(asked, principal, head.self_service())
         who, path = slug(principal), cluster_path(asked.name)
@@ -71,10 +70,6 @@ def request_cluster(
         _check_others(asked.name, branch, who, rule, head, ports)
         text = _text(asked, environment, principal)
         pull = open_asked(branch, {path: manifest}, text, head, ports)
-    except (Conflict, InvalidManifest) as error:
-        raise Refusal(409, str(error)) from error
-    except ReconcileError as error:
-        raise Refusal(502, f"{error.kind}: {error}") from error
     return {
         "cluster": asked.name,
         "environment": environment,
@@ -138,7 +133,7 @@ def _check_others(name: str, branch: str, who: str, rule: SelfServiceRule, head:
     }
     other = next((own for own, asked in branches.items() if asked == name and own != branch), None)
     if other is not None:
-        raise Conflict(f"the open pull request of {other} has another manifest: close it, then ask again")
+        raise Refusal(409, f"the open pull request of {other} has another manifest: close it, then ask again")
     wanted = head.desired.clusters.items()
     names = {own for own, cluster in wanted if cluster.labels.get(REQUESTED_BY) == who}
     others = sorted((names | {*branches.values()}) - {name})
