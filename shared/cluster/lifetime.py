@@ -44,8 +44,12 @@ class Lifetime:
 
     @property
     def is_proposed(self) -> bool:
-        """Whether a pull request was opened for this end, also one that somebody declined."""
-        return self.state.pull is not None and self.state.pull.end == self.over
+        """Whether a pull request was opened for this end.
+
+        One that somebody declined is of this end also while somebody holds the cluster since.
+        """
+        pull = self.state.pull
+        return pull is not None and (pull.end == self.over or (pull.declined and pull.end >= self.ends))
 
     @property
     def warnings(self) -> tuple[datetime, ...]:

@@ -81,12 +81,14 @@ def calls_of(cloud: MemoryCloud, port: str, method: str) -> list[Any]:
     return given
 
 
-def fails_once(cloud: MemoryCloud, port: str, method: str) -> None:
-    """Let the next call of a method of a port fail, without an effect."""
+def fails_once(cloud: MemoryCloud, port: str, method: str, *, after: bool = False) -> None:
+    """Let the next call of a method of a port fail, without an effect, or ``after`` it had its effect."""
     call: Callable[..., Any] = getattr(getattr(cloud.ports, port), method)
 
-    def away(*_: Any, **__: Any) -> Any:
+    def away(*given: Any, **named: Any) -> Any:
         around(cloud, port, **{method: call})
+        if after:
+            call(*given, **named)
         raise Unavailable("no answer")
 
     around(cloud, port, **{method: away})

@@ -1,21 +1,21 @@
 """Opens and closes the pull requests that remove clusters whose lifetime has ended: one for each end.
 
 A timer warns the owners before, and asks for this. A merge is a commit as any other: each guard of a delete
-holds it. The name of the branch and its content follow from the record and from git. So whoever comes again,
-also after a crash at any line, finds the pull request that is there.
+holds it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 
 from shared.app.outbox import send
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import pull_text
+from shared.app.proposals.own_pull import open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose
 from shared.app.records import Transition, change
-from shared.app.repository import read_files, require_name
+from shared.app.repository import require_name
 from shared.cluster.failures.errors import Conflict, OtherRepository, Terminal, Withheld
 from shared.cluster.lifetime import ENDS, Lifetime, lifetime_of, spared, with_lifetime
 from shared.cluster.queues.messages import ProposeRequest
@@ -26,14 +26,15 @@ from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.logs import about
 from shared.notifications.notification import lifetime_notification
-from shared.ports import NewCommit, Ports, Pull, PullText
+from shared.ports import Ports, PullText
+from shared.ports.state.clusters import readable
 from shared.rollouts.calendar import Start
 from shared.rollouts.shut import held_start
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 50
-"""So many clusters are warned of by one run of the timer, and proposed by one message."""
+"""So many clusters are looked at by one run of the timer, and by one message."""
 OVER = "<!-- roadstead:end over -->"
 """The first characters of the comment with which a proposal ends."""
 
@@ -42,11 +43,22 @@ def watch_lifetimes(ports: Ports) -> None:
     """Warn the owners of clusters that end soon, and ask for the pull requests of those that are over."""
     now = ports.clock()
     asked = False
-    for name in ports.state.due_to_end(now)[:AT_ONCE]:
-        record = change(name, lambda record: _warned(record, now), ports)
-        asked = asked or (isinstance(record, ClusterRecord) and _asks(record, now))
+    for name in _some_due(now, ports):
+        known = readable(name, ports.state)
+        record = change(name, lambda record: _warned(record, now), ports, known=(known,))
+        asked = asked or (record is not None and _asks(record, now))
     if asked:
         send(ProposeRequest(), ports)
+
+
+def _some_due(now: datetime, ports: Ports) -> Sequence[str]:
+    """Return clusters that are due: all, or of more than ``AT_ONCE`` those that follow by chance.
+
+    One that a guard keeps stays due. So it must not always be among the first.
+    """
+    names = ports.state.due_to_end(now)
+    first = int(ports.random() * len(names)) if len(names) > AT_ONCE else 0
+    return [*names[first:], *names[:first]][:AT_ONCE]
 
 
 def _warned(record: ClusterRecord | None, now: datetime) -> Transition | ClusterRecord | None:
@@ -60,12 +72,12 @@ def _warned(record: ClusterRecord | None, now: datetime) -> Transition | Cluster
 
 def _asks(record: ClusterRecord, now: datetime) -> bool:
     life, pull = lifetime_of(record), record.azure.lifetime.pull
-    return (pull is not None and _is_stale(life, pull)) or (life is not None and now >= life.over)
+    return (pull is not None and _is_stale(life)) or (life is not None and now >= life.over)
 
 
-def _is_stale(life: Lifetime | None, pull: EndPull) -> bool:
-    """Return whether a pull request is of another end than the cluster has now."""
-    return life is None or pull.end != life.over
+def _is_stale(life: Lifetime | None) -> bool:
+    """Return whether the pull request of a cluster is of another end than it has now."""
+    return life is None or not life.is_proposed
 
 
 def settle_ends(number: int, ports: Ports) -> None:
@@ -75,14 +87,14 @@ def settle_ends(number: int, ports: Ports) -> None:
     """
     now = ports.clock()
     summaries = ports.state.summaries() if number else ()
-    decided = (summary.name for summary in summaries if summary.lifetime_pull == number)
-    names = sorted({*ports.state.due_to_end(now), *decided})
+    decided = [summary.name for summary in summaries if summary.lifetime_pull == number]
+    names = dict.fromkeys([*decided, *_some_due(now, ports)])
     if not names:
         return
     fleet = ports.state.fleet()
     require_name(fleet, ports)
     head = Head(fleet, ports)
-    for name in names[:AT_ONCE]:
+    for name in names:
         try:
             _settle(name, number, head, ports)
         except (OtherRepository, Withheld):
@@ -94,14 +106,14 @@ def settle_ends(number: int, ports: Ports) -> None:
 
 
 def _settle(name: str, number: int, head: Head, ports: Ports) -> None:
-    record, now = ports.state.cluster(name), ports.clock()
+    record, now = readable(name, ports.state), ports.clock()
     if record is None or record.deleting:
         return
     pull = record.azure.lifetime.pull
     if pull is not None and pull.number == number:
         record = _with_fate(record, pull, ports)
     life, pull = lifetime_of(record), record.azure.lifetime.pull
-    if pull is not None and _is_stale(life, pull):
+    if pull is not None and _is_stale(life):
         _take_back(record, pull, ports)
     if life is None or life.is_proposed or now < life.over or spared(record, now):
         return
@@ -132,22 +144,9 @@ def _removed(record: ClusterRecord, head: Head, now: datetime) -> tuple[str, ...
 
 
 def _propose(record: ClusterRecord, life: Lifetime, paths: tuple[str, ...], head: Head, ports: Ports) -> None:
-    host, name = ports.git_host, record.name
-    branch = f"{ENDS}{ports.config.fleet}/{name}-{int(life.over.timestamp())}"
-    tip = host.tip(branch)
-    if tip is None or host.is_descendant(head.commit, tip):  # no branch, or one that was merged and reverted
-        files = dict.fromkeys(paths)
-        commit = host.add_commit(NewCommit(files, f"{_title(name)}\n\n{_when(life)}\n", [head.commit]))
-        host.move_branch(branch, tip, commit)
-        tip = commit
-    elif {*paths} & read_files(tip, ports).blobs.keys():
-        raise Conflict(f"somebody else has pushed to the branch {branch}: delete it, or remove the folder")
-    opened = host.open_pull(branch, ports.config.branch, _text(record, life))
-    _save(name, life, opened, tip, ports)
-
-
-def _save(name: str, life: Lifetime, opened: Pull, commit: str, ports: Ports) -> None:
-    pull = EndPull(opened.number, opened.url, commit, life.over)
+    branch = _branch(record.name, life.over, ports)
+    opened = open_asked(branch, dict.fromkeys(paths), _text(record, life), head, ports)
+    pull = EndPull(opened.number, opened.url, opened.head, life.over)
 
     def decide(record: ClusterRecord | None) -> Transition | None:
         if record is None or record.azure.lifetime.pull == pull:
@@ -156,7 +155,12 @@ def _save(name: str, life: Lifetime, opened: Pull, commit: str, ports: Ports) ->
         event = lifetime_event(after, "Ends", f"its lifetime is over: {pull.url}")
         return Transition(after, [event], [lifetime_notification(after, life, ports.clock())])
 
-    change(name, decide, ports)
+    change(record.name, decide, ports)
+
+
+def _branch(name: str, end: datetime, ports: Ports) -> str:
+    """Return the branch that removes a cluster at an end; two fleets may have one repository."""
+    return f"{ENDS}{ports.config.fleet}/{name}-{int(end.timestamp())}"
 
 
 def _with_fate(record: ClusterRecord, pull: EndPull, ports: Ports) -> ClusterRecord:
@@ -192,7 +196,7 @@ def _take_back(record: ClusterRecord, pull: EndPull, ports: Ports) -> None:
         if host.comment(pull.number, OVER) is None:
             host.write_comment(pull.number, f"{OVER}\nClosed: the cluster has another end now.", over=None)
         host.close_pull(pull.number)
-    branch = f"{ENDS}{ports.config.fleet}/{record.name}-{int(pull.end.timestamp())}"
+    branch = _branch(record.name, pull.end, ports)
     if host.tip(branch) == pull.commit:
         host.delete_branch(branch)
     change(record.name, decide, ports)
@@ -207,14 +211,6 @@ def _note(name: str, problem: str, ports: Ports) -> None:
     change(name, decide, ports)
 
 
-def _title(name: str) -> str:
-    return f"Remove {name}: its lifetime is over"
-
-
-def _when(life: Lifetime) -> str:
-    return f"It ended at {life.over:%Y-%m-%d %H:%M} UTC."
-
-
 def _text(record: ClusterRecord, life: Lifetime) -> PullText:
     state, name = record.azure.lifetime, record.name
     put_off = [
@@ -223,11 +219,11 @@ def _text(record: ClusterRecord, life: Lifetime) -> PullText:
         if asked is not None
     ]
     parts = [
-        f"The lifetime of {code(name)} is over. {_when(life)}",
+        f"The lifetime of {code(name)} is over. It ended at {life.over:%Y-%m-%d %H:%M} UTC.",
         *put_off,
         f"- **Merge** this to delete the cluster, with the guards of any delete.\n"
         f"- **Extend** it with {code(f'roadstead extend {name} --for 24h --reason TEXT')}, or with another "
         "end in its manifest: then this is closed.\n"
         "- **Close** this to keep the cluster. Nothing proposes its end again until it has another one.",
     ]
-    return pull_text(_title(name), parts)
+    return pull_text(f"Remove {name}: its lifetime is over", parts)

@@ -63,7 +63,8 @@ class OwnBranch(Generic[Own]):
                 "pull request"
             )
         parents = parents_of(tip, head.commit, self.ports)
-        commit = new_commit({file.path: file.content}, file.message, parents, self.ports)
+        new = NewCommit({file.path: file.content.encode()}, file.message, parents)
+        commit = self.ports.git_host.add_commit(new)
         own = self.save(replace(own, commits=(*own.commits, commit)[-COMMITS:]))
         self.ports.git_host.move_branch(self.name, tip, commit)
         return own
@@ -103,30 +104,30 @@ class OwnBranch(Generic[Own]):
         return replace(own, commits=())
 
 
-def new_commit(files: Mapping[str, str], message: str, parents: Sequence[str], ports: Ports) -> str:
-    """Create a commit that no branch has yet, with these files changed, and return its id."""
-    changed = {path: content.encode() for path, content in files.items()}
-    return ports.git_host.add_commit(NewCommit(changed, message, parents))
-
-
 def open_asked(
-    branch: str, files: Mapping[str, str], message: str, text: PullText, head: Head, ports: Ports
+    branch: str, files: Mapping[str, str | None], text: PullText, head: Head, ports: Ports
 ) -> Pull:
-    """Open the pull request that a person asked for, of a branch with one commit, or return the open one.
+    """Open the pull request that a person or a timer asked for, of one commit, or return the open one.
 
-    The name of the branch and the files follow from what was asked and from git alone. So whoever asks twice,
-    or again after a crash at any line, gets the pull request that is there. Raise Conflict for a branch with
-    other files: it is left alone.
+    ``files`` has the content of each file, None for one that is removed. They and the name of the branch
+    follow from what was asked and from git alone. So whoever asks twice, or again after a crash at any line,
+    gets the pull request that is there. The commit has the title as its message, and is the head of what is
+    returned. Raise Conflict for a branch with other files: it is left alone.
     """
-    tip = ports.git_host.tip(branch)
-    if tip is None or ports.git_host.is_descendant(head.commit, tip):  # none, or merged
-        commit = new_commit(files, message, [head.commit], ports)
-        ports.git_host.move_branch(branch, tip, commit)
+    host = ports.git_host
+    wanted = {path: None if content is None else content.encode() for path, content in files.items()}
+    commit = host.tip(branch)
+    if commit is None or host.is_descendant(head.commit, commit):  # none, or merged
+        before, commit = commit, host.add_commit(NewCommit(wanted, text.title, [head.commit]))
+        host.move_branch(branch, before, commit)
     else:
-        blobs = read_files(tip, ports).blobs
-        if any(blobs.get(path) != blob_id(content.encode()) for path, content in files.items()):
-            raise Conflict(f"the branch {branch} has other files: delete it, then ask again")
-    return ports.git_host.open_pull(branch, ports.config.branch, text)
+        blobs = read_files(commit, ports).blobs
+        if any(blobs.get(path) != (None if own is None else blob_id(own)) for path, own in wanted.items()):
+            raise Conflict(
+                f"the branch {branch} has other files: somebody has pushed to it, or git has changed them "
+                "since. Merge or close its pull request and delete the branch, then ask again"
+            )
+    return replace(host.open_pull(branch, ports.config.branch, text), head=commit)
 
 
 def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -9,13 +10,15 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import Principal, Role
 from shared.app.api.acts.fleet import pause
-from shared.app.api.acts.requests import ClusterRequest, request_cluster
+from shared.app.api.acts.requests import ClusterRequest, request_cluster, slug
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.cluster.record_parts import Phase
 from shared.language.yaml.parser import parse
+from shared.ports import Pull
 from tests.support.one_cluster import files
 from tests.support.pipeline_runs import phases, push, pushed
+from tests.support.replaced_ports import around, fails_once
 from tests.support.rollbacks import open_pulls
 
 RULE = "{roles: [Operator], classes: [small], environments: [development], locations: [eastus], atOnce: 1}"
@@ -92,6 +95,50 @@ def test_a_request_after_a_declined_one_has_a_pull_request_of_its_own() -> None:
     second = ask(cloud, replace(ASKED, lifetime="9h"))
     assert second.status == 201
     assert second.body["pullRequest"] != first.body["pullRequest"]
+
+
+@pytest.mark.parametrize("call", ["add_commit", "move_branch", "open_pull"])
+@pytest.mark.parametrize("before", [True, False])
+def test_whoever_asks_again_after_a_crash_gets_one_pull_request(call: str, before: bool) -> None:
+    cloud = fleet(RULE)
+    fails_once(cloud, "git_host", call, after=not before)
+    assert ask(cloud).status == 502
+    assert ask(cloud).status == 201
+    assert len(open_pulls(cloud)) == 1
+
+
+def test_where_the_host_does_not_list_all_pull_requests_each_branch_counts() -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    others = [Pull(number, f"{number:040x}", "main") for number in range(100, 200)]
+    around(cloud, "git_host", open_pulls=lambda _: others)
+    refused = ask(cloud, replace(ASKED, name="second-aks"))
+    assert (refused.status, "may have 1 at once" in str(refused.body["error"])) == (409, True)
+    changed = ask(cloud, replace(ASKED, lifetime="9h"))
+    assert (changed.status, "another manifest" in str(changed.body["error"])) == (409, True)
+
+
+def test_a_branch_that_somebody_else_has_moved_is_left_alone() -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    (pull,) = open_pulls(cloud)
+    cloud.repository.push({"clusters/test-aks/cluster.yaml": b"another: one"}, branch=pull.head)
+    refused = ask(cloud)
+    assert (refused.status, "has other files" in refused.body["error"]) == (409, True)
+
+
+@pytest.mark.parametrize("name", ["123", "null", "true", "1e3"])
+def test_a_name_that_yaml_takes_for_something_else_is_a_name(name: str) -> None:
+    cloud = fleet(RULE)
+    result = ask(cloud, replace(ASKED, name=name))
+    assert result.status == 201, result.body
+
+
+@pytest.mark.parametrize("name", ["a..b", "dana.lock", "x.lock@", ".x.", "\u674e\u96f7", "x" * 62 + ".y"])
+def test_a_branch_has_a_name_that_git_takes_whatever_the_caller_is_called(name: str) -> None:
+    who = slug(replace(SOMEBODY, name=name))
+    subprocess.run(["git", "check-ref-format", f"refs/heads/roadstead/request/f/{who}/x"], check=True)
+    assert who != "somebody"
 
 
 @pytest.mark.parametrize(

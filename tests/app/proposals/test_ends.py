@@ -14,11 +14,15 @@ from shared.app.api.views.clusters import cluster_detail
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
+from shared.app.proposals import ends
 from shared.app.proposals.ends import watch_lifetimes
+from shared.cluster.failures.errors import Unreadable
+from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
 from shared.plan.hold_kinds import HoldKind
 from shared.ports import Message
+from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.notified import OPS
 from tests.support.one_cluster import files, ready, record
@@ -176,6 +180,20 @@ def test_who_closes_the_pull_request_keeps_the_cluster() -> None:
     assert waits(cloud).startswith("its pull request was closed")
 
 
+def test_a_hold_after_that_does_not_have_the_end_proposed_again() -> None:
+    cloud = ended()
+    (pull,) = open_pulls(cloud)
+    cloud.repository.pulls.change(pull.number, state="closed")
+    accept(PullChanged("d", "x", pull.number, "c" * 40, "closed", proposal=True), cloud.ports)
+    cloud.run(seconds=600)
+    put_off(cloud, hours=8, hold=True)
+    later(cloud, 9)
+    assert open_pulls(cloud) == []
+    put_off(cloud)
+    later(cloud, 25)
+    assert len(open_pulls(cloud)) == 1
+
+
 @pytest.mark.parametrize(
     ("guard", "reported"),
     [
@@ -242,6 +260,38 @@ def test_the_last_day_is_whole() -> None:
     assert open_pulls(cloud) == []
     later(cloud, 1)
     assert len(open_pulls(cloud)) == 1
+
+
+def test_clusters_that_a_guard_keeps_keep_no_other_one_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ends, "AT_ONCE", 2)
+    cloud, kept = MemoryCloud(), "  lifetime: 72h\n  deletionProtection: true\n"
+    wanted = {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=kept) for name in "abc"}
+    last = {"clusters/last/cluster.yaml": fleet_files.cluster("last", extra=LIFETIME)}
+    push(cloud, fleet_files.fleet() | wanted | last)
+    cloud.run()
+    later(cloud, 73)
+    for _ in range(20):
+        later(cloud, 0.1)
+    assert [pull.title for pull in open_pulls(cloud)] == ["Remove last: its lifetime is over"]
+
+
+def test_a_record_that_cannot_be_read_keeps_no_other_cluster_from_its_end() -> None:
+    cloud = MemoryCloud()
+    wanted = {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=LIFETIME) for name in ("one", "two")
+    }
+    push(cloud, fleet_files.fleet() | wanted)
+    cloud.run()
+    real = cloud.ports.state.cluster
+
+    def damaged(name: str) -> ClusterRecord | None:
+        if name == "one":
+            raise Unreadable("the record of one is damaged")
+        return real(name)
+
+    around(cloud, "state", cluster=damaged)
+    later(cloud, 73)
+    assert [pull.title for pull in open_pulls(cloud)] == ["Remove two: its lifetime is over"]
 
 
 @pytest.mark.parametrize("call", ["add_commit", "move_branch", "open_pull"])

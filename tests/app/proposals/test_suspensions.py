@@ -12,6 +12,7 @@ from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.record_parts import Phase
+from shared.ports import NewCommit
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around, fails_once
@@ -71,11 +72,27 @@ def test_who_asks_twice_gets_the_pull_request_that_is_open(cloud: MemoryCloud) -
     assert len(open_pulls(cloud)) == 1
 
 
-def test_who_asks_again_after_a_crash_gets_one_pull_request(cloud: MemoryCloud) -> None:
-    fails_once(cloud, "git_host", "open_pull")
+@pytest.mark.parametrize("call", ["add_commit", "move_branch", "open_pull"])
+@pytest.mark.parametrize("before", [True, False])
+def test_who_asks_again_after_a_crash_gets_one_pull_request(
+    cloud: MemoryCloud, call: str, before: bool
+) -> None:
+    fails_once(cloud, "git_host", call, after=not before)
     assert ask(cloud).status == 502
     assert ask(cloud).status == 201
     assert len(open_pulls(cloud)) == 1
+
+
+def test_a_commit_says_nothing_that_a_person_wrote(cloud: MemoryCloud) -> None:
+    written, add = list[NewCommit](), cloud.ports.git_host.add_commit
+
+    def noted(commit: NewCommit) -> str:
+        written.append(commit)
+        return add(commit)
+
+    around(cloud, "git_host", add_commit=noted)
+    assert ask(cloud, reason="Fixes #1\n\nCo-authored-by: x <x@example.com>").status == 201
+    assert [commit.message for commit in written] == [pull.title for pull in open_pulls(cloud)]
 
 
 def test_a_cluster_that_cannot_be_suspended_keeps_all_from_it_and_is_named(cloud: MemoryCloud) -> None:
@@ -88,6 +105,10 @@ def test_a_cluster_that_cannot_be_suspended_keeps_all_from_it_and_is_named(cloud
     cloud.run()
     invalid = ask(cloud)
     assert (invalid.status, "the manifest of two would be invalid" in invalid.body["error"]) == (409, True)
+    push(cloud, broken | {"clusters/two/cluster.yaml": b"name: \xff"})
+    cloud.run()
+    strange = ask(cloud)
+    assert (strange.status, "cluster.yaml is not UTF-8 text" in strange.body["error"]) == (409, True)
     assert not open_pulls(cloud)
 
 

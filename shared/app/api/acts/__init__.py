@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec
 
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.app.records import Transition, change
+from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.masking import cut
 from shared.ports import Ports
@@ -38,6 +40,17 @@ def answers(status: int) -> Callable[[Callable[P, Mapping[str, Any]]], Callable[
         return answer
 
     return decorate
+
+
+@contextmanager
+def proposing() -> Iterator[None]:
+    """Refuse an act whose pull request is not opened: 409 for what people correct, 502 for the git host."""
+    try:
+        yield
+    except (Conflict, InvalidManifest) as error:
+        raise Refusal(409, str(error)) from error
+    except ReconcileError as error:
+        raise Refusal(502, f"{error.kind}: {error}") from error
 
 
 def known_cluster(name: str, record: ClusterRecord | None, ports: Ports) -> ClusterRecord:

@@ -13,7 +13,7 @@ from shared.app.access.azure_state import profiles_of
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, known_cluster, operator
+from shared.app.api.acts import Refusal, answers, known_cluster, operator, proposing
 from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
@@ -33,7 +33,6 @@ from shared.azure.node_pools.rollback import (
 )
 from shared.azure.ownership import rollback_tag
 from shared.cluster.divergence.drift import ROLLBACKS
-from shared.cluster.failures.errors import Conflict, ReconcileError
 from shared.cluster.queues.message_parts import PromotionAsked
 from shared.cluster.queues.messages import PromotionRequest
 from shared.cluster.record import ClusterRecord
@@ -90,14 +89,11 @@ def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") 
     record = known_cluster(name, ports.state.cluster(name), ports)
     head = Head(ports.state.fleet(), ports)
     try:
-        asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
-        pull = open_rollback(asked, head, ports)
-    except Conflict as error:
-        raise Refusal(409, str(error)) from error
+        with proposing():
+            asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
+            pull = open_rollback(asked, head, ports)
     except RateLimited as limited:
         raise Refusal(503, str(limited)) from limited
-    except ReconcileError as error:
-        raise Refusal(502, f"{error.kind}: {error}") from error
     return {
         "cluster": name,
         "pool": pool,
@@ -223,10 +219,7 @@ def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
     """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
     branch = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}"
-    versions = f"- Kubernetes {asked.target.kubernetes}\n- {asked.target.image}\n"
-    message = f"{asked.title}\n\nThe pool ran these until {asked.target.moment}:\n\n{versions}"
-    files = {cluster_path(asked.cluster): asked.content}
-    return open_asked(branch, files, message, _text(asked), head, ports)
+    return open_asked(branch, {cluster_path(asked.cluster): asked.content}, _text(asked), head, ports)
 
 
 def _text(asked: RollbackAsked) -> PullText:

@@ -1,7 +1,6 @@
 """A cluster by request: the pull request that adds its folder, within what ``selfService`` allows.
 
-The name of the branch and its content follow from the request and from git. So whoever asks twice, or again
-after a crash at any line, gets the pull request that is there. Nothing exists before somebody merges it.
+Nothing exists before somebody merges it.
 """
 
 from __future__ import annotations
@@ -11,23 +10,24 @@ from collections.abc import Sequence
 
 from shared.app.api import schema
 from shared.app.api.access import INCLUDED, Principal
-from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.acts import Refusal, answers, operator, proposing
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import pull_text
+from shared.app.proposals.own_pull import open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
-from shared.app.repository import read_files, require_name
-from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError
 from shared.cluster.lifetime import REQUESTED_BY, REQUESTS
 from shared.frozen import dataclass
+from shared.json_tree import digest_of
 from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of
 from shared.language.model.kinds import API_VERSION
 from shared.language.model.self_service import SelfServiceRule
-from shared.language.resolve.repository_layout import blob_id, cluster_path
+from shared.language.resolve.repository_layout import cluster_path
 from shared.masking import cut
-from shared.ports import NewCommit, Ports, Pull, PullText
+from shared.ports import Ports, PullText
 
 MAX_REASON = 500
+LISTED = 100
+"""So many open pull requests a host lists at most."""
 WITHOUT_REASON = "say why in reason: whoever merges the pull request reads it"
 WRONG = (
     'the body must be {"name": NAME, "class": CLASS, "lifetime": "8h", "reason": TEXT}, and may have '
@@ -56,8 +56,7 @@ def request_cluster(
     pause = fleet.paused(ports.clock())
     if pause is not None:
         raise Refusal(409, f"no cluster is added by request now: {pause}")
-    try:
-        require_name(fleet, ports)
+    with proposing():
         head = Head(fleet, ports)
         rule, environment = _allowed(asked, principal, head.self_service())
         who, path = slug(principal), cluster_path(asked.name)
@@ -67,12 +66,10 @@ def request_cluster(
         found = head.resolve(asked.name, manifest)
         if not isinstance(found, Desired):
             raise Refusal(409, f"the cluster would be invalid: {found}")
-        _check_number(asked, who, rule, head, ports)
-        pull = _open(asked, environment, who, manifest, principal, head, ports)
-    except (Conflict, InvalidManifest) as error:
-        raise Refusal(409, str(error)) from error
-    except ReconcileError as error:
-        raise Refusal(502, f"{error.kind}: {error}") from error
+        branch = f"{_branches(who, ports)}{asked.name}-{digest_of(manifest)[:12]}"
+        _check_others(asked.name, branch, who, rule, head, ports)
+        text = _text(asked, environment, principal)
+        pull = open_asked(branch, {path: manifest}, text, head, ports)
     return {
         "cluster": asked.name,
         "environment": environment,
@@ -84,8 +81,9 @@ def request_cluster(
 
 
 def slug(principal: Principal) -> str:
-    """Return the value of the label that says who asked."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "-", principal.name)[:63].strip("-_.") or "somebody"
+    """Return who asked, as the value of a label and a part of a branch: see git-check-ref-format(1)."""
+    named = (re.sub(r"[^A-Za-z0-9_.-]", "-", own)[:63].strip("-_.") for own in (principal.name, principal.id))
+    return re.sub(r"\.(?=\.|lock$)", "-", next(filter(None, named), "somebody"))
 
 
 def _allowed(
@@ -119,24 +117,29 @@ def _problem(asked: ClusterRequest, environment: str, principal: Principal, rule
     return ""
 
 
-def _check_number(asked: ClusterRequest, who: str, rule: SelfServiceRule, head: Head, ports: Ports) -> None:
-    """Refuse more clusters of a person than a rule allows at once, with those of open pull requests."""
-    prefix = _branches(who, ports)
-    names = {
-        name for name, cluster in head.desired.clusters.items() if cluster.labels.get(REQUESTED_BY) == who
+def _check_others(name: str, branch: str, who: str, rule: SelfServiceRule, head: Head, ports: Ports) -> None:
+    """Refuse more clusters of a person than a rule allows at once, with those of open pull requests.
+
+    Refuse also what an open pull request asks for otherwise. Where the host does not list all pull requests,
+    every branch of the person counts as that of an open one.
+    """
+    prefix, host = _branches(who, ports), ports.git_host
+    listed = host.open_pulls(ports.config.branch)
+    opened = {pull.head for pull in listed}
+    branches = {
+        own: own.removeprefix(prefix).rpartition("-")[0]
+        for own, tip in host.branches(prefix).items()
+        if tip in opened or len(listed) >= LISTED
     }
-    opened = _opened(ports)
-    branches = ports.git_host.branches(prefix)
-    names |= {branch.removeprefix(prefix) for branch, tip in branches.items() if tip in opened}
-    others = sorted(names - {asked.name})
+    other = next((own for own, asked in branches.items() if asked == name and own != branch), None)
+    if other is not None:
+        raise Refusal(409, f"the open pull request of {other} has another manifest: close it, then ask again")
+    wanted = head.desired.clusters.items()
+    names = {own for own, cluster in wanted if cluster.labels.get(REQUESTED_BY) == who}
+    others = sorted((names | {*branches.values()}) - {name})
     if len(others) >= rule.at_once:
         more = f"{who} has {', '.join(others)} by request, and may have {rule.at_once} at once"
-        raise Refusal(409, f"{more}: remove one, or close its pull request")
-
-
-def _opened(ports: Ports) -> frozenset[str]:
-    """Return the newest commits of the open pull requests, at most 100."""
-    return frozenset(pull.head for pull in ports.git_host.open_pulls(ports.config.branch))
+        raise Refusal(409, f"{more}: remove one, or close its pull request and delete its branch")
 
 
 def _branches(who: str, ports: Ports) -> str:
@@ -144,43 +147,22 @@ def _branches(who: str, ports: Ports) -> str:
 
 
 def _manifest(asked: ClusterRequest, environment: str, who: str) -> str:
-    """Return the file; every value is a name, a region or a time, so none needs quotes but the label."""
-    place = f"  location: {asked.location}\n" if asked.location else ""
+    """Return the file; in quotes, a name such as 123 or null is a text."""
+    place = f'  location: "{asked.location}"\n' if asked.location else ""
     return f"""\
 apiVersion: {API_VERSION}
 kind: Cluster
 metadata:
-  name: {asked.name}
+  name: "{asked.name}"
   labels: {{{REQUESTED_BY}: "{who}"}}
 spec:
-  class: {asked.cluster_class}
-  environment: {environment}
+  class: "{asked.cluster_class}"
+  environment: "{environment}"
 {place}  lifetime: {asked.lifetime}
 """
 
 
-def _open(
-    asked: ClusterRequest,
-    environment: str,
-    who: str,
-    manifest: str,
-    principal: Principal,
-    head: Head,
-    ports: Ports,
-) -> Pull:
-    host, path = ports.git_host, cluster_path(asked.name)
-    branch, content, title = _branches(who, ports) + asked.name, manifest.encode(), f"Add {asked.name}"
-    tip = host.tip(branch)
-    if tip is None or tip not in _opened(ports):  # the commit has the files of the head, and one more
-        message = f"{title}\n\n{cut(principal.name, 100)} asked for it for {asked.lifetime}.\n"
-        parents = [head.commit] if tip is None else [tip, head.commit]
-        host.move_branch(branch, tip, host.add_commit(NewCommit({path: content}, message, parents)))
-    elif read_files(tip, ports).blobs.get(path) != blob_id(content):
-        raise Conflict(f"the open pull request of {branch} has another manifest: close it, then ask again")
-    return host.open_pull(branch, ports.config.branch, _text(title, asked, environment, principal))
-
-
-def _text(title: str, asked: ClusterRequest, environment: str, principal: Principal) -> PullText:
+def _text(asked: ClusterRequest, environment: str, principal: Principal) -> PullText:
     rows = [
         (code("class"), code(asked.cluster_class)),
         (code("environment"), code(environment)),
@@ -196,4 +178,4 @@ def _text(title: str, asked: ClusterRequest, environment: str, principal: Princi
         "- **Merge** this to create the cluster. At its end another pull request removes it.\n"
         "- **Close** it to decline.",
     ]
-    return pull_text(title, parts)
+    return pull_text(f"Add {asked.name}", parts)

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.acts import Refusal, answers, operator, proposing
 from shared.app.api.acts.cluster import MAX_CLUSTERS
 from shared.app.http_result import meant
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.cluster.divergence.drift import SUSPENSIONS
-from shared.cluster.failures.errors import Conflict, ReconcileError
 from shared.frozen import dataclass
 from shared.json_tree import digest_of
 from shared.language.resolve.repository_layout import cluster_path
@@ -67,15 +66,10 @@ def suspend(
     clusters = tuple(sorted({*names}))
     asked = SuspensionAsked(clusters, until, cut(owner or by, MAX_TEXT), cut(reason, MAX_TEXT), by)
     head = Head(ports.state.fleet(), ports)
-    try:
+    with proposing():
         files = _files(asked, head)
         branch = f"{SUSPENSIONS}{ports.config.fleet}/{digest_of([clusters, asked.value])[:12]}"
-        message = f"{asked.title}\n\n{asked.reason}"
-        pull = open_asked(branch, files, message, _text(asked, head.commit), head, ports)
-    except Conflict as error:
-        raise Refusal(409, str(error)) from error
-    except ReconcileError as error:
-        raise Refusal(502, f"{error.kind}: {error}") from error
+        pull = open_asked(branch, files, _text(asked, head.commit), head, ports)
     return {
         "clusters": list(clusters),
         "until": until.isoformat(),
