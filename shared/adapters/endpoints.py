@@ -24,11 +24,10 @@ from shared.adapters.transport import Reached, address_of, looking
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
-    Throttled,
     TooLarge,
-    Unauthenticated,
     Unavailable,
     Unexpected,
+    from_address,
 )
 from shared.cluster.failures.retry import retry_after
 from shared.masking import cut
@@ -182,13 +181,8 @@ def _body(response: requests.Response) -> bytes:
 
 
 def _refused(response: requests.Response, body: bytes) -> ReconcileError:
-    status, wait = response.status_code, retry_after(dict(response.headers))
-    described = f"Prometheus answers with the status {status}{_excerpt(body)}"
-    if status == 429:
-        return Throttled(described, retry_after=wait)
-    if status >= 500:
-        return Unavailable(described, retry_after=wait)
-    return Unauthenticated(described) if status in (401, 403) else Unexpected(described)
+    described = f"Prometheus answers with the status {response.status_code}{_excerpt(body)}"
+    return from_address(response.status_code, described, retry_after=retry_after(dict(response.headers)))
 
 
 class _PrometheusError(BaseModel):

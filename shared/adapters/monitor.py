@@ -30,7 +30,7 @@ from shared.cluster.failures.errors import (
     Unauthorized,
     Unavailable,
     Unexpected,
-    from_http,
+    from_address,
 )
 from shared.cluster.failures.retry import retry_after
 from shared.masking import cut
@@ -125,9 +125,7 @@ def _refused(workspace: str, response: Any, body: bytes) -> ReconcileError:
             "Monitoring Data Reader (a managed Prometheus) or Log Analytics Reader there"
         )
     text = f"the workspace {workspace} answers with the status {status}{_excerpt(body)}"
-    if status == 400:
-        return Unexpected(text)
-    return from_http(status, "", text, retry_after=retry_after(dict(response.headers)))
+    return from_address(status, text, retry_after=retry_after(dict(response.headers)))
 
 
 def _excerpt(body: bytes) -> str:

@@ -19,11 +19,9 @@ from urllib3.exceptions import HTTPError
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
-    Throttled,
-    TooLarge,
-    Unauthenticated,
     Unavailable,
     Unexpected,
+    from_address,
 )
 from shared.cluster.failures.retry import retry_after
 from shared.notifications.digest import Outgoing, body_of
@@ -71,18 +69,8 @@ def _refused(response: requests.Response) -> ReconcileError:
     described = f"the route answers with the status {status}"
     reason = _reason(response)
     described += f": {reason}" if reason else ""
-    wait = retry_after(dict(response.headers))
-    if status == 429:
-        return Throttled(described, retry_after=wait)
-    if status >= 500 or status == 408:
-        return Unavailable(described, retry_after=wait)
-    if status in (401, 403):
-        return Unauthenticated(described)
-    if status in (404, 410):
-        return Dependency(described)
-    if status == 413:
-        return TooLarge(described)
-    return Unexpected(f"{described}; a redirect is not followed" if 300 <= status < 400 else described)
+    described += "; a redirect is not followed" if 300 <= status < 400 else ""
+    return from_address(status, described, retry_after=retry_after(dict(response.headers)))
 
 
 def _reason(response: requests.Response) -> str:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.availability.channels import COMMUNITY, LONG_TERM, Step, following
+from shared.azure.availability.channels import COMMUNITY, LONG_TERM, Step, following, unknown
 from shared.kubernetes_versions import numbers
+from shared.resource_ids import RegionId
 
 TODAY = date(2026, 11, 29)
 NONE = timedelta(0)
@@ -61,6 +62,26 @@ def test_only_what_every_region_offers_counts() -> None:
     assert found.version == "1.35.7"
     assert following("stable", "1.35.6", [], TODAY, NONE) is None
     assert following("stable", "1.35.6", [OFFERED, {}], TODAY, NONE) is None
+
+
+def test_regions_without_a_common_patch_do_not_end_a_minor_and_one_that_lacks_the_minor_does() -> None:
+    behind = {"1.35.6": BOTH, "1.36.3": BOTH}
+    assert following("patch", "1.35.7", [OFFERED, behind], TODAY, NONE) is None
+    del behind["1.35.6"]
+    found = following("patch", "1.35.7", [OFFERED, behind], TODAY, NONE)
+    assert found == Step("1.36.3", "Kubernetes 1.35 is not offered in every region any more")
+
+
+def test_an_empty_list_of_a_region_and_lists_with_nothing_in_common_say_nothing_of_a_channel() -> None:
+    east, west = RegionId("s", "eastus"), RegionId("s", "westus")
+    assert unknown("stable", {east: OFFERED, west: OFFERED}) == ""
+    assert unknown("stable", {east: OFFERED, west: {}}).startswith(
+        "which versions of Kubernetes westus offers"
+    )
+    assert "for the channel stable" in unknown("stable", {east: {"1.33.13": LATER}})
+    assert unknown("lts", {east: {"1.33.13": LATER}}) == ""
+    assert "in every region" in unknown("stable", {east: OFFERED, west: {"1.36.9": BOTH}})
+    assert "no cluster of the environment is in AKS" in unknown("stable", {})
 
 
 @given(

@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.azure.world.request_limits import LIST_SUBSCRIPTION
 from shared.cluster.failures.errors import Dependency, Throttled
-from shared.ports.azure import GetCluster, ListAlerts, ListClusters, PutCluster, PutGroup
+from shared.ports.azure import GetCluster, ListAlerts, ListClusters, PutCluster, PutGroup, every_document
 from shared.resource_ids import ClusterId, SubscriptionId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body
 
@@ -79,10 +79,11 @@ def test_the_alerts_of_a_group_are_those_that_fire_about_it(azure: Azure) -> Non
     azure.world.offers.fire(shop.replace("/shop/", "/other/"), "elsewhere", "Sev3")
 
     def found(group: str) -> list[tuple[str, str]]:
-        listed = azure.call(ListAlerts(HERE, group))
+        listed = every_document(azure, ListAlerts(HERE, group))
         about = [alert["properties"]["essentials"] for alert in listed]
         return sorted((alert["alertRule"].rpartition("/")[2], alert["severity"]) for alert in about)
 
+    azure.world.engine.page_size = 1
     assert found("shop") == found("SHOP") == [("latency", "Sev1")]
     assert found("") == [("elsewhere", "Sev3"), ("latency", "Sev1")]
     azure.world.offers.resolve(latency)

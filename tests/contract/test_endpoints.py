@@ -192,7 +192,7 @@ def test_what_is_no_number_or_infinite_is_a_value(inbox: Inbox) -> None:
         ((200, "[" * 9000), Unexpected, "no scalar and no"),
         ((200, f'{{"status":"success","data":"{SECRET}"}}'), Unexpected, "no scalar and no"),
         ((200, " " * (65 << 10)), TooLarge, "larger than 64 KiB"),
-        ((404, SECRET), Unexpected, "status 404"),
+        ((404, SECRET), Dependency, "status 404"),
         ((403, SECRET), Unauthenticated, "status 403"),
         ((429, SECRET), Throttled, "status 429"),
         ((503, SECRET), Unavailable, "status 503"),

@@ -9,6 +9,21 @@ from shared.app.api.views.why import why_view
 from tests.support.pipeline_runs import push
 from tests.support.staged_fleets import staged, tags
 
+ERRORS = "sum(rate(errors_total[5m]))"
+"""A query of a gate."""
+
+
+def gated(checks: str) -> str:
+    """Return two stages, of which the second has a gate with these checks."""
+    return f"""\
+  rollout:
+    stages:
+      - {{name: first, select: {{environments: [development]}}, groups: [{{maxConcurrency: "100%"}}]}}
+      - name: second
+        groups: [{{maxConcurrency: "100%"}}]
+        gate: {{owner: qa, reason: the shop answers, {checks}}}
+"""
+
 
 def change(cloud: MemoryCloud, rollout: str, tag: str = "one", seconds: float = 600) -> str:
     """Push a change of every cluster, and run for a while."""

@@ -11,6 +11,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.wire import access_routes, namespace_routes, offer_routes, policy_routes, sign_in
 from localcloud.azure.wire.bodies import read_body
+from localcloud.azure.wire.offer_routes import SKIP
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import ArmOperation, WriteAnswer, WriteCondition
 from localcloud.azure.world.azure_world import AzureWorld
@@ -19,9 +20,6 @@ from shared.resource_ids import ClusterId
 
 _LINK_VERSION = "2016-03-30"
 """The version in the links of a long-running operation of AKS (recordings of azure-cli)."""
-_SKIP = "$skiptoken"
-"""The parameter in the link to a list's next page (azure-rest-api-specs, ManagedClusterListResult.nextLink,
-is a URL that a client follows as it is)."""
 
 
 def route(world: AzureWorld, request: Request) -> Response:
@@ -75,19 +73,19 @@ def _list_resources(world: AzureWorld, _: Request, at: re.Match[str]) -> Respons
 
 
 def _list_clusters(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    clusters, following = world.list_clusters(at["subscription"], request.args.get(_SKIP, ""))
+    clusters, following = world.list_clusters(at["subscription"], request.args.get(SKIP, ""))
     if not following:
         return json_response(200, {"value": clusters})
-    query = urlencode({"api-version": request.args["api-version"], _SKIP: following})
+    query = urlencode({"api-version": request.args["api-version"], SKIP: following})
     return json_response(200, {"value": clusters, "nextLink": f"{request.base_url}?{query}"})
 
 
 def _list_activity(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     wanted = request.args.get("$filter", "")
-    events, following = world.list_activity(at["subscription"], wanted, request.args.get(_SKIP, ""))
+    events, following = world.list_activity(at["subscription"], wanted, request.args.get(SKIP, ""))
     if not following:
         return json_response(200, {"value": events})
-    query = {"api-version": request.args["api-version"], "$filter": wanted, _SKIP: following}
+    query = {"api-version": request.args["api-version"], "$filter": wanted, SKIP: following}
     return json_response(200, {"value": events, "nextLink": f"{request.base_url}?{urlencode(query)}"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 from werkzeug.wrappers import Request, Response
 
@@ -12,6 +13,9 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
 
+SKIP = "$skiptoken"
+"""The parameter in the link to a list's next page (azure-rest-api-specs, ManagedClusterListResult.nextLink,
+is a URL that a client follows as it is)."""
 _LOCATION = re.compile(r"location eq '([^']+)'")
 
 
@@ -51,8 +55,12 @@ def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
         raise ArmError(
             400, "BadRequest", "The local Azure lists what has fired in 30 days, and nothing else."
         )
-    found = world.list_alerts(at["subscription"], request.args.get("targetResourceGroup", ""))
-    return json_response(200, {"value": found})
+    group = request.args.get("targetResourceGroup", "")
+    found, following = world.list_alerts(at["subscription"], group, request.args.get(SKIP, ""))
+    query = urlencode({**request.args, SKIP: following})
+    return json_response(
+        200, {"value": found, **({"nextLink": f"{request.base_url}?{query}"} if following else {})}
+    )
 
 
 def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:

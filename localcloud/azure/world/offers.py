@@ -103,17 +103,20 @@ class Offers:
 
     # Requests
 
-    def list_alerts(self, subscription: str, group: str) -> list[Json]:
-        """Return the alerts that fire about a group of a subscription, or with "" about any of them."""
+    def list_alerts(self, subscription: str, group: str, page: str = "") -> tuple[list[Json], str]:
+        """Return a page of the alerts that fire in a group, "" for all, and what the next page is called."""
         with self._engine.request(subscription, limits.ARM_READ):
             start = f"/subscriptions/{subscription}/".lower()
-            return [
+            left: list[Json] = [
                 alert
-                for alert in self._alerts.values()
-                if alert["id"].lower().startswith(start)
+                for name, alert in sorted(self._alerts.items())
+                if name > page
+                and alert["id"].lower().startswith(start)
                 and alert["properties"]["essentials"]["monitorCondition"] == "Fired"
                 and group.lower() in ("", alert["properties"]["essentials"]["targetResourceGroup"].lower())
             ]
+            shown = left[: self._engine.page_size]
+            return shown, str(shown[-1]["name"]) if len(left) > len(shown) else ""
 
     def list_locations(self, subscription: str) -> list[Json]:
         """Return the regions of a subscription."""

@@ -6,18 +6,20 @@ Only what was read and has succeeded passes. What cannot be read holds the stage
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.planner.review_rules import pull_of
 from shared.app.planner.upgrade_gate import ready_for_upgrades
-from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError, Throttled, TooLarge
 from shared.frozen import replace
+from shared.json_tree import Json
 from shared.language.model.rollout import UPGRADE_READINESS
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.masking import cut
 from shared.ports import FleetRecord, Ports
-from shared.ports.azure import ListAlerts
+from shared.ports.azure import ListAlerts, every_document
 from shared.resource_ids import SubscriptionId
 from shared.rollouts.monitored import fired_alerts, judged
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 MAX_DETAIL = 200
 _VALUES_SHOWN = 3
 _ALERTS_SHOWN = 2
+MOST_ALERTS = 1_000
+"""So many alerts of a scope are read: four of the largest pages."""
 
 
 def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
@@ -85,9 +89,21 @@ def _answer(asked: EndpointCheck, now: datetime, ports: Ports) -> tuple[bool | N
             return judged(asked, answer, now)
         case CheckKind.ALERTS:
             _, _, subscription, *group = asked.scope.split("/")
-            listed = ports.azure.call(ListAlerts(SubscriptionId(subscription), group[1] if group else ""))
-            fired = fired_alerts(listed, asked.severity)
+            alerts = _alerts(ListAlerts(SubscriptionId(subscription), group[1] if group else ""), ports)
+            fired = fired_alerts(alerts, asked.severity)
             return not fired, some_of(fired, _ALERTS_SHOWN, between="; ") or "no alert"
+
+
+def _alerts(first: ListAlerts, ports: Ports) -> Iterator[Json]:
+    """Yield the alerts that fire; raise TooLarge where they are so many that reading them would take long."""
+    azure = RateLimiter(None, ports).over(ports).azure
+    try:
+        for number, alert in enumerate(every_document(azure, first)):
+            if number == MOST_ALERTS:
+                raise TooLarge(f"more than {MOST_ALERTS} alerts fire in the scope; check a resource group")
+            yield alert
+    except RateLimited as limited:
+        raise Throttled(str(limited)) from limited
 
 
 def _some(values: Sequence[float]) -> str:

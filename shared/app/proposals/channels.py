@@ -8,7 +8,7 @@ session of proposals.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shared.app.offers import versions_in
@@ -23,18 +23,18 @@ from shared.app.proposals.texts import (
     channel_over_text,
     channel_text,
 )
-from shared.azure.availability.channels import Offered, Step, following
+from shared.azure.availability.channels import Offered, Step, following, unknown
 from shared.cluster.divergence.drift import VERSIONS
-from shared.cluster.failures.errors import InvalidManifest, Terminal, Unavailable, Unreadable
+from shared.cluster.failures.errors import InvalidManifest, Terminal, Unreadable
 from shared.cluster.findings.readiness import readiness_of
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.json_tree import digest_of
-from shared.language.resolve.repository_layout import versions_path
+from shared.language.resolve.repository_layout import environment_path, versions_path
 from shared.language.yaml.nodes import plain_value
 from shared.language.yaml.parser import YamlError, parse
 from shared.ports import Ports
 from shared.ports.state import Promotion
-from shared.promotions import VERSION_PATH, ChannelRule, HoldReason, Obstacle, Value, describe
+from shared.promotions import VERSION_PATH, ChannelRule, Obstacle, Value, describe
 from shared.resource_ids import RegionId
 
 log = logging.getLogger(__name__)
@@ -46,54 +46,79 @@ def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head
     ``number`` is a pull request that somebody closed or reopened, 0 for none.
     """
     rules = {rule.environment: rule for rule in head.fleet.rules.channels}
-    for known in ports.state.channel_pulls():
-        if known.target not in rules or known.number == number:
-            over = channel_over_text("the environment follows no channel itself")
-            refreshed(known, over, _branch_to(known.target, ports), ports)
-    for rule in rules.values():
-        known = ports.state.channel_pull(rule.environment) or Promotion(rule.environment)
+    left = (pull.target for pull in ports.state.channel_pulls() if pull.target not in rules)
+    for environment in (*rules, *left):
         try:
-            places = {_place(found) for found in summaries if _is_of(rule.environment, found)}
-            _follow(rule, known, sorted(places), head)
-        except (Terminal, Unreadable, Unavailable) as error:  # of this environment alone
-            log.warning("no version is proposed to %s: %s: %s", rule.environment, error.kind, error)
-            known = ports.state.channel_pull(rule.environment) or Promotion(rule.environment)
-            _note(replace(known, digest="", problem=f"{error.kind}: {error}"), ports)
+            known = _stored(environment, ports)
+            if known.number == number:
+                refreshed(known, channel_over_text(NO_NEWER), _branch_to(environment, ports), ports)
+                known = _stored(environment, ports)
+            if environment in rules:
+                places = {_place(found) for found in summaries if _is_of(environment, found)}
+                _follow(rules[environment], known, sorted(places), head)
+            else:
+                _leave(known, head)
+        except Terminal as error:  # of this environment alone
+            log.warning("no version is proposed to %s: %s: %s", environment, error.kind, error)
+            _note(replace(_stored(environment, ports), digest="", problem=f"{error.kind}: {error}"), ports)
+        except Unreadable as error:
+            log.warning("no version is proposed to %s: %s", environment, error)
 
 
 def _follow(rule: ChannelRule, known: Promotion, places: Sequence[RegionId], head: Head) -> None:
     """Open, update or close the pull request of an environment, whose clusters are in these places.
 
-    What Azure offers is all that is read where neither that nor git has changed since.
+    What Azure offers is all that is read where neither that nor git has changed since. While that is unknown,
+    or files are invalid, the pull request stays as it is.
     """
     ports, fleet = head.ports, head.fleet
     today, offers = ports.clock().date(), _offers(places, ports)
-    digest = digest_of([repr(rule), fleet.commit, today.isoformat(), [sorted(offer) for offer in offers]])
+    unsaid = unknown(rule.channel, offers)
+    if unsaid:
+        _note(replace(known, digest="", problem=unsaid), ports)
+        return
+    listed = [sorted(offer) for offer in offers.values()]
+    digest = digest_of([repr(rule), fleet.commit, today.isoformat(), listed])
     if known.digest == digest:
         return
     pull_of, pull = seen(replace(known, source=rule.channel), ports)
     if head.commit != fleet.commit:  # what was taken back with it is not noted before its plan
         return
     present = present_version(rule.environment, head)
-    step = following(rule.channel, present, offers, today, rule.pace)
-    branch, over, problem = _branch_to(rule.environment, ports), NO_NEWER, ""
+    step = following(rule.channel, present, offers.values(), today, rule.pace)
+    branch, over, problem, stays = _branch_to(rule.environment, ports), NO_NEWER, "", False
     if step is not None:
         value = Value(VERSION_PATH, step.version)
         held, found = held_by(pull_of, fleet, value), with_version(step.version, rule.environment, head)
-        obstacles = [*found.obstacles.values()]
-        if held is not None:
-            obstacles = [Obstacle(held, rule.environment, (), step.version)]
-        if found.proofs and not obstacles:
+        if found.proofs and held is None:
             proposed = _proposed(rule, present, step, found.takers, found.keepers, head)
             text = GivenText(channel_commit_text(proposed), channel_text(proposed))
             pull_of = give(replace(pull_of, asked=ports.clock()), pull, found, text, head, branch)
             _note(replace(pull_of, digest=digest), ports)
             return
-        said = (obstacle for obstacle in obstacles if obstacle.reason is not HoldReason.SAME)
-        over = problem = "; ".join(describe("version", obstacle) for obstacle in said)
-    if not is_over(pull) or pull_of.commits:
+        obstacles = [*found.obstacles.values()]
+        if held is not None:
+            obstacles = [Obstacle(held, rule.environment, (), step.version)]
+        over = problem = "; ".join(describe("version", obstacle) for obstacle in obstacles)
+        stays = held is None and found.blocked and not is_over(pull)
+    if not stays and (not is_over(pull) or pull_of.commits):
         pull_of = end(pull_of, pull, channel_over_text(over), branch)
     _note(replace(pull_of, digest=digest, problem=problem), ports)
+
+
+def _leave(known: Promotion, head: Head) -> None:
+    """End the pull request of an environment without a channel of its own; hold while its file is invalid."""
+    if not (known.values or known.commits) or head.commit != head.fleet.commit:
+        return
+    invalid = known.target not in head.desired.environments
+    if invalid and head.text(environment_path(known.target)) is not None:
+        return
+    after, pull = seen(known, head.ports)
+    if not is_over(pull) or after.commits:
+        over = channel_over_text("the environment follows no channel itself")
+        after = end(after, pull, over, _branch_to(known.target, head.ports))
+    values = () if pull is None or pull.merged else after.values
+    _note(replace(after, values=values, digest="", problem=""), head.ports)
 
 
 def _is_of(environment: str, summary: ClusterSummary) -> bool:
@@ -104,13 +129,13 @@ def _place(summary: ClusterSummary) -> RegionId:
     return RegionId(summary.place.subscription.lower(), summary.place.location.lower())
 
 
-def _offers(places: Sequence[RegionId], ports: Ports) -> list[Offered]:
-    """Return what each of these regions offers; raise Unavailable if Azure did not say."""
-    offers = versions_in(places, ports)
-    silent = sorted({place.location for place, offered in offers.items() if offered is None})
-    if silent:
-        raise Unavailable(f"which versions of Kubernetes {', '.join(silent)} offers is unknown")
-    return [offered for _, offered in sorted(offers.items()) if offered is not None]
+def _offers(places: Sequence[RegionId], ports: Ports) -> Mapping[RegionId, Offered]:
+    """Return what each of these regions offers, nothing where Azure did not say."""
+    return {place: offered or {} for place, offered in sorted(versions_in(places, ports).items())}
+
+
+def _stored(environment: str, ports: Ports) -> Promotion:
+    return ports.state.channel_pull(environment) or Promotion(environment)
 
 
 def present_version(environment: str, head: Head) -> str:

@@ -1,8 +1,8 @@
 """What an environment could get now, and the file that gives it.
 
 Only the files of the target environment are changed: its values go over those of the fleet and of classes.
-With a channel it has its version of Kubernetes in a file of its own. A
-cluster that sets such a value in its own file keeps it.
+With a channel it has its version of Kubernetes in a file of its own. A cluster that sets such a value in its
+own file keeps it.
 """
 
 from __future__ import annotations

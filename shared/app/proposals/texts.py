@@ -15,8 +15,9 @@ from shared.ports.state import OmittedField, Promotion
 from shared.sentences import some_of
 
 OVER, CHANNEL_OVER = "<!-- roadstead:proposal over -->", "<!-- roadstead:version over -->"
+"""The first characters of the comment with which a proposal, or that of a channel, ends."""
 SHOWN_READY = 20
-"""The first characters of the comment with which a proposal ends."""
+"""Of so many clusters the pull request of a channel shows the readiness."""
 
 
 def commit_message(name: str, fields: Sequence[DriftedField]) -> str:

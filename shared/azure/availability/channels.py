@@ -14,6 +14,7 @@ from datetime import date, timedelta
 from shared.azure.availability.announcements import KUBERNETES
 from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
+from shared.resource_ids import RegionId
 from shared.sentences import days_until
 
 EARLY = timedelta(days=60)
@@ -31,6 +32,21 @@ class Step:
     why: str
 
 
+def unknown(channel: str, offers: Mapping[RegionId, Offered]) -> str:
+    """Return why nobody knows what a channel has in some regions, "" if that is known."""
+    plan = _plan(channel)
+    silent = sorted({place.location for place, offer in offers.items() if not _with_plan(offer, plan)})
+    if silent:
+        return (
+            f"which versions of Kubernetes {', '.join(silent)} offers is unknown: Azure did not answer, or "
+            f"lists none for the channel {channel}"
+        )
+    if not offers:
+        return "no cluster of the environment is in AKS, so there is no region whose versions count"
+    common = _by_minor([*offers.values()], plan)
+    return "" if common else "no version of Kubernetes is offered in every region of the environment"
+
+
 def following(
     channel: str, present: str, offers: Collection[Offered], today: date, pace: timedelta
 ) -> Step | None:
@@ -38,32 +54,44 @@ def following(
 
     ``pace`` is how long a version takes from one environment to the last one.
     """
-    plan = LONG_TERM if channel == "lts" else COMMUNITY
+    plan = _plan(channel)
     minors = _by_minor(offers, plan)
     if not minors:
         return None
-    own, newest, why = numbers(present)[:2], max(minors), "AKS offers it in every region of the environment"
+    own, newest, why = _minor(present), max(minors), "AKS offers it in every region of the environment"
     match channel:
         case "rapid":
             wanted = newest
         case "stable":
             wanted = max((minor for minor in minors if minor < newest), default=newest)
         case _:
-            wanted = own
-            ended = _ends(own, plan)
-            if own not in minors or (ended is not None and today >= ended - EARLY - pace):
+            wanted, ended = own, _ends(own, plan)
+            soon = ended is not None and today >= ended - EARLY - pace
+            if soon or any(own not in map(_minor, _with_plan(offer, plan)) for offer in offers):
                 wanted = min((minor for minor in minors if minor > own), default=own)
-                why = f"Kubernetes {'.'.join(map(str, own))} {_leaves(ended, today)}"
+                why = f"Kubernetes {'.'.join(map(str, own))} {_leaves(ended if soon else None, today)}"
     version = minors.get(wanted, "")
     return Step(version, why) if version and numbers(version) > numbers(present) else None
 
 
 def _by_minor(offers: Collection[Offered], plan: str) -> Mapping[tuple[int, ...], str]:
     """Return the newest patch that all regions offer with a plan, by its minor."""
-    regions = [{version for version, plans in offer.items() if plan in plans} for offer in offers]
+    regions = [_with_plan(offer, plan) for offer in offers]
     everywhere = set.intersection(*regions) if regions else set[str]()
     known = sorted((version for version in everywhere if len(numbers(version)) == 3), key=numbers)
-    return {numbers(version)[:2]: version for version in known}
+    return {_minor(version): version for version in known}
+
+
+def _plan(channel: str) -> str:
+    return LONG_TERM if channel == "lts" else COMMUNITY
+
+
+def _with_plan(offer: Offered, plan: str) -> set[str]:
+    return {version for version, plans in offer.items() if plan in plans}
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return numbers(version)[:2]
 
 
 def _ends(minor: tuple[int, ...], plan: str) -> date | None:
@@ -75,7 +103,7 @@ def _ends(minor: tuple[int, ...], plan: str) -> date | None:
 
 def _leaves(ended: date | None, today: date) -> str:
     if ended is None:
-        return "is offered no more"
+        return "is not offered in every region any more"
     if ended < today:
         return f"is out of support since {ended}"
     return f"leaves support on {ended}, {days_until(ended, today)}"

@@ -339,3 +339,19 @@ _BY_STATUS: Mapping[int, type[ReconcileError]] = {
     403: Unauthorized,
     404: Dependency,
 }
+
+
+def from_address(status: int, message: str, *, retry_after: float | None = None) -> ReconcileError:
+    """Return the error for what an address of a route or of a check answers, which people configure."""
+    if status == 429:
+        return Throttled(message, retry_after=retry_after)
+    if status >= 500 or status == 408:
+        return Unavailable(message, retry_after=retry_after)
+    return _OF_ADDRESSES.get(status, Unexpected)(message)
+
+
+_OF_ADDRESSES: Mapping[int, type[ReconcileError]] = {
+    **dict.fromkeys((401, 403), Unauthenticated),
+    **dict.fromkeys((404, 410), Dependency),
+    413: TooLarge,
+}

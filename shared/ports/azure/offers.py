@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from shared.azure.rate_limits import ARM_READ
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.ports.azure.calls import AzureCall, Request
+from shared.ports.azure.calls import AzureCall, PageCall, Request
 from shared.resource_ids import RegionId, SubscriptionId
 
 _SUBSCRIPTION = "/subscriptions/{target.subscription}"
@@ -151,8 +151,8 @@ class ListFeatures(AzureCall[Sequence[Json]]):
 
 
 @dataclass(frozen=True)
-class ListAlerts(AzureCall[Sequence[Json]]):
-    """Return the alerts of the last thirty days that fire: of a resource group, or with "" of all.
+class ListAlerts(PageCall):
+    """Return a page of the alerts of the last thirty days that fire: of a resource group, or with "" of all.
 
     One has ``name`` and ``properties.essentials`` with ``severity`` (Sev0 is the worst), ``alertState``,
     ``monitorCondition``, ``alertRule`` and ``targetResource``. Source: specification/alertsmanagement,

@@ -17,31 +17,20 @@ from shared.cluster.queues.messages import RolloutRequest
 from shared.masking import Masker
 from shared.ports.masked import masked
 from shared.rollouts.rollout import RolloutState
-from tests.support.gated_stages import change, check_of, waits
+from tests.support.gated_stages import ERRORS, change, check_of, gated, waits
 from tests.support.pipeline_runs import push, status, step_until
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
 pytestmark = pytest.mark.lives(6)
 
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
-STAGES = """\
-  rollout:
-    stages:
-      - {{name: first, select: {{environments: [development]}}, groups: [{{maxConcurrency: "100%"}}]}}
-      - name: second
-        groups: [{{maxConcurrency: "100%"}}]
-        gate: {{owner: qa, reason: the shop answers, {checks}}}
-"""
-HTTP = STAGES.format(
-    checks=f"httpChecks: [{{name: shop, url: {SHOP}, interval: 2m, consecutiveSuccessLimit: 3}}]"
-)
-ERRORS = "sum(rate(errors_total[5m]))"
-QUERY = STAGES.format(
-    checks=f"prometheusChecks: [{{name: errors, url: {PROMETHEUS}, query: '{ERRORS}', "
+HTTP = gated(f"httpChecks: [{{name: shop, url: {SHOP}, interval: 2m, consecutiveSuccessLimit: 3}}]")
+QUERY = gated(
+    f"prometheusChecks: [{{name: errors, url: {PROMETHEUS}, query: '{ERRORS}', "
     "thresholdRange: {max: 0.5}, failureLimit: 1}]"
 )
-BOTH = STAGES.format(
-    checks=f"httpChecks: [{{name: shop, url: {SHOP}, failureLimit: 20}}], "
+BOTH = gated(
+    f"httpChecks: [{{name: shop, url: {SHOP}, failureLimit: 20}}], "
     f"prometheusChecks: [{{name: errors, url: {PROMETHEUS}, query: '{ERRORS}'}}]"
 )
 

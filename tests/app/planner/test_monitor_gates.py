@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,31 +10,21 @@ import pytest
 from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.memory.memory_monitor import constant
+from shared.app.planner.gate_checks import MOST_ALERTS
+from shared.azure.rate_limits import ARM_READ
 from shared.cluster.failures.errors import Unauthorized
 from shared.rollouts.monitored import Series
-from tests.support.gated_stages import change, check_of, waits
+from tests.support.gated_stages import ERRORS, change, check_of, gated, waits
 from tests.support.pipeline_runs import push, step_until
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
 
 pytestmark = pytest.mark.lives(4)
 
-ERRORS = "sum(rate(errors_total[5m]))"
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-shop"
-STAGES = """\
-  rollout:
-    stages:
-      - {{name: first, select: {{environments: [development]}}, groups: [{{maxConcurrency: "100%"}}]}}
-      - name: second
-        groups: [{{maxConcurrency: "100%"}}]
-        gate: {{owner: qa, reason: the shop sells, {checks}}}
-"""
-QUERY = STAGES.format(
-    checks=f"azureMonitorChecks: [{{name: errors, workspace: shop, query: '{ERRORS}', "
-    "pass: '< 0.01', over: 30m}]"
+QUERY = gated(
+    f"azureMonitorChecks: [{{name: errors, workspace: shop, query: '{ERRORS}', pass: '< 0.01', over: 30m}}]"
 )
-ALERTS = STAGES.format(
-    checks=f"alertChecks: [{{name: quiet, scope: {GROUP}, severity: Sev1, failureLimit: 20}}]"
-)
+ALERTS = gated(f"alertChecks: [{{name: quiet, scope: {GROUP}, severity: Sev1, failureLimit: 20}}]")
 
 
 def begun(rollout: str, *workspaces: str) -> MemoryCloud:
@@ -49,7 +40,7 @@ def test_a_stage_begins_once_every_value_over_the_time_passes_and_why_says_what_
     step_until(cloud, lambda: len(cloud.monitor.asked) == 1)
     text, action = waits(cloud)
     assert "errors failed (0.5 at " in text
-    assert "UTC, a success is < 0.01 over 30 minutes; 1 failure, 3 allowed) (qa: the shop sells)" in text
+    assert "UTC, a success is < 0.01 over 30 minutes; 1 failure, 3 allowed) (qa: the shop answers)" in text
     assert "rollout override" in action
     found = check_of(cloud, commit, "errors")
     assert (found["kind"], found["answer"], found["failures"]) == ("azureMonitor", "0.5", 1)
@@ -101,3 +92,34 @@ def test_a_stage_waits_while_an_alert_fires_that_is_as_severe() -> None:
     cloud.run(seconds=600)
     assert changed(cloud, "one") == {*DEV, *PROD}
     assert check_of(cloud, commit, "quiet")["answer"] == "no alert"
+
+
+def test_alerts_are_read_with_a_token_and_without_one_the_stage_waits() -> None:
+    cloud = begun(ALERTS)
+    cloud.azure.offers.fire(f"{GROUP}/providers/Microsoft.Web/sites/shop", "latency")
+    commit = change(cloud, ALERTS, seconds=600)
+    assert "quiet failed (latency fires for shop at " in waits(cloud)[0]
+    failures = check_of(cloud, commit, "quiet")["failures"]
+    key = f"{SUBSCRIPTION}|{ARM_READ.common.name}"
+    bucket = cloud.state.bucket(key)
+    assert bucket is not None
+    cloud.state.save_bucket(key, replace(bucket, full_at=cloud.clock() + timedelta(hours=5)))
+    cloud.run(seconds=300)
+    assert "quiet unknown (Throttled: waits for " in waits(cloud)[0]
+    assert check_of(cloud, commit, "quiet")["failures"] == failures
+
+
+def test_more_alerts_than_are_read_hold_the_stage_also_where_none_of_those_is_severe() -> None:
+    cloud = begun(ALERTS)
+    shop = f"{GROUP}/providers/Microsoft.Web/sites/shop"
+    for number in range(MOST_ALERTS):
+        cloud.azure.offers.fire(shop, f"disk-{number}", "Sev3")
+    last = cloud.azure.offers.fire(shop, "disk", "Sev3")
+    asked = cloud.azure.limits.counts["read"]
+    change(cloud, ALERTS, seconds=600)
+    assert changed(cloud, "one") == {*DEV}
+    assert f"quiet unknown (TooLarge: more than {MOST_ALERTS} alerts fire in the scope" in waits(cloud)[0]
+    assert cloud.azure.limits.counts["read"] - asked < 500
+    cloud.azure.offers.resolve(last)
+    cloud.run(seconds=900)
+    assert changed(cloud, "one") == {*DEV, *PROD}

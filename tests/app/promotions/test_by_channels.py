@@ -17,9 +17,10 @@ from shared.cluster.queues.messages import PromoteRequest
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.ports.azure import AzureCall, ListVersions
-from tests.support.channel_proposals import BRANCH, in_git, proposed, stored, tree
+from tests.support.channel_proposals import BRANCH, FILE, in_git, proposed, stored, tree
 from tests.support.pipeline_runs import phases, push, pushed
-from tests.support.promotions import PROD, TEST, decided, pulls
+from tests.support.promotions import PROD, TEST, decided, environment, pulls
+from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives(4)
 
@@ -144,12 +145,72 @@ def test_a_version_that_a_commit_took_back_is_not_proposed_again() -> None:
     assert "a commit took it back" in stored(cloud).problem
 
 
-def test_a_channel_whose_regions_say_nothing_proposes_nothing_and_says_why() -> None:
+def test_a_channel_without_a_newer_version_proposes_nothing() -> None:
     cloud = begun("1.36.2", "1.36.3", "1.37.0", "1.37.1")
-    assert proposed(cloud) == []
-    cloud.azure.withheld.update(("1.33.11", "1.33.13", "1.34.9", "1.34.10", "1.35.6", "1.35.7"))
+    assert (proposed(cloud), stored(cloud).problem) == ([], "")
+
+
+def test_a_list_that_is_empty_leaves_the_pull_request_open_and_says_so() -> None:
+    cloud = begun()
+    (pull,) = proposed(cloud)
+    withheld = ("1.33.11", "1.33.13", "1.34.9", "1.34.10", "1.35.6", "1.35.7", "1.36.2", "1.36.3")
+    cloud.azure.withheld.update((*withheld, "1.37.0", "1.37.1"))
     swept(cloud)
+    assert [found.number for found in proposed(cloud)] == [pull.number]
+    assert "eastus offers is unknown" in stored(cloud).problem
+    cloud.azure.withheld.clear()
+    swept(cloud)
+    assert (proposed(cloud)[0].number, stored(cloud).problem) == (pull.number, "")
+
+
+def test_the_pull_request_of_an_environment_that_leaves_its_channel_is_closed_and_declines_nothing() -> None:
+    cloud = begun()
+    (pull,) = proposed(cloud)
+    found = tree()
+    del found[FILE]
+    found["environments/development.yaml"] = environment("development", "1.35.7")
+    push(cloud, found)
+    cloud.run()
     assert proposed(cloud) == []
+    (closed,) = proposed(cloud, "closed")
+    assert closed.number == pull.number
+    (comment,) = cloud.repository.pulls.comments(pull.number)
+    assert "the environment follows no channel itself" in comment.body
+    assert cloud.ports.git_host.tip(BRANCH) is None
+    assert (stored(cloud).declined, stored(cloud).values) == ((), ())
+
+
+@pytest.mark.parametrize("path", ["clusters/a1/cluster.yaml", "environments/development.yaml"])
+def test_while_a_file_is_invalid_the_pull_request_stays_open(path: str) -> None:
+    cloud = begun()
+    (pull,) = proposed(cloud)
+    valid = tree()
+    push(cloud, valid | {path: valid[path] + b"  unknownField: 1\n"})
+    cloud.run()
+    assert [found.number for found in proposed(cloud)] == [pull.number]
+    push(cloud, valid)
+    cloud.run()
+    assert [found.number for found in proposed(cloud)] == [pull.number]
+
+
+def test_a_git_host_that_is_down_for_a_moment_delays_a_proposal_by_minutes_and_not_to_the_next_sweep() -> (
+    None
+):
+    cloud = begun("1.36.2", "1.36.3", "1.37.0", "1.37.1")
+    cloud.azure.withheld.clear()
+    cloud.clock.advance(7 * 3600)
+    host = cloud.ports.git_host
+
+    def tip(_: str) -> str | None:
+        raise Unavailable("nobody answers")
+
+    around(cloud, "git_host", tip=tip)
+    send(PromoteRequest(), cloud.ports)
+    cloud.run(seconds=1)
+    assert proposed(cloud) == []
+    cloud.with_ports(lambda ports: replace(ports, git_host=host))
+    cloud.run(seconds=900)
+    assert [found.title for found in proposed(cloud)] == ["Kubernetes 1.36.3 for development"]
 
 
 def test_while_azure_says_nothing_the_pull_request_stays_and_the_reason_is_shown_until_it_does() -> None:

@@ -56,7 +56,8 @@ def ensure_systems(context: StepContext) -> Outcome:
     found = LabelledLists(api)
     live = _live_pins(known, found)
     taken = _taken_over(context, live)
-    systems = tuple(read_system(system) for system in context.desired.with_pins(taken).systems)
+    desired = context.desired.with_pins(taken)
+    systems = tuple(read_system(system) for system in desired.systems)
     wanted = {system.name: system_objects(system) for system in systems}
     if is_locked_down(context.desired) and _brings_flux(wanted, found):
         lacking = _without_lockdown(context, api)
@@ -64,7 +65,7 @@ def ensure_systems(context: StepContext) -> Outcome:
             return Restart(f"a team would have all rights: the lock-down is not set on {', '.join(lacking)}")
     managed = NamespaceRun(context, systems, found)
     unfit = _undefined(systems, wanted, found, context) or _foreign(systems, found)
-    refused = unfit or _held_back(systems, live, context) or managed.before()
+    refused = unfit or _held_back(systems, live, desired.pins, context) or managed.before()
     if refused:
         return refused
     applied = ApplyResult()
@@ -159,12 +160,11 @@ def _taken_over(context: StepContext, live: Mapping[str, str]) -> Mapping[str, P
 
 
 def _held_back(
-    systems: Sequence[ClusterSystem], live: Mapping[str, str], context: StepContext
+    systems: Sequence[ClusterSystem], live: Mapping[str, str], pins: Mapping[str, Pin], context: StepContext
 ) -> Wait | None:
     """Return the wait for a system whose pin would go back: Flux would delete what only the live one has."""
-    planned = context.desired.pins
     waits = (
-        held_back(context, live[system.name], _of(system), planned[system.name])
+        held_back(context, live[system.name], _of(system), pins[system.name])
         for system in systems
         if system.name in live
     )
