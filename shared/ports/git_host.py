@@ -239,6 +239,11 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
         ...
 
     @property
+    def to_read_another(self) -> str:
+        """What a person does so that the app may read another repository, as a remedy says it."""
+        ...
+
+    @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can do with the credential that it has."""
         ...
