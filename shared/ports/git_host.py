@@ -213,6 +213,7 @@ class Capability(StrEnum):
         "branches of our own: a pin is a commit, no pull request proposes drift, a promotion or a rollback"
     )
     ISSUES = "issues: a route of the type github delivers nothing"
+    WEBHOOKS = "webhooks: a timer looks for commits, and `roadstead sync` looks at once"
 
 
 class Addressee(StrEnum):

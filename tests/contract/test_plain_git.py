@@ -316,9 +316,9 @@ WRITES: dict[Capability, Callable[[GitHost], Any]] = {
 }
 
 
-@pytest.mark.parametrize("capability", Capability)
+@pytest.mark.parametrize("capability", WRITES)
 def test_what_it_lacks_it_refuses_and_says(case: Case, capability: Capability) -> None:
-    assert capability not in case.host.capabilities
+    assert not case.host.capabilities
     with pytest.raises(Unauthorized, match=capability.value.partition(":")[0]):
         WRITES[capability](case.host)
 
