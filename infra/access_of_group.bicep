@@ -12,7 +12,7 @@ param identities principals
 @minLength(1)
 param targetSubscriptions uuid[]
 
-@description('What access.bicep takes beside the identities.')
+@description('What access.bicep takes next to the identities.')
 param options {
   grantKubernetesAdmin: bool?
   readActivityLog: bool?
@@ -20,6 +20,7 @@ param options {
   readCosts: bool?
   assignableRoles: uuid[]?
   federates: bool?
+  createsIdentities: bool?
   assignPolicies: bool?
   manageNamespaces: bool?
 } = {}
@@ -35,6 +36,7 @@ module access 'access.bicep' = [
       readCosts: options.?readCosts
       assignableRoles: options.?assignableRoles
       federates: options.?federates
+      createsIdentities: options.?createsIdentities
       assignPolicies: options.?assignPolicies
       manageNamespaces: options.?manageNamespaces
     }

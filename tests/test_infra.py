@@ -348,6 +348,13 @@ def test_the_app_registration_has_the_roles_of_the_code_for_people_and_for_apps(
     assert known == [{"appId": DEVELOPER_SIGN_ON_CLIENT_ID, "delegatedPermissionIds": [scope["id"]]}]
 
 
+def test_many_subscriptions_get_what_one_gets() -> None:
+    taken = set(re.findall(r"^param (\w+)", (INFRA / "access.bicep").read_text(), re.MULTILINE))
+    group = (INFRA / "access_of_group.bicep").read_text()
+    options = set(re.findall(r"^  (\w+): \w+(?:\[\])?\?$", group, re.MULTILINE))
+    assert options == taken - {"identities"} == set(re.findall(r"options\.\?(\w+)", group))
+
+
 def test_every_parameter_is_described() -> None:
     for name, template in templates():
         for parameter, taken in template.get("parameters", {}).items():

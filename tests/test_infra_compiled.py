@@ -114,6 +114,13 @@ def test_wrong_parameters_are_refused_in_a_sentence_before_anything_is_created(l
         bicep.resolved(COMPILER, text)
 
 
+@needs_the_compiler
+def test_a_public_repository_of_a_git_server_needs_no_secret() -> None:
+    given = {"gitHost": "'git'", "gitUrl": "'https://git.example.com/team/fleet.git'", "secrets": "[]"}
+    lines = "".join(f"param {name} = {value}\n" for name, value in given.items())
+    assert bicep.resolved(COMPILER, f"using '../../infra/main.bicep'\nparam fleet = 'one'\n{lines}")
+
+
 def test_the_rules_of_the_compiler_are_those_that_are_chosen() -> None:
     lines = [line for line in (INFRA / "bicepconfig.json").read_text().splitlines() if "//" not in line]
     rules = json.loads("\n".join(lines))["analyzers"]["core"]["rules"]

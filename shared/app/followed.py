@@ -30,8 +30,6 @@ log = logging.getLogger(__name__)
 
 Look = Callable[[str], Followed]
 """Returns what the clusters of a source are to have."""
-READ = "let the app read it: add the repository to the installation of the GitHub App, or to the token"
-
 READ_REGISTRY = (
     "name the registry in REGISTRIES, a setting of the app, and give its identity the role AcrPull"
 )
@@ -69,7 +67,7 @@ def _read(known: Followed, ports: Ports) -> Followed:
         head = host.read_head(known.branch)
         return known.at(head.commit, head.repository, lambda: host.is_descendant(head.commit, known.commit))
     except ReconcileError as error:
-        return unread(known, error)
+        return unread(known, error, ports)
 
 
 def _read_artifact(known: Followed, ports: Ports) -> Followed:
@@ -77,20 +75,22 @@ def _read_artifact(known: Followed, ports: Ports) -> Followed:
     try:
         return known.at(ports.registries.digest(*known.place, known.branch), 0, lambda: True)
     except ReconcileError as error:
-        return unread(known, error)
+        return unread(known, error, ports)
 
 
-def unread(known: Followed, error: ReconcileError) -> Followed:
+def unread(known: Followed, error: ReconcileError, ports: Ports) -> Followed:
     """Return a source as the last plan knew it, after an error of the git host: a short one holds nothing."""
     log.warning("%s cannot be read: %s: %s", known.name, error.kind, error)
     if isinstance(error, Throttled | Unavailable):
         text, remedy = "the git host did not answer", "nothing: the app reads it again"
         return known if known.commit else known.held(f"{known.name} is not known yet: {text}", remedy)
-    return known.held(f"{known.name} cannot be read: {error.kind}", _way_to(known))
+    return known.held(f"{known.name} cannot be read: {error.kind}", _way_to(known, ports))
 
 
-def _way_to(known: Followed) -> str:
-    return READ_REGISTRY if is_artifact(known.key) else READ
+def _way_to(known: Followed, ports: Ports) -> str:
+    return (
+        READ_REGISTRY if is_artifact(known.key) else f"let the app read it: {ports.git_host.to_read_another}"
+    )
 
 
 def has_before(pin: Pin, commit: str, before: str, ports: Ports) -> bool:
@@ -209,7 +209,9 @@ class Pulls:
             if not known.problem:
                 self._files[source] = self._opened(source, known.commit)
         except ReconcileError as error:
-            known = known.held(f"the files of {known.name} cannot be read: {error.kind}", _way_to(known))
+            known = known.held(
+                f"the files of {known.name} cannot be read: {error.kind}", _way_to(known, self._ports)
+            )
         except UnreadableArtifact as error:  # each digest counts as another state then
             log.warning("%s is not read: %s", known.name, error)
         self._known[source] = known

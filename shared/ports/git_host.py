@@ -213,6 +213,7 @@ class Capability(StrEnum):
         "branches of our own: a pin is a commit, no pull request proposes drift, a promotion or a rollback"
     )
     ISSUES = "issues: a route of the type github delivers nothing"
+    WEBHOOKS = "webhooks: a timer looks for commits, and `roadstead sync` looks at once"
 
 
 class Addressee(StrEnum):
@@ -236,6 +237,11 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
     @property
     def credential(self) -> str:
         """The setting with the credential whose end the host states."""
+        ...
+
+    @property
+    def to_read_another(self) -> str:
+        """What a person does so that the app may read another repository, as a remedy says it."""
         ...
 
     @property

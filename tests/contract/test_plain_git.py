@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import time
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -12,8 +15,14 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from dulwich.errors import ApplyDeltaError, ChecksumMismatch, ObjectFormatException
+from dulwich.object_store import DiskObjectStore
+from dulwich.objects import Tree
 from dulwich.pack import write_pack_header
+from dulwich.repo import Repo
 
+from localcloud.github.world.git_commands import run_git
+from localcloud.github.world.git_repository import GitRepository
 from shared.adapters.git import GitServerHost, host, transfer
 from shared.cluster.failures.errors import (
     Dependency,
@@ -38,8 +47,8 @@ def case(tmp_path: Path) -> Iterator[Case]:
 
 
 @contextmanager
-def answering(status: int, body: bytes = b"", **headers: str) -> Iterator[GitServerHost]:
-    """Serve one answer to everything; yield a host that asks there."""
+def answering(status: int, body: bytes = b"", pause: float = 0, /, **headers: str) -> Iterator[GitServerHost]:
+    """Serve one answer to everything, with a pause before each byte; yield a host that asks there."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -48,7 +57,12 @@ def answering(status: int, body: bytes = b"", **headers: str) -> Iterator[GitSer
                 self.send_header(name.replace("_", "-"), value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            try:
+                for part in [bytes([byte]) for byte in body] if pause else [body]:
+                    time.sleep(pause)
+                    self.wfile.write(part)
+            except OSError:
+                """The host has left."""
 
         do_POST = do_GET
 
@@ -143,6 +157,28 @@ def test_a_push_to_another_branch_and_many_pushes_are_fetched_as_they_come(
         assert [case.host.blob(entry.sha) for entry in case.host.tree(commit)] == [
             str(number).encode() * 2000
         ]
+    assert isinstance(case.host, GitServerHost)
+    assert len(list(Path(case.host._folder.name).iterdir())) == 1, "what was emptied takes no room"
+
+
+def test_threads_read_what_they_asked_for_while_others_fetch(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_PACKS", 2)
+    commits = [case.git.commit({f"{n}/{m}.yaml": b"%d" % (n * m) for m in range(30)}) for n in range(12)]
+
+    def read(commit: str) -> bool:
+        case.host.read_head("main")
+        found = case.host.tree(commit)
+        assert case.host.is_descendant(commits[-1], commit)
+        assert case.host.changes(commit, "", 3)
+        return all(
+            case.host.archive(commit, [entry.path])[entry.path] == case.host.blob(entry.sha)
+            for entry in found
+        )
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(read, commits * 3))
 
 
 def test_another_beginning_has_another_id(case: Case) -> None:
@@ -174,6 +210,58 @@ def test_what_is_too_large_is_not_read_and_says_so(case: Case, monkeypatch: pyte
     assert [entry.path for entry in case.host.tree(big) if entry.path == "big"] == ["big"]
 
 
+def test_folders_with_nothing_in_them_count_too(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "MOST_ENTRIES", 1000)
+    assert isinstance(case.git, GitRepository)
+    with Repo(str(case.git.path)) as repo:
+        tree = Tree()
+        for _ in range(10):
+            repo.object_store.add_object(tree)
+            above = Tree()
+            for name in b"0123456789":
+                above.add(b"%c" % name, 0o040000, tree.id)
+            tree = above
+        repo.object_store.add_object(tree)
+        case.git.commit({"a.yaml": b"1"})
+        commit = run_git(case.git.path, "commit-tree", "-m", "bomb", tree.id.decode()).decode().strip()
+    run_git(case.git.path, "update-ref", "refs/heads/main", commit)
+    with pytest.raises(Unavailable, match="files and folders"):
+        case.host.tree(case.host.read_head("main").commit)
+
+
+def test_a_server_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "MOST_SECONDS", 0.5)
+    slow = answering(200, b"fde8" + b"x" * 200, 0.05, Content_Type=SMART)
+    began = time.monotonic()
+    with slow as asked, pytest.raises(Unavailable, match="takes longer"):
+        asked.read_head("main")
+    assert time.monotonic() - began < 5
+
+
+def test_an_instance_without_room_says_so_and_keeps_no_half_of_a_pack(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: DiskObjectStore, *_: object, **__: object) -> None:
+        (Path(store.path) / "tmp_pack_half").write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    commit = case.git.commit({"a.yaml": b"1"})
+    with monkeypatch.context() as patched:
+        patched.setattr(DiskObjectStore, "add_thin_pack", full)
+        with pytest.raises(Unavailable, match="has no room"):
+            case.host.read_head("main")
+    assert isinstance(case.host, GitServerHost)
+    assert not list(Path(case.host._folder.name).rglob("tmp_pack_*"))
+    assert case.host.read_head("main").commit == commit
+
+
+@pytest.mark.parametrize("error", [ApplyDeltaError, ChecksumMismatch, ObjectFormatException])
+def test_what_dulwich_finds_wrong_in_a_pack_is_an_error_of_ours(error: type[Exception]) -> None:
+    wrong = error("a", "b") if error is ChecksumMismatch else error("a")
+    with pytest.raises(Unavailable, match="no readable answer"), transfer.git_errors():
+        raise wrong
+
+
 def packed(*objects: bytes) -> BytesIO:
     """Return a pack of these encoded objects."""
     pack = BytesIO()
@@ -199,6 +287,9 @@ def blob(size: int, content: bytes) -> bytes:
         (packed(blob(4, b"more than it says")), ValueError),
         (packed(blob(1000, bytes(1000))[:-3]), EOFError),
         (packed(b""), IndexError),
+        (packed(b"\xbf" + b"\xff" * 20), ValueError),
+        (packed(blob((100 << 20) + 1, b"small")), Unavailable),
+        (BytesIO(b"PACK" + (2).to_bytes(4, "big") + (1_000_001).to_bytes(4, "big")), Unavailable),
         (BytesIO(b"no pack at all"), ValueError),
     ],
 )
@@ -225,9 +316,9 @@ WRITES: dict[Capability, Callable[[GitHost], Any]] = {
 }
 
 
-@pytest.mark.parametrize("capability", Capability)
+@pytest.mark.parametrize("capability", WRITES)
 def test_what_it_lacks_it_refuses_and_says(case: Case, capability: Capability) -> None:
-    assert capability not in case.host.capabilities
+    assert not case.host.capabilities
     with pytest.raises(Unauthorized, match=capability.value.partition(":")[0]):
         WRITES[capability](case.host)
 

@@ -37,6 +37,7 @@ class WorldHost:
     """Acts as the one user of the world, or as a GitHub App, which alone may write check runs."""
 
     name, credential = "GitHub", "GITHUB_TOKEN"
+    to_read_another = "add the repository to the installation of the GitHub App, or to the token"
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """A repository of any git server: fetched into a folder of this instance, and read from there.
 
 A read of the head asks for the references alone, which is one or two requests. A commit that is not here yet
-is fetched with what leads to it; all else is read from the folder. The folder goes with the instance.
+is fetched with what leads to it; all else is read from the folder. The folder goes with the instance. Threads
+read one after the other: dulwich does not say that they may do so at once, and the folder may be emptied.
 
 Git has no ids of repositories. What stands for one is the first commit of the branch: it stays when the
 repository moves, and a repository that somebody puts in its place has another one.
@@ -10,11 +11,13 @@ repository moves, and a repository that somebody puts in its place has another o
 from __future__ import annotations
 
 import re
+import shutil
 import stat
 import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,12 +38,14 @@ from shared.ports.git_host import Addressee, BranchCommit, BranchHead, Capabilit
 MAX_FILE_BYTES = 1 << 20
 """A larger file is no part of an archive; a manifest has at most 256 KiB."""
 MOST_ENTRIES = 100_000
-"""Files of a tree; more are not planned."""
+"""Files and folders of a tree, as many as GitHub lists; more are not planned."""
+_MOST_DEEP = 100
+"""Folders in folders of a tree."""
 _MOST_FILES = 300
 _PACKS = 50
 """With more packs the folder is emptied: each fetch adds one."""
 _OTHERS = 50
-_TREES, _HISTORIES, _ROOTS = 2, 200, 1000
+_TREES, _HISTORIES = 2, 200
 _ID = re.compile(r"[0-9a-f]{40}")
 _ADDRESS = re.compile(rb"<([^<>]*)>")
 
@@ -49,6 +54,7 @@ class GitServerHost(Absent):
     """The repository at an address of a git server, read with one user's password or token."""
 
     name, credential = "Git", "GIT_PASSWORD"
+    to_read_another = "give the user or the token of GIT_PASSWORD the right to read the repository"
 
     def __init__(self, url: str, username: str = "", password: str = "") -> None:
         self._url, self._lock = url, threading.RLock()
@@ -60,11 +66,16 @@ class GitServerHost(Absent):
         self._sign_in = username, password
         self._trees = lru_cache(_TREES)(self._read_tree)
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
-        self._first = lru_cache(_ROOTS)(self._read_first)
+        self._first_of_head = "", 0
 
     def _new_repo(self) -> Repo:
         folder = Path(tempfile.mkdtemp(dir=self._folder.name))
         return Repo.init_bare(str(folder))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock, git_errors():
+            yield
 
     @property
     def _store(self) -> DiskObjectStore:
@@ -109,7 +120,7 @@ class GitServerHost(Absent):
             if not self._has(heads[branch]):
                 self._fetch()
             commit = heads[branch]
-            return BranchHead(commit, at, self._first(self._commit(commit).id.decode()))
+            return BranchHead(commit, at, self._first(commit))
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""
@@ -117,7 +128,7 @@ class GitServerHost(Absent):
             first, second = self._commit(earlier), self._commit(commit)
         except Dependency:
             return False
-        with git_errors():
+        with self._reading():
             return bool(can_fast_forward(self._repo, first.id, second.id))
 
     def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
@@ -127,14 +138,14 @@ class GitServerHost(Absent):
     def _read_changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         newest = self._commit(commit).id
         paths = [path.encode()] if path else None
-        with git_errors():
+        with self._reading():
             found = Walker(self._store, [newest], paths=paths, max_entries=most, order="topo")
             return [_change(entry.commit) for entry in found]
 
     def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
         newer, older = self._commit(commit).id, self._commit(earlier).id
-        with git_errors():
+        with self._reading():
             if not find_merge_base(self._repo, [newer, older]):
                 raise Dependency(f"{commit} and {earlier} have no common ancestor")
             found = Walker(self._store, [newer], exclude=[older], max_entries=most + 1)
@@ -144,7 +155,7 @@ class GitServerHost(Absent):
     def files_between(self, commit: str, earlier: str) -> Sequence[str]:
         """Return the paths of the files that differ between a commit and an ancestor."""
         new, old = self._commit(commit), self._commit(earlier)
-        with git_errors():
+        with self._reading():
             found = {
                 side.path.decode(errors="replace")
                 for change in tree_changes(self._store, old.tree, new.tree)
@@ -159,13 +170,17 @@ class GitServerHost(Absent):
 
     def _read_tree(self, commit: str) -> Sequence[TreeEntry]:
         tree = self._commit(commit).tree
-        with git_errors():
+        with self._reading():
             return tuple(self._entries(tree, commit))
 
     def _entries(self, tree: ObjectID, commit: str) -> Iterator[TreeEntry]:
-        for number, entry in enumerate(iter_tree_contents(self._store, tree)):
-            if number == MOST_ENTRIES:
-                raise too_large(f"{commit} has more than {MOST_ENTRIES:,} files")
+        """Yield the files of a tree; folders count, because a tree can have any number of empty ones."""
+        found = iter_tree_contents(self._store, tree, include_trees=True, max_depth=_MOST_DEEP)
+        for number, entry in enumerate(found):
+            if number > MOST_ENTRIES:  # the first is the tree itself
+                raise too_large(f"{commit} has more than {MOST_ENTRIES:,} files and folders")
+            if stat.S_ISDIR(entry.mode or 0):
+                continue
             mode, sha = entry.mode or 0, entry.sha or b""
             is_file = stat.S_ISREG(mode)
             size = 0 if mode & 0o160000 == 0o160000 else len(self._store.get_raw(ObjectID(sha))[1])
@@ -195,7 +210,7 @@ class GitServerHost(Absent):
         """Return an object; one that is not here is fetched with all branches, unless these are the same."""
         if not _ID.fullmatch(sha):
             raise InvalidManifest(f"{missing}: not the id of an object")
-        with self._lock, git_errors():
+        with self._reading():
             if not self._has(sha) and self._server.references() != self._heads:
                 self._fetch()
             if not self._has(sha):
@@ -206,19 +221,27 @@ class GitServerHost(Absent):
         return ObjectID(sha.encode()) in self._store
 
     def _fetch(self) -> None:
-        with git_errors():
+        with self._reading():
             if len(list(self._store.packs)) > _PACKS:
                 self._repo.close()
+                shutil.rmtree(self._repo.path)
                 self._repo, self._heads = self._new_repo(), {}
             known = {commit.encode() for commit in self._heads.values()}
             self._heads = self._server.fetch_branches(self._store, known)
 
-    def _read_first(self, commit: str) -> int:
-        """Return what stands for the id of the repository, from the first commit that others follow."""
-        with git_errors():
-            while parents := self._store[ObjectID(commit.encode())].parents:  # type: ignore[attr-defined]
+    def _first(self, head: str) -> int:
+        """Return what stands for the id of the repository, from the first commit that others follow.
+
+        It is looked for down to the last head, or to the beginning.
+        """
+        last, first = self._first_of_head
+        commit = head
+        with self._reading():
+            while commit != last and (parents := self._commit(commit).parents):
                 commit = parents[0].decode()
-        return int(commit[:13], 16)
+            found = first if commit == last else int(commit[:13], 16)
+            self._first_of_head = head, found
+        return found
 
 
 def _change(commit: Commit) -> BranchCommit:

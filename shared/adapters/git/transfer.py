@@ -1,25 +1,41 @@
 """The git protocol over HTTPS, by dulwich: references, and packs that are bounded before they are unpacked.
 
 A server that is taken over may answer anything. So no redirect is followed, nothing but the origin of the
-repository is asked, and the credential goes nowhere else. A pack is counted twice: as it comes, and unpacked,
-object by object, before anything is stored (gitformat-pack: a delta begins with the size that it makes).
+repository is asked, and the credential goes nowhere else. An answer ends in time, and has a size. A pack is
+counted twice: as it comes, and unpacked, object by object, before anything is stored (gitformat-pack: a delta
+begins with the size that it makes).
 """
 
 from __future__ import annotations
 
+import errno
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 import urllib3
 from dulwich.client import FetchPackResult, Urllib3HttpGitClient
-from dulwich.errors import GitProtocolError, HangupException
-from dulwich.object_store import DiskObjectStore, ObjectStoreGraphWalker, PackInputTooLarge
+from dulwich.errors import (
+    ApplyDeltaError,
+    ChecksumMismatch,
+    FileFormatException,
+    GitProtocolError,
+    HangupException,
+)
+from dulwich.object_store import (
+    DiskObjectStore,
+    MaxTreeDepthExceeded,
+    ObjectStoreGraphWalker,
+    PackInputTooLarge,
+)
 from dulwich.objects import ObjectID
+from dulwich.pack import UnresolvedDeltas
 
 from shared.cluster.failures.errors import (
     Dependency,
@@ -33,15 +49,27 @@ from shared.cluster.failures.retry import retry_after
 
 TIMEOUT = 30.0
 """Seconds to connect, and between two chunks."""
+MOST_SECONDS = 120.0
+"""For one answer: a server that sends a byte now and then keeps nobody."""
 MOST_SENT = 256 << 20
-"""Bytes of a pack; the history of a fleet repository is a fraction of that."""
+"""Bytes of an answer; the history of a fleet repository is a fraction of that."""
 MOST_UNPACKED = 1 << 30
-"""Bytes of all its objects."""
+"""Bytes of all objects of a pack."""
+MOST_OF_OBJECT = 100 << 20
+"""Bytes of one of them, which is in memory as a whole, a delta with its base: GitHub takes no larger file
+(docs.github.com/repositories/working-with-files/managing-large-files)."""
+MOST_OBJECTS = 1_000_000
+"""Objects of a pack: its index is in memory while it is written."""
 _CHUNK = 1 << 16
 _DELTAS = (6, 7)
+_LONGEST = 60
 _MALFORMED = (
     GitProtocolError,
     HangupException,
+    FileFormatException,
+    ChecksumMismatch,
+    ApplyDeltaError,
+    UnresolvedDeltas,
     zlib.error,
     ValueError,
     LookupError,
@@ -75,21 +103,25 @@ class GitServer(Urllib3HttpGitClient):
         """Send a request to the repository; raise what its status means."""
         if self._origin(url) != self._origin(self._url):
             raise Unavailable("the git server leads to another host, which is not asked")
-        response, read = super()._http_request(url, headers, data, raise_for_status=False)
+        until = time.monotonic() + MOST_SECONDS
+        response, _ = super()._http_request(url, headers, data, raise_for_status=False)
         if response.status != 200:
             response.close()
             raise _refused(response.status, response.headers)
         if "date" in response.headers:
             self.said_at = parsedate_to_datetime(response.headers["date"]).astimezone(UTC)
-        return response, read
+        return response, _bounded(response, until)
 
     def references(self) -> Mapping[str, str]:
         """Return the branches, each with its commit."""
         with git_errors():
             found = self.get_refs("", ref_prefix=[b"refs/heads/"])
-            if self.dumb:
-                raise Unavailable("the server does not speak git's smart protocol over HTTP")
+            self._require_smart()
             return _branches(found.refs)
+
+    def _require_smart(self) -> None:
+        if self.dumb:
+            raise Unavailable("the server does not speak git's smart protocol over HTTP")
 
     def fetch_branches(self, store: DiskObjectStore, known: set[bytes]) -> Mapping[str, str]:
         """Bring all branches into the store; return them as ``references`` does.
@@ -101,16 +133,16 @@ class GitServer(Urllib3HttpGitClient):
             if pack.tell():
                 require_bounded(pack)
                 pack.seek(0)
-                store.add_thin_pack(pack.read, None, max_input_size=MOST_SENT)
+                try:
+                    store.add_thin_pack(pack.read, None, max_input_size=MOST_SENT)
+                finally:
+                    for left in Path(store.path).glob("tmp_pack_*"):
+                        left.unlink()
             return _branches(answer.refs)
 
     def _fetched(self, store: DiskObjectStore, known: set[bytes], pack: IO[bytes]) -> FetchPackResult:
-        def received(data: bytes) -> int:
-            if pack.tell() + len(data) > MOST_SENT:
-                raise too_large(f"its history is larger than {MOST_SENT >> 20} MiB")
-            return pack.write(data)
-
         def wanted(refs: Mapping[bytes, bytes], **_: Any) -> list[bytes]:
+            self._require_smart()
             heads = {commit for ref, commit in refs.items() if ref.startswith(b"refs/heads/")}
             return sorted(heads - known)
 
@@ -119,7 +151,33 @@ class GitServer(Urllib3HttpGitClient):
             return list(found.parents)
 
         walker: Any = ObjectStoreGraphWalker(sorted(known), parents)  # type: ignore[arg-type]
-        return self.fetch_pack("", wanted, walker, received, ref_prefix=[b"refs/heads/"])  # type: ignore[arg-type]
+        return self.fetch_pack("", wanted, walker, pack.write, ref_prefix=[b"refs/heads/"])  # type: ignore[arg-type]
+
+
+def _bounded(response: Any, until: float) -> Callable[[int], bytes]:
+    """Return what reads an answer; it raises Unavailable for one that is too long, or takes too long."""
+    left = MOST_SENT
+
+    def read(count: int) -> bytes:
+        nonlocal left
+        found = bytearray()
+        while len(found) < count:
+            data = response.read1(count - len(found))
+            if time.monotonic() > until:
+                raise Unavailable(f"the git server takes longer than {MOST_SECONDS:g} seconds for an answer")
+            if not data:
+                break
+            found += data
+        left -= len(found)
+        if left < 0:
+            raise _too_long()
+        return bytes(found)
+
+    return read
+
+
+def _too_long() -> Unavailable:
+    return too_large(f"its history is larger than {MOST_SENT >> 20} MiB")
 
 
 def too_large(what: str) -> Unavailable:
@@ -135,10 +193,16 @@ def git_errors() -> Iterator[None]:
     except ReconcileError:
         raise
     except PackInputTooLarge:
-        raise too_large(f"its history is larger than {MOST_SENT >> 20} MiB") from None
+        raise _too_long() from None
+    except MaxTreeDepthExceeded:
+        raise too_large("its folders are too deep") from None
     except _MALFORMED as error:
         raise Unavailable(f"the git server gave no readable answer: {type(error).__name__}") from None
     except (urllib3.exceptions.HTTPError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Unavailable(
+                "the temporary folder of this instance has no room for the repository"
+            ) from None
         raise Unavailable(f"the git server does not answer: {type(error).__name__}") from None
 
 
@@ -174,17 +238,21 @@ def require_bounded(pack: IO[bytes]) -> None:
     head = pack.read(12)
     if head[:4] != b"PACK" or int.from_bytes(head[4:8], "big") not in (2, 3):
         raise ValueError("not a pack")
-    left = MOST_UNPACKED
-    for _ in range(int.from_bytes(head[8:12], "big")):
+    left, count = MOST_UNPACKED, int.from_bytes(head[8:12], "big")
+    if count > MOST_OBJECTS:
+        raise too_large(f"its history has more than {MOST_OBJECTS:,} objects")
+    for _ in range(count):
         left -= _size_of_next(pack, left)
     pack.seek(0, 2)
 
 
 def _size_of_next(pack: IO[bytes], most: int) -> int:
     """Return how large the next object is unpacked, with what a delta makes; go on to the one after it."""
-    first, size, shift = _byte(pack), 0, 4
+    first, shift = _byte(pack), 4
     kind, size, more = (first >> 4) & 7, first & 15, first & 128
     while more:
+        if shift > _LONGEST:
+            raise ValueError("a size of more than 64 bits")
         byte = _byte(pack)
         size |= (byte & 127) << shift
         more, shift = byte & 128, shift + 7
@@ -193,8 +261,7 @@ def _size_of_next(pack: IO[bytes], most: int) -> int:
             pass
     elif kind == 7:
         pack.read(20)
-    if size > most:
-        raise too_large(f"its objects are larger than {MOST_UNPACKED >> 20} MiB")
+    _require_room(size, most)
     inflate, beginning, count = zlib.decompressobj(), b"", 0
     while not inflate.eof:
         data = inflate.unconsumed_tail or pack.read(_CHUNK)
@@ -205,10 +272,16 @@ def _size_of_next(pack: IO[bytes], most: int) -> int:
         if count > size:
             raise ValueError("an object is larger than it says")
     pack.seek(-len(inflate.unused_data), 1)
-    total = size + (_made_by(beginning) if kind in _DELTAS else 0)
-    if total > most:
+    made = _made_by(beginning) if kind in _DELTAS else 0
+    _require_room(made, most - size)
+    return size + made
+
+
+def _require_room(size: int, most: int) -> None:
+    if size > MOST_OF_OBJECT:
+        raise too_large(f"an object is larger than {MOST_OF_OBJECT >> 20} MiB")
+    if size > most:
         raise too_large(f"its objects are larger than {MOST_UNPACKED >> 20} MiB")
-    return total
 
 
 def _byte(pack: IO[bytes]) -> int:

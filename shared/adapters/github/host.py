@@ -168,6 +168,7 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
     """The repository "owner/name" on GitHub, or on a GitHub Enterprise Server at ``base_url``."""
 
     name, credential = "GitHub", "GITHUB_TOKEN"
+    to_read_another = "add the repository to the installation of the GitHub App, or to the token"
 
     def __init__(
         self,

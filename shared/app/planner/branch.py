@@ -19,7 +19,7 @@ from shared.cluster.queues.messages import ToPlan
 from shared.cluster.reporting.measurements import of_plan
 from shared.frozen import dataclass, replace
 from shared.logs import about
-from shared.ports import BranchHead, BranchRead, FleetRecord, Ports
+from shared.ports import BranchHead, BranchRead, Capability, FleetRecord, Ports
 from shared.ports.state import Deliveries
 
 log = logging.getLogger(__name__)
@@ -100,6 +100,8 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
         decided = decide_head(
             request, head, known, ports.clock(), is_new=read is None, is_descendant=descends
         )
+        if decided.head is not None and Capability.WEBHOOKS not in ports.git_host.capabilities:
+            return replace(decided, gaps=fleet.gaps)
         if decided.head is not None:
             return replace(decided, gaps=repaired_gaps(request, head.commit, fleet, ports.state))
         _leave(request, head, decided, fleet, ports)

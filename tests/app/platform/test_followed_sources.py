@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.adapters.git import GitServerHost
 from shared.app.api.acts.approval import approve
+from shared.app.followed import unread
+from shared.cluster.failures.errors import Dependency
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
+from shared.platform.followed import Followed
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, rollout_of, staged
@@ -203,3 +209,12 @@ def test_what_the_app_cannot_read_is_held_and_says_who_must_act() -> None:
     settle(cloud)
     assert on(cloud, first) == {*DEV, *PROD}
     assert status(cloud, cloud.repository.head("main"))[0] == "success"
+
+
+def test_what_lets_the_app_read_is_what_its_git_host_has() -> None:
+    cloud = MemoryCloud()
+    host = GitServerHost("https://git.example.com/contoso/fleet.git")
+    source = Followed("https://git.example.com/contoso/platform main")
+    held = unread(source, Dependency("not there"), replace(cloud.ports, git_host=host))
+    host.close()
+    assert held.remedy.endswith("give the user or the token of GIT_PASSWORD the right to read the repository")

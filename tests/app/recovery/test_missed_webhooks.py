@@ -18,6 +18,7 @@ from shared.cluster.history import FoundBy, Gap
 from shared.cluster.queues.message_parts import MissedHead
 from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
+from shared.ports import Capability
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed, ready
 from tests.support.replaced_ports import around
@@ -55,6 +56,16 @@ def without_timers(cloud: MemoryCloud, seconds: int) -> None:
 
 def gaps(cloud: MemoryCloud) -> int:
     return cloud.state.fleet().gaps.count
+
+
+def test_where_there_are_no_webhooks_none_was_lost() -> None:
+    cloud = ready("one")
+    cloud.git_host.lacks = frozenset({Capability.WEBHOOKS})
+    commit = drop(cloud, names=["one"])
+    cloud.clock.advance(WEBHOOK_SECONDS)
+    tick(cloud)
+    assert cloud.state.fleet().commit == commit
+    assert gaps(cloud) == 0
 
 
 @pytest.mark.parametrize("seed", sample("missed webhooks", range(2), 1))
