@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import UsageError
 from cli.options import (
     DEFAULT_TIMEOUT,
     DEFAULT_URL,

@@ -39,7 +39,7 @@ Until = Annotated[
 def _order(
     send: Callable[[Api, str, str, str], schema.SleepReceipt], does: str, text: str, *, ends: bool = True
 ) -> Callable[..., None]:
-    """Return a command that orders something of a cluster; ``text`` is its help, ``does`` what it tells.
+    """Return a command that orders something of a cluster; ``text`` is its help, ``does`` what it shows.
 
     ``ends``: without --until, the schedule says when it ends.
     """
