@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from localcloud.kubernetes.world.object_store import At, WriteMode
@@ -11,8 +13,10 @@ from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
 from shared.plan.plan import Action
+from shared.ports import KubernetesApi
 from tests.support import one_cluster
 from tests.support.pipeline_runs import phases, push, status
+from tests.support.replaced_ports import Around, around
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, on, pin, pulls, ready_fleet, staged, with_file
 
 pytestmark = pytest.mark.lives(5)
@@ -160,6 +164,40 @@ def test_a_pin_that_somebody_moved_goes_forward_and_never_back(ahead: bool) -> N
     assert phases(cloud) == {"one": Phase.READY}
     expected = newest if ahead else second  # another plan brings what is ahead to the head
     assert one_cluster.live(cloud, SOURCE)["spec"]["ref"]["branch"] == f"roadstead/pin/{expected}"
+
+
+@pytest.mark.parametrize("call", ["list", "apply"])
+def test_an_instance_that_stood_still_before_a_call_takes_no_pin_back(call: str) -> None:
+    cloud = one_cluster.ready()
+    more = one_cluster.files() | {"platform/monitoring.yaml": NAMESPACE}
+    kind = one_cluster.world(cloud).kind(SOURCE.api_version, SOURCE.kind)
+    assert kind is not None
+    at, newer, connect = At(kind, SOURCE.name, SOURCE.namespace), list[str](), cloud.ports.kubernetes.connect
+
+    def connected(*args: Any, **options: Any) -> KubernetesApi:
+        api = connect(*args, **options)
+
+        def late(*what: Any, **how: Any) -> Any:
+            asked = what[0]["kind"] if call == "apply" else what[1]
+            if asked == SOURCE.kind and not (how.get("dry_run") or newer):
+                newer.append(
+                    push(cloud, more | {"platform/more.yaml": NAMESPACE.replace(b"monitoring", b"more")})
+                )
+                cloud.git_host.move_branch(f"roadstead/pin/{newer[0]}", None, newer[0])
+                patch = {"spec": {"ref": {"branch": f"roadstead/pin/{newer[0]}"}}}
+                one_cluster.world(cloud).patch(at, patch, MERGE, WriteMode(manager="roadstead"))
+            return getattr(api, call)(*what, **how)
+
+        wrapped: Any = Around(api, **{call: late})
+        return cast("KubernetesApi", wrapped)
+
+    around(cloud, "kubernetes", connect=connected)
+    push(cloud, more)
+    cloud.run(until=lambda: bool(newer))
+    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"] == {"branch": f"roadstead/pin/{newer[0]}"}
+    cloud.run()
+    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"] == {"branch": f"roadstead/pin/{newer[0]}"}
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_cluster_is_not_created_where_what_flux_would_apply_is_invalid() -> None:

@@ -10,6 +10,7 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import is_held, lost_fields, same, transferred
 from shared.kubernetes.flux_objects import is_applied, ref_of
+from shared.kubernetes.sync_objects import SOURCE_KINDS
 from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
 from shared.sentences import some_of
@@ -117,11 +118,23 @@ def apply_over(
         return ApplyResult(1)
     ours = transferred(live, entirely=entirely, resumes=resumes)
     if ours is not None:
-        api.replace(ours)
+        live = api.replace(ours)
     elif is_as_applied(live, manifest, api):
         return ApplyResult()
-    after = api.apply(manifest)
+    after = api.apply(_over(live, manifest))
     return ApplyResult(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))
+
+
+def _over(live: Json, manifest: Json) -> Json:
+    """Return an object as an apply takes it: a source over the version that was read, or not at all.
+
+    A source has a pin. An instance that stood still before this call would take Flux back to an older one
+    (kubernetes.io/docs/reference/using-api/server-side-apply: a resourceVersion is a precondition).
+    """
+    if manifest["kind"] not in SOURCE_KINDS:
+        return manifest
+    version = {"resourceVersion": live["metadata"]["resourceVersion"]}
+    return {**manifest, "metadata": {**manifest["metadata"], **version}}
 
 
 def is_as_applied(live: Json, manifest: Json, api: KubernetesApi) -> bool:

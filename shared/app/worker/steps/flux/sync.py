@@ -53,7 +53,10 @@ def ensure_sync(context: StepContext) -> Outcome:
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
     request = "" if context.record.recovering else request_of(context)
     api = context.kubernetes()
-    pinned = pinned_to(context, api)
+    source, sources = source_ref(context.desired.main_source), LiveObjects([], api)
+    # Listed, so that it is read once: the pin is compared with what an apply may overwrite.
+    known = sources.kin(source)
+    pinned = pinned_to(context, sources)
     desired = as_live(context, pinned)
     wanted = sync_objects(desired, credentials, facts=context.record.observation.facts, request=request)
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
@@ -61,6 +64,7 @@ def ensure_sync(context: StepContext) -> Outcome:
     if refused:
         return refused
     live = LiveObjects([ref_of(manifest) for manifest in wanted], api)
+    live.know(source, known)
     if context.record.recovering:
         wanted = tuple(as_requested_before(manifest, live.get(ref_of(manifest))) for manifest in wanted)
     resumes = corrects_flux(context.record)
@@ -77,25 +81,25 @@ def request_of(context: StepContext) -> str:
     return context.job.started.isoformat()
 
 
-def pinned_to(context: StepContext, api: KubernetesApi) -> str:
+def pinned_to(context: StepContext, live: LiveObjects) -> str:
     """Return the commit that Flux pulls on the cluster, "" for none, and of another repository."""
     if context.desired.pin is None:
         return ""
     source = context.desired.main_source
-    spec = (api.get(source_ref(source)) or {}).get("spec") or {}
+    spec = (live.get(source_ref(source)) or {}).get("spec") or {}
     return commit_in(spec.get("ref")) if spec.get("url") in (None, source.url) else ""
 
 
 def other_source(context: StepContext) -> list[str]:
     """Return the fields in which the cluster's Flux objects have another source or path than the manifest."""
-    api = context.kubernetes()
+    live = LiveObjects([], context.kubernetes())
     unpinned = sync_objects(context.desired.with_pin(None), None)
     differences = [
         path
         for manifest, plain in zip(sync_objects(context.desired, None), unpinned, strict=True)
-        for path in source_difference(manifest, plain, api.get(ref_of(manifest)))
+        for path in source_difference(manifest, plain, live.get(ref_of(manifest)))
     ]
-    return unless_forward(context, differences, pinned_to(context, api)) if differences else []
+    return unless_forward(context, differences, pinned_to(context, live)) if differences else []
 
 
 def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
