@@ -116,12 +116,12 @@ def apply_over(
     if live is None:
         api.apply(manifest)
         return ApplyResult(1)
-    ours = transferred(live, entirely=entirely, resumes=resumes)
+    ours, now = transferred(live, entirely=entirely, resumes=resumes), live
     if ours is not None:
-        live = api.replace(ours)
+        now = api.replace(ours)
     elif is_as_applied(live, manifest, api):
         return ApplyResult()
-    after = api.apply(_over(live, manifest))
+    after = api.apply(_over(now, manifest))
     return ApplyResult(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))
 
 
