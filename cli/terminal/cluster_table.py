@@ -136,16 +136,16 @@ def step(cluster: schema.ClusterSummaryView) -> str:
 
 def applied(view: schema.ClusterSummaryView | schema.TreeView, now: datetime, *, wide: bool = False) -> str:
     """Return what Flux said that it applied last, and how long ago that was read."""
-    text = view["fluxRevision"] if wide else _short(view["fluxRevision"])
+    text = view["fluxRevision"] if wide else short_revision(view["fluxRevision"])
     return f"applied {text or 'nothing'}, read {age(view['fluxReadAt'], now)} ago"
 
 
 def _revision(cluster: schema.ClusterSummaryView, now: datetime) -> str:
-    text = _short(cluster["fluxRevision"])
+    text = short_revision(cluster["fluxRevision"])
     return f"{text}, {age(cluster['fluxReadAt'], now)} ago" if text else ""
 
 
-def _short(text: str) -> str:
+def short_revision(text: str) -> str:
     """Return a revision of Flux in short: "main@3f2c91aa", or "pin@" and "try@3f2c91aa" for such a branch."""
     place, _, commit = text.partition("@")
     if place.startswith(PIN_BRANCHES):

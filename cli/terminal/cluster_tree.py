@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.text import Text
 from rich.tree import Tree
 
-from cli.terminal.cluster_table import applied, phase
+from cli.terminal.cluster_table import applied, phase, short_revision
 from cli.text import printable
 from cli.times import age
 from shared.app.api import schema
@@ -51,6 +51,8 @@ def cluster_tree(view: schema.TreeView, now: datetime) -> Tree:
 def _system(system: schema.SystemOnCluster) -> Text:
     bad = len(system["unhealthy"])
     title = Text(f"{system['name']} of {', '.join(system['owners'])}: {', '.join(system['namespaces'])}")
+    if system["revision"] is not None:
+        title.append(f", applied {short_revision(system['revision']) or 'nothing yet'}")
     return title.append(f", {bad} unhealthy", style="red") if bad else title
 
 

@@ -236,7 +236,8 @@ class Observation:
     ``inside`` what a check found inside it. ``companions`` is what a check read of the companions. ``loss``
     is what is known of a cluster that is missing or stopped, None once it is verified again. ``facts`` are
     what manifests on the cluster can use as variables. ``api_server`` is where a token of the app opened its
-    Kubernetes API, None when the next connection needs a kubeconfig.
+    Kubernetes API, None when the next connection needs a kubeconfig. ``compared`` is when a sweep read the
+    cluster by itself, and not in a list, and compared it.
     """
 
     running: RunningVersions | None = None
@@ -246,6 +247,7 @@ class Observation:
     loss: Absence | None = None
     facts: Mapping[str, str] | None = None
     api_server: ApiServer | None = None
+    compared: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from shared.frozen import dataclass, replace
+from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.flux_readiness import message_of, ready_condition
@@ -122,11 +122,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Inside:
-    """A cluster from inside, as a check read it at a time; ``certificates`` prove its API server."""
+    """A cluster from inside, as a check read it at a time; ``certificates`` prove its API server.
+
+    ``systems`` has the revision that Flux applied last of each system, by its name: "" for none yet. What is
+    not in it was not read.
+    """
 
     at: datetime
     parts: tuple[Part, ...]
     certificates: tuple[Certificate, ...] = ()
+    systems: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

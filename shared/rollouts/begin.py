@@ -299,7 +299,8 @@ def _grouped(
             groups.append((rule, [*own]))
     for candidate in stay:
         groups[min(candidate.group, len(groups) - 1)][1].append(candidate)
-    yield from ((_group(rule, own), own) for rule, own in groups)
+    for number, (rule, own) in enumerate(groups):
+        yield _group(rule, own, first=not number), own
 
 
 def _turn(candidate: Candidate) -> tuple[bool, bool, bool, bool, str]:
@@ -307,13 +308,19 @@ def _turn(candidate: Candidate) -> tuple[bool, bool, bool, bool, str]:
     return candidate.aside, candidate.at_once, not candidate.adds, not candidate.touched, candidate.cluster
 
 
-def _group(rule: GroupRule, own: Sequence[Candidate]) -> Group:
-    size, able = len(own), sum(not candidate.aside for candidate in own)
+def _group(rule: GroupRule, own: Sequence[Candidate], *, first: bool) -> Group:
+    """Return a group; the ``first`` of a stage has those that can take part, if any of the stage can.
+
+    A stage passes with a cluster that shows the change, so that one without any waits for one. Changes that
+    wait for nobody show nothing, and hold nobody.
+    """
+    size, able = len(own), any(not candidate.aside for candidate in own)
+    waits = first and any(not candidate.at_once for candidate in own)
     concurrency = at_most(rule.concurrency, size)
     return Group(
         concurrency,
         at_most(rule.failure_budget, size) if rule.failure_budget else concurrency,
-        least=at_least(rule.min_success, size) if rule.min_success else min(1, able),
+        least=at_least(rule.min_success, size) if rule.min_success else int(able or waits),
         all_able=not rule.min_success,
         soak=rule.soak,
     )

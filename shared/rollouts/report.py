@@ -113,7 +113,7 @@ def remedy(wait: StartWait) -> str:
             return _approval(wait)
         case WaitReason.STAGE if wait.stuck is MemberStanding.ASIDE and wait.clusters:
             out = f"`roadstead rollout skip {wait.clusters[0]}`"
-            return f"It goes on once they can take part, or when {out} has taken one out."
+            return f"It goes on once enough of them can take part; {out} takes one out."
         case WaitReason.STAGE if wait.stuck is None:
             return ""
         case WaitReason.GUARD:

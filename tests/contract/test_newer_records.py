@@ -45,7 +45,7 @@ READS: dict[str, tuple[str, str, str, Callable[[State], object], Callable[[State
         lambda state: state.save_plan(plan_record()),
         lambda state: state.plan(COMMIT),
     ),
-    "sweep": (FLEETS, "sweeps", "{}", lambda state: state.save_sweep(state.sweep()), State.sweep),
+    "sweep": (FLEETS, "fleet", "{} sweep", lambda state: state.save_sweep(state.sweep()), State.sweep),
     "notifier": (
         *(FLEETS, "notifier", "{}"),
         lambda state: state.save_announced(state.announced()),

@@ -125,8 +125,8 @@ def test_what_is_stored_again_anyway_begins_anew(stored: Stored) -> None:
     state.save_sweep(state.sweep())
     state.save_announced(state.announced())
     state.save_fingerprints({"one": "f"})
-    for partition in ("sweeps", "notifier", "marks"):
-        stored.tables.edit(FLEETS, partition, fleet, CUT_OFF)
+    for partition, key in (("fleet", f"{fleet} sweep"), ("notifier", fleet), ("marks", fleet)):
+        stored.tables.edit(FLEETS, partition, key, CUT_OFF)
     state.save_sweep(state.sweep())
     state.save_announced(state.announced())
     assert state.fingerprints() == {}

@@ -13,7 +13,7 @@ from tests.support.console_pages import browse
 from tests.support.pipeline_runs import ready
 
 
-def test_one_more_cluster_costs_three_reads_and_a_second_visit_within_seconds_none() -> None:
+def test_a_cluster_costs_four_reads_one_more_costs_two_and_a_second_visit_within_seconds_none() -> None:
     cloud, reads = ready("one", "two"), list[str]()
 
     def note(call: Call) -> None:
@@ -22,12 +22,10 @@ def test_one_more_cluster_costs_three_reads_and_a_second_visit_within_seconds_no
     tables: Any = {name: Watched(table, note) for name, table in cloud.state.tables.items()}
     ports = replace(cloud.ports, state=State(tables, FLEET, in_turn))
     browse(ports, "/clusters/one")
-    assert len(reads) == 6, (
-        "with three of the whole fleet that all pages share: its record, its plan, its sweep"
-    )
+    assert len(reads) == 4, "with two of the whole fleet that all pages share: its records, and its plan"
     reads.clear()
     assert browse(ports, "/clusters/two").status_code == 200
-    assert len(reads) == 3, reads
+    assert len(reads) == 2, reads
     reads.clear()
     assert browse(ports, "/clusters/two").status_code == 200
     assert reads == []

@@ -71,6 +71,37 @@ def test_what_is_no_channel_or_no_version_is_refused(channel: bytes, more: str, 
     assert any(said in problem for problem in found), found
 
 
+LONG_TERM = CHANNEL.replace(b"stable", b"lts")
+PREMIUM = b"    supportPlan: AKSLongTermSupport\n    sku: {tier: Premium}\n"
+
+
+@pytest.mark.parametrize(
+    ("channel", "said"),
+    [
+        (LONG_TERM, "environments/development.yaml:6:16 spec.supportPlan: the environment follows the"),
+        (
+            LONG_TERM + b"    supportPlan: KubernetesOfficial\n",
+            "needs supportPlan: AKSLongTermSupport with sku",
+        ),
+        (LONG_TERM + PREMIUM.splitlines()[0] + b"\n", "AKSLongTermSupport needs sku.tier: Premium"),
+        (CHANNEL + b"    autoUpgradeProfile: {upgradeChannel: patch}\n", "AKS upgrades without a commit"),
+    ],
+)
+def test_a_cluster_that_cannot_follow_the_channel_of_its_environment_says_what_is_missing(
+    channel: bytes, said: str
+) -> None:
+    tree = fleet("development", channel=channel)
+    assert any(said in problem for problem in problems(tree)), problems(tree)
+    assert {*resolved(tree).invalid} == {*TEST}
+
+
+@pytest.mark.parametrize(
+    "channel", [LONG_TERM + PREMIUM, CHANNEL + b"    autoUpgradeProfile: {upgradeChannel: none}\n"]
+)
+def test_a_cluster_that_only_git_moves_follows_the_channel(channel: bytes) -> None:
+    assert problems(fleet("development", channel=channel)) == []
+
+
 def test_the_first_environment_of_a_line_follows_the_channel_and_the_others_get_it_by_promotion() -> None:
     desired = resolved(fleet("development", "production"))
     rules = rules_of(desired.promotions)

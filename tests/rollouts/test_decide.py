@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze
@@ -343,6 +345,32 @@ def test_a_stage_that_needs_a_suspended_cluster_names_it_and_says_what_can_be_do
     text = describe_wait(wait, fleet.rollout.commit)
     assert text == "waits for group 1 of stage dev, of which too few clusters can take part: b"
     assert "`roadstead rollout skip b`" in remedy(wait)
+
+
+@pytest.mark.parametrize("ends", ["back", "skipped"])
+def test_a_stage_of_which_nobody_can_take_part_shows_nothing_and_holds_the_next_one(ends: str) -> None:
+    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), stage("prod")), FIVE, aside=("a", "b"))
+    assert fleet.start() == ()
+    wait = fleet.decide().waits["c"]
+    text = describe_wait(wait, fleet.rollout.commit)
+    assert text == "waits for group 1 of stage dev, of which too few clusters can take part: a, b"
+    assert "`roadstead rollout skip a`" in remedy(wait)
+    if ends == "back":
+        fleet.seen["b"] = replace(fleet.seen["b"], phase=Phase.READY, finding="")
+        assert fleet.start() == ("b",)
+        assert fleet.decide().waits["c"].reason is WaitReason.STAGE
+        fleet.end("b")
+    else:
+        fleet.rollout = act_on(fleet.rollout, ActKind.SKIP, replace(BY, subject="a"))
+        assert fleet.start() == (), "one of two is left"
+        fleet.rollout = act_on(fleet.rollout, ActKind.SKIP, replace(BY, subject="b"))
+    assert "c" in fleet.start()
+
+
+def test_a_stage_passes_without_any_cluster_where_its_rule_needs_none() -> None:
+    rule = GroupRule(max_concurrency="2", min_success="0")
+    fleet = Fleet((stage("dev", rule), stage("prod")), FIVE, aside=("a", "b"))
+    assert "c" in fleet.start()
 
 
 class Name(str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -40,13 +40,20 @@ def stage(name: str, *groups: GroupRule, approval: bool = False) -> StageRule:
 
 
 class Fleet:
-    """The clusters of a fleet and its rollout; each call is what one message does in the app."""
+    """The clusters of a fleet and its rollout; each call is what one message does in the app.
 
-    def __init__(self, strategy: tuple[StageRule, ...], environments: Mapping[str, str]) -> None:
+    Clusters that are ``aside`` were found stopped before the rollout began.
+    """
+
+    def __init__(
+        self, strategy: tuple[StageRule, ...], environments: Mapping[str, str], *, aside: Sequence[str] = ()
+    ) -> None:
         self.now, self.strategy = NOW, strategy
         self.seen = {name: summary(name) for name in environments}
         self.environments = environments
-        candidates = [candidate(name, of) for name, of in environments.items()]
+        for name in aside:
+            self._set(name, phase=Phase.FAILED, finding="ClusterStopped")
+        candidates = [replace(candidate(name, of), aside=name in aside) for name, of in environments.items()]
         self.rollout: Rollout = begin("a" * 40, strategy, candidates, None, NOW)
 
     def decide(self) -> Decision:

@@ -31,7 +31,7 @@ from shared.json_tree import path_text
 from shared.kubernetes.kubeconfig import ending
 from shared.plan.plan import Item, with_since
 from shared.ports import FleetRecord, PlanRecord
-from shared.ports.state import ClusterChanges, Clusters, SweepRecord
+from shared.ports.state import Clusters, SweepRecord
 from shared.sentences import some_of
 
 PAGE = 200
@@ -290,12 +290,12 @@ def event_of(event: Event) -> schema.EventView:
     return projected(schema.EventView, event, type="Warning" if event.warning else "Normal")
 
 
-def compared_at(record: ClusterRecord, sweep: SweepRecord, changes: ClusterChanges) -> datetime | None:
+def compared_at(record: ClusterRecord, sweep: SweepRecord) -> datetime | None:
     """Return when a cluster was compared with Azure last: by a list, by itself or at the end of a job."""
     in_sync = record.condition(IN_SYNC)
     known = in_sync.verified if in_sync and in_sync.status is not None else None
     listed = sweep.listed_at(record.desired.id.subscription, record.name) if is_at_rest(record) else None
-    return max(filter(None, (known, listed, changes.compared)), default=None)
+    return max(filter(None, (known, listed, record.observation.compared)), default=None)
 
 
 def exact(moment: datetime) -> str:

@@ -23,14 +23,22 @@ from shared.azure.flux_extension import (
     reported_revision,
 )
 from shared.cluster.failures.errors import Dependency
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health
 from shared.kubernetes.flux_instance import INSTANCE, OWNER, instance_readiness
 from shared.kubernetes.flux_objects import EXTENSION_NAME, ref_of
 from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Ready, Suspended, last_applied
 from shared.kubernetes.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
-from shared.kubernetes.inside import API_VERSION, DEPLOYMENT, WORKLOADS, Count, Inside, workload_faults
+from shared.kubernetes.inside import (
+    API_VERSION,
+    DEPLOYMENT,
+    MESSAGE_LIMIT,
+    WORKLOADS,
+    Count,
+    Inside,
+    workload_faults,
+)
 from shared.kubernetes.sync_objects import (
     ALERT,
     event_objects,
@@ -41,6 +49,7 @@ from shared.kubernetes.sync_objects import (
 from shared.kubernetes.system_objects import system_objects
 from shared.language.cluster_systems import read_system
 from shared.language.model.cluster.flux_source import MAIN
+from shared.masking import cut
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetExtension, ListFluxConfigurations
 from shared.resource_ids import ObjectRef
@@ -218,11 +227,19 @@ def read(context: StepContext) -> Reading:
     for kind, listed in workloads.items():
         others = [document for document in listed if flux_objects.ref_of(document) not in applied]
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
-    inside = Inside(now, tuple(parts), tuple(api.certificates()))
+    inside = Inside(now, tuple(parts), tuple(api.certificates()), _revisions(context, by_ref))
     known = None if of_facts else facts
     told = _reporting(others_of_ours.alert, objects)
     faults, revision = health.in_order(faults), last_applied(by_ref.get(flux_objects.KUSTOMIZATION))
     return Reading(faults, node_faults, len(objects), len(nodes), inside, known, told, revision=revision)
+
+
+def _revisions(context: StepContext, live: Mapping[ObjectRef, Json]) -> dict[str, str]:
+    """Return what Flux says that it applied last of each system, by the name of the system."""
+    systems = map(read_system, context.desired.systems)
+    kind = flux_objects.KUSTOMIZATION
+    synced = {own.name: replace(kind, name=own.name, namespace=own.home) for own in systems}
+    return {name: cut(last_applied(live.get(ref)), MESSAGE_LIMIT) for name, ref in synced.items()}
 
 
 def _reporting(alert: Json | None, objects: Sequence[Json]) -> Reporting | None:

@@ -9,7 +9,8 @@ from types import MethodType
 from typing import Any, cast
 
 from shared.frozen import replace
-from shared.ports import Ports, State
+from shared.ports import FleetRecord, Ports, State
+from shared.ports.state import SweepRecord
 
 SECONDS = 5.0
 """For how long a read serves: a page shows nothing that is older, and says when it was read."""
@@ -29,6 +30,14 @@ class _RecentState:
     def __init__(self, state: State, elapsed: Callable[[], float]) -> None:
         self._state, self._elapsed = state, elapsed
         self._lock, self._reads = Lock(), dict[Any, _Read]()
+
+    def fleet(self) -> FleetRecord:
+        found: FleetRecord = self.fleet_and_sweep()[0]
+        return found
+
+    def sweep(self) -> SweepRecord:
+        found: SweepRecord = self.fleet_and_sweep()[1]
+        return found
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._state, name)

@@ -9,6 +9,7 @@ from shared.app.proposals.own_pull import pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.cluster.divergence.drift import DriftedField
 from shared.frozen import dataclass
+from shared.kubernetes_versions import numbers
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import PullText
 from shared.ports.state import OmittedField, Promotion
@@ -118,6 +119,8 @@ def _promotion_title(promotion: Promotion) -> str:
 NO_NEWER = "the environment has the version of its channel, or a newer one"
 NOTES = "https://github.com/Azure/AKS/releases"
 _CHANGES = "https://github.com/kubernetes/kubernetes/blob/master/CHANGELOG/CHANGELOG-{}.md"
+_VULNERABILITIES = "https://cve-api.prod-aks.azure.com/api/v1/aks-k8s-releases/{}/scan-reports"
+"""What AKS knows of a version (learn.microsoft.com/azure/aks/security-vulnerability-api-reference)."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,8 @@ def channel_text(proposed: ProposedVersion) -> PullText:
         f"A merge upgrades {_clusters(proposed.takers)}, in the stages of the fleet. Promotions carry the "
         "version on.",
         "Whether something blocks the upgrade, as far as it was read:\n\n" + "\n".join(ready),
-        f"What changes: [Kubernetes {minor}]({_CHANGES.format(minor)}), [AKS]({NOTES}).",
+        f"What changes: [Kubernetes {minor}]({_CHANGES.format(minor)}), [AKS]({NOTES}). "
+        f"Vulnerabilities that AKS lists: {_reports(proposed.present, proposed.version)}.",
         f"- **Merge** this to upgrade {environment}.\n"
         "- **Close** it to decline this version: it is not proposed again. Reopen it to change your mind.\n"
         "- A newer version of the channel changes this pull request.",
@@ -173,6 +177,12 @@ def channel_text(proposed: ProposedVersion) -> PullText:
     if proposed.keepers:
         parts.append(f"These set a version of their own and keep it: {_names(proposed.keepers)}.")
     return pull_text(proposed.title, parts)
+
+
+def _reports(*versions: str) -> str:
+    """Return links to what AKS lists of versions; there is a report of a patch, and none of a minor alone."""
+    full = [version for version in versions if len(numbers(version)) == 3]
+    return ", ".join(f"[{version}]({_VULNERABILITIES.format(version)})" for version in full)
 
 
 def channel_over_text(why: str) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of
 from shared.app.outbox import is_at_time, send, send_all
-from shared.app.records import Transition, again, change
+from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.conclusions import conclude
+from shared.app.sweep.conclusions import compared_again, conclude
 from shared.app.sweep.corrections import sweep_of_held, unless_held
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
@@ -27,7 +26,7 @@ from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.cluster.transitions.acceptance import look_again
 from shared.cluster.transitions.apply_comparison import start_correction
-from shared.frozen import dataclass, replace
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.logs import about_record
 from shared.ports import Ports
@@ -167,14 +166,13 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             absent.append(name)
             continue
         try:
-            is_news = conclude(record, live, sources, activity, ports)
+            settled = live is None or not busy(live["properties"])
+            is_news = conclude(record, live, sources, activity, ports, read_at if settled else None)
             changed = is_news or changed
             if is_news and part.subscription:
                 news.append(name)
             if live is not None and _is_read_again(record, live, part, ports):
                 changing.append(name)
-            if live is None or not busy(live["properties"]):
-                _note_compared(name, read_at, ports)
         except (ReconcileError, RateLimited):
             raise
         except Exception:  # the next list names it
@@ -190,14 +188,6 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
     return ListCheck(changed, news)
 
 
-@again
-def _note_compared(name: str, at: datetime, ports: Ports) -> None:
-    """Store when a cluster was read by itself: whoever waits for that, and each view, knows by that."""
-    known = ports.state.changes_of(name)
-    if known.compared is None or at > known.compared:
-        ports.state.save_changes(replace(known, compared=at))
-
-
 def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports: Ports) -> bool:
     """Return whether a cluster changes later than somebody asked: an operation runs, or Azure shows it late.
 
@@ -209,7 +199,7 @@ def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports:
     if part.attempt or not part.sweep.startswith(EVENT):
         return False
     after = readable(record.name, ports.state)
-    return after is not None and after.etag == record.etag
+    return after is not None and after == compared_again(record, after.observation.compared)
 
 
 def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:

@@ -56,13 +56,19 @@ def conclude_still_missing(name: str, sources: Sources, activity: ActivityLog, p
 
 
 def conclude(
-    record: ClusterRecord, live: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
+    record: ClusterRecord,
+    live: Json | None,
+    sources: Sources,
+    activity: ActivityLog,
+    ports: Ports,
+    read_at: datetime | None = None,
 ) -> bool:
     """Save what Azure shows of a cluster at rest, if its record says something else, and start a correction.
 
     Return whether the cluster is not Ready any more, or not in sync with git, or is so again. A sweep and a
     check may end at one moment, and neither loses what the other found; after a newer job, the next sweep
-    reads the cluster.
+    reads the cluster. ``read_at`` is when the cluster was read by itself: whoever waits for that, and each
+    view, knows by the time in its record. None for one of a list.
     """
     news = False
 
@@ -72,16 +78,25 @@ def conclude(
         if current is None or not is_beside(current, record):
             return ()
         decided, is_new = _conclusion(current, live, sources, activity, ports)
+        after = compared_again(decided.record, read_at)
         if decided.record == current:
-            return tuple(decided.first)
+            return tuple(decided.first) if after == current else Transition(after, first=decided.first)
         news = is_new
-        return decided
+        return replace(decided, record=after)
 
     with about_record(record):
         saved = change(record.name, decide, ports, known=(record,))
         if not isinstance(saved, ClusterRecord):
             send_all(saved, ports)
     return news
+
+
+def compared_again(record: ClusterRecord, read_at: datetime | None) -> ClusterRecord:
+    """Return the record with the time of a comparison, unless there is none or a later one is known."""
+    known = record.observation.compared
+    if read_at is None or (known is not None and known >= read_at):
+        return record
+    return replace(record, observation=replace(record.observation, compared=read_at))
 
 
 def is_beside(current: ClusterRecord, record: ClusterRecord) -> bool:

@@ -27,12 +27,16 @@ MORE = "more"
 
 @dataclass(frozen=True)
 class SystemSummary:
-    """A team's system on a cluster; ``unhealthy`` counts the objects that a check found so."""
+    """A team's system on a cluster; ``unhealthy`` counts the objects that a check found so.
+
+    ``revision`` is what Flux applied of it last, "" for nothing yet, and None where no check has read that.
+    """
 
     name: str
     owners: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     unhealthy: int = 0
+    revision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -312,6 +316,7 @@ def _systems_of(record: ClusterRecord) -> tuple[SystemSummary, ...]:
             tuple(system["owners"]),
             tuple(system["namespaces"]),
             sum(namespace in system["namespaces"] for namespace in found),
+            inside.systems.get(system["name"]) if inside else None,
         )
         for system in systems_in(record.document)
     )

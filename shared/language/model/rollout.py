@@ -142,7 +142,7 @@ class GroupSpec(Manifest):
     """How long every cluster of the group must stay Ready before the group passes."""
     min_success: NumberOrZero | None = None
     """How many clusters of the group, or what percentage of them, must be Ready for it to pass; by
-    default every one that can take part."""
+    default every one that can take part, and one of a stage in which none can. "0" needs none."""
     failure_budget: Number | None = None
     """The clusters that change, and those that have failed, are never more than this number or
     percentage of the group; once so many have failed, the rollout pauses. By default ``maxConcurrency``."""

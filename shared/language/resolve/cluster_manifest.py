@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -30,6 +30,7 @@ from shared.language.yaml.nodes import Mark, Node, Root, merge
 from shared.language.yaml.parser import YamlError, parse, value_of
 
 SPEC = ("spec",)
+LONG_TERM = "AKSLongTermSupport"
 
 
 @dataclass(frozen=True)
@@ -153,10 +154,13 @@ class ClusterReader:
             return read.merged_as(root)
         own_spec, below = read.spec, base.node
         unmatched: list[Problem] = []
-        if is_elsewhere(own_spec if own_spec.child("provider") else below):
+        elsewhere = is_elsewhere(own_spec if own_spec.child("provider") else below)
+        if elsewhere:
             unmatched += fields_of_aks(root.find(SPEC), below)
             own_spec, below = without_aks(own_spec), without_aks(below)
         merged = Node({**root.value, "spec": _protected(merge(below, own_spec), base)}, root.mark)
+        if base.channel is not None and not elsewhere:
+            unmatched += _against_channel(merged.find(SPEC), base.channel)
         if root.has_removals:
             unmatched += unmatched_removals(own_spec, LayersBelow([below]), SPEC, root)
         return read.merged_as(merged, tuple(unmatched))
@@ -199,6 +203,29 @@ def _header(root: Node) -> list[Problem]:
     except ValidationError as error:
         return [p for p in problems_of(error, root, Cluster) if p.field.partition(".")[0] != "spec"]
     return []
+
+
+def _against_channel(spec: Node, channel: Node) -> Iterator[Problem]:
+    """Yield what keeps a cluster from following the channel of its environment, which only git moves.
+
+    Source: learn.microsoft.com/azure/aks/long-term-support, and auto-upgrade-cluster for ``upgradeChannel``.
+    """
+    plan, own = spec.child("supportPlan"), spec.child("autoUpgradeProfile")
+    upgrades = own.child("upgradeChannel") if own is not None else None
+    if channel.value == "lts" and (plan is None or plan.value != LONG_TERM):
+        yield problem_at(
+            channel.mark if plan is None else plan.mark,
+            "spec.supportPlan",
+            f"the environment follows the channel lts, which needs supportPlan: {LONG_TERM} with sku.tier: "
+            "Premium; write both, as into spec.defaults of the environment, or choose another channel",
+        )
+    if upgrades is not None and upgrades.value not in (None, "none", "node-image"):
+        yield problem_at(
+            upgrades.mark,
+            "spec.autoUpgradeProfile.upgradeChannel",
+            f"the environment follows the channel {channel.value}, and with this AKS upgrades without a "
+            "commit; write none, or remove spec.kubernetes of the environment",
+        )
 
 
 def _protected(spec: Node, base: Base) -> Node:

@@ -36,11 +36,15 @@ MAX_INHERITANCE = 16
 
 @dataclass(frozen=True)
 class Layer:
-    """One shared file's part of a cluster's spec. ``parent`` is the class that a class inherits from."""
+    """One shared file's part of a cluster's spec. ``parent`` is the class that a class inherits from.
+
+    ``production`` is where an environment says that it is one, ``channel`` where it says what it follows.
+    """
 
     spec: Node = EMPTY
     parent: str = ""
     production: Node | None = None
+    channel: Node | None = None
     problems: Problems = ()
 
     @cached_property
@@ -55,6 +59,7 @@ class Base:
 
     node: Node
     production: Node | None
+    channel: Node | None
     problems: Problems
     size: int
 
@@ -105,12 +110,12 @@ class Layers:
         problems = tuple(dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems))
         if size > MAX_VALUES:
             problem = _too_large(max(layers, key=attrgetter("size")), size)
-            return Base(EMPTY, over.production, (problem, *problems)[:SHOWN_OF_FILE], 0)
+            return Base(EMPTY, over.production, over.channel, (problem, *problems)[:SHOWN_OF_FILE], 0)
         self.work.spend(size)
         node = layers[0].spec
         for layer in layers[1:]:
             node = merge(node, layer.spec)
-        return Base(node, over.production, problems[:SHOWN_OF_FILE], size)
+        return Base(node, over.production, over.channel, problems[:SHOWN_OF_FILE], size)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -78,7 +78,8 @@ class Inputs:
         missing = layers.unknown("class", cluster_class) or layers.unknown("environment", environment)
         if missing or base.problems:
             return ""
-        return digest_of([base.node.plain(), base.production is not None, self._code_version])
+        channel = base.channel.value if base.channel else None
+        return digest_of([base.node.plain(), base.production is not None, channel, self._code_version])
 
 
 def unchanged(

@@ -188,9 +188,12 @@ def _environments(
         layers[name] = Layer(problems=loaded.problems)
         if loaded.manifest is not None:
             manifests[name] = loaded.manifest
-            where = loaded.node.find(("spec", "production")) if loaded.manifest.spec.production else None
+            spec = loaded.manifest.spec
+            where = loaded.node.find(("spec", "production")) if spec.production else None
+            channel = loaded.node.find(("spec", "kubernetes", "channel")) if spec.kubernetes else None
             problems = tuple(layer_problems(loaded.node, DEFAULTS))
-            layer = Layer(part(loaded.node, *DEFAULTS), production=where, problems=problems)
+            own = part(loaded.node, *DEFAULTS)
+            layer = Layer(own, production=where, channel=channel, problems=problems)
             layers[name] = _with_versions(layer, name, loaded, read)
     lost = read.files.of(VERSIONS)[0].keys() - paths.keys()
     unassigned += [_needless(name, f"there is no {environment_path(name)}") for name in sorted(lost)]

@@ -33,6 +33,7 @@ from shared.ports.state.costs import COSTS, Costs, SubscriptionCosts
 from shared.ports.state.examinations import EXAMINATION, Examinations
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
+    FLEET,
     AppIdentity,
     BranchRead,
     Expectations,
@@ -67,6 +68,7 @@ from shared.ports.state.sweeps import (
     PathsCheck,
     SweepRecord,
     Sweeps,
+    sweep_key,
 )
 from shared.ports.tables import Condition, Table
 
@@ -150,6 +152,15 @@ class State(
     def __init__(self, tables: Mapping[str, Table], fleet: str, together: Together = in_threads) -> None:
         super().__init__(tables, fleet, together)
         self._looked: dict[str, datetime] = {}
+
+    def fleet_and_sweep(self) -> tuple[FleetRecord, SweepRecord]:
+        """Return the records of the fleet and of its sweeps, by one read of both; raise Unreadable."""
+        first, last = self._fleet, sweep_key(self._fleet)
+        found = self._entities(FLEET, ("RowKey", "ge", first), ("RowKey", "le", last))
+        entities = {entity["RowKey"]: entity for entity in found}
+        own = entities.get(first)
+        fleet = FleetRecord() if own is None else self._reader.value(FLEET, own)
+        return fleet, self._sweep_in(entities.get(last))
 
     def unreadable(self) -> Sequence[UnreadableRecord]:
         """Return the records that cannot be read now.

@@ -9,6 +9,7 @@ from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
+from shared.ports.tables import Entity
 
 NAMED = 3
 """How many clusters a problem names."""
@@ -95,14 +96,13 @@ class SweepRecord:
 class ClusterChanges:
     """What Azure's events said of a cluster: who wrote what lately, the last one last.
 
-    ``asked`` is the time of the comparison that was asked for last. ``compared`` is when it was last read by
-    itself, by whoever asked, and compared. ``etag`` is the version that was read, "" for one not saved yet.
+    ``asked`` is the time of the comparison that was asked for last. ``etag`` is the version that was read, ""
+    for one not saved yet.
     """
 
     cluster: str
     changes: tuple[Activity, ...] = ()
     asked: datetime | None = None
-    compared: datetime | None = None
     etag: str = field(default="", compare=False)
 
 
@@ -111,14 +111,16 @@ class Sweeps(TableRepository):
 
     def sweep(self) -> SweepRecord:
         """Return the record of the sweeps; a new one when none was saved, or it cannot be read."""
-        entity = self._entity(SWEEP, self._fleet)
+        return self._sweep_in(self._entity(SWEEP, sweep_key(self._fleet)))
+
+    def _sweep_in(self, entity: Entity | None) -> SweepRecord:
         if entity is None:
             return SweepRecord()
         return self._reader.or_else(SweepRecord(etag=entity.etag), SWEEP, entity)
 
     def save_sweep(self, record: SweepRecord) -> None:
         """Write the record over the version that was read; raise Stale."""
-        self._write(SWEEP, self._fleet, record)
+        self._write(SWEEP, sweep_key(self._fleet), record)
 
     def changes(self) -> RecordList[ClusterChanges]:
         """Return what events said of all clusters."""
@@ -133,13 +135,19 @@ class Sweeps(TableRepository):
 
     def save_changes(self, changes: ClusterChanges) -> None:
         """Write what events said of a cluster over the version that was read; raise Stale."""
-        at = max(filter(None, (changes.asked, changes.compared)), default=None)
-        self._write(CHANGES, changes.cluster, changes, at=at)
+        self._write(CHANGES, changes.cluster, changes, at=changes.asked)
 
     def prune_changes(self, before: datetime) -> int:
         """Remove what events said of clusters of which none came since; return how many were removed."""
         return self._remove(CHANGES, ("at", "lt", before))
 
 
-SWEEP = TextKind[SweepRecord]("sweep", FLEETS, SweepRecord, "sweeps")
+SWEEP = TextKind[SweepRecord]("sweep", FLEETS, SweepRecord, "fleet")
+
+
+def sweep_key(fleet: str) -> str:
+    """Return the key of the sweeps' record: no other sorts between it and that of the fleet's own record."""
+    return f"{fleet} sweep"
+
+
 CHANGES = TextKind[ClusterChanges]("changes", FLEETS, ClusterChanges, "changes|{}")

@@ -70,6 +70,8 @@ def test_an_offered_version_is_proposed_to_the_first_environment_and_nothing_mov
     assert "AKS offers it in every region of the environment" in pull.body
     assert "Nobody has read `a1`, `a2`; `roadstead ready --to 1.36 --wait` reads them." in pull.body
     assert "CHANGELOG-1.36.md" in pull.body
+    reports = "https://cve-api.prod-aks.azure.com/api/v1/aks-k8s-releases"
+    assert f"[1.35.7]({reports}/1.35.7/scan-reports), [1.36.3]({reports}/1.36.3/scan-reports)" in pull.body
     assert running(cloud, (*TEST, *PROD)) == {"1.35.7"}
     (shown,) = versions_view(cloud.ports)["channels"]
     assert (shown["channel"], shown["proposed"], shown["problem"]) == ("stable", "1.36.3", "")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.tree import tree_view
+from shared.app.api.views.versions import systems_view
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION
@@ -85,6 +88,24 @@ def test_a_check_of_a_system_as_it_was_applied_finds_nothing() -> None:
     check(cloud)
     found = condition(record(cloud))
     assert (found.status, found.reason) == (True, "Healthy")
+
+
+def test_what_flux_applied_last_of_a_system_is_known_from_the_check_that_read_it() -> None:
+    cloud = hydrated(SHOP)
+    assert revisions(cloud) == (None, [])
+    check(cloud)
+    head = cloud.repository.head("main")
+    assert revisions(cloud) == (f"main@sha1:{head}", [(f"main@sha1:{head}", 1)])
+    delete(cloud, replace(KUSTOMIZATION, name="shop", namespace="shop"))
+    check(cloud)
+    assert revisions(cloud) == ("", [("", 1)]), "of one that somebody deleted nothing is applied"
+
+
+def revisions(cloud: MemoryCloud) -> tuple[str | None, list[tuple[str, int]]]:
+    tree = tree_view("one", cloud.ports)
+    assert tree is not None
+    (shop,) = systems_view(cloud.ports)["systems"]
+    return tree["systems"][0]["revision"], [(e["revision"], e["clusterCount"]) for e in shop["revisions"]]
 
 
 @pytest.mark.parametrize(

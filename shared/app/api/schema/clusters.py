@@ -338,12 +338,16 @@ class NodePoolView(TypedDict):
 
 
 class SystemOnCluster(TypedDict):
-    """A team's system on a cluster; ``unhealthy`` are those of the tree's objects in its namespaces."""
+    """A team's system on a cluster; ``unhealthy`` are those of the tree's objects in its namespaces.
+
+    ``revision`` is what Flux applied of it last, "" for nothing yet, and None where no check has read that.
+    """
 
     name: str
     owners: list[str]
     namespaces: list[str]
     unhealthy: list[UnhealthyObjectView]
+    revision: str | None
 
 
 @final

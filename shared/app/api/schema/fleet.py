@@ -306,8 +306,16 @@ class VersionsView(TypedDict):
     note: str
 
 
+class SystemRevision(TypedDict):
+    """What Flux applied last of a system, "" for nothing yet, and on how many clusters."""
+
+    revision: str
+    clusterCount: int
+
+
+@final
 class SystemView(TypedDict):
-    """A team's system; ``clusters`` and ``unhealthy`` are the first of so many.
+    """A team's system; ``clusters``, ``revisions`` and ``unhealthy`` are the first of so many.
 
     ``unreadCount`` are the clusters of which no check has read what runs there, or could not.
     """
@@ -317,6 +325,7 @@ class SystemView(TypedDict):
     namespaces: list[str]
     clusterCount: int
     clusters: list[str]
+    revisions: list[SystemRevision]
     unreadCount: int
     unhealthyCount: int
     unhealthy: list[str]

@@ -16,7 +16,7 @@ from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports import Ports
-from shared.ports.state import ClusterChanges, Listing, Proposal
+from shared.ports.state import Listing, Proposal
 
 REASONS, FINDINGS = 3, 20
 
@@ -30,13 +30,8 @@ def drift_view(ports: Ports, page: ClusterPage) -> schema.DriftView:
     proposals = {proposal.cluster: proposal for proposal in ports.state.proposals()} if shown else {}
     sweep = ports.state.sweep()
     listed = [listing.at for listing in sweep.listings] or [None]
-    changes = {known.cluster: known for known in ports.state.changes()} if shown else {}
     clusters = [
-        _cluster(
-            record,
-            proposals.get(record.name),
-            compared_at(record, sweep, changes.get(record.name) or ClusterChanges(record.name)),
-        )
+        _cluster(record, proposals.get(record.name), compared_at(record, sweep))
         for record in records
         if _differs(record)
     ]
@@ -61,7 +56,7 @@ def drift_of_cluster(name: str, ports: Ports) -> schema.DriftView | None:
     if record is None:
         return None
     own, sweep = record.desired.id.subscription.lower(), ports.state.sweep()
-    compared = compared_at(record, sweep, ports.state.changes_of(name))
+    compared = compared_at(record, sweep)
     clusters = [_cluster(record, ports.state.proposal(name), compared)] if _differs(record) else []
     return {
         "clusters": clusters,

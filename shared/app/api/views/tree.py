@@ -11,7 +11,7 @@ from shared.cluster.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED, s
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import READY, ClusterRecord
 from shared.json_tree import Json
-from shared.kubernetes.inside import NODE, WORKLOADS, Part
+from shared.kubernetes.inside import NODE, WORKLOADS, Inside, Part
 from shared.language.cluster_systems import systems_in
 from shared.ports import Ports
 
@@ -36,19 +36,20 @@ def tree_view(name: str, ports: Ports) -> schema.TreeView | None:
         nodePools=_pools(record, [part for part in parts if part.kind == NODE]),
         flux=[part for part in parts if part.kind not in (NODE, *WORKLOADS)],
         workloads=[part for part in parts if part.kind in WORKLOADS],
-        systems=[_system(system, parts) for system in systems_in(record.document)],
+        systems=[_system(system, inside) for system in systems_in(record.document)],
     )
 
 
-def _system(stored: Json, parts: Sequence[Part]) -> schema.SystemOnCluster:
-    """Return a system with what a check found unhealthy in its namespaces."""
+def _system(stored: Json, inside: Inside | None) -> schema.SystemOnCluster:
+    """Return a system with what a check found unhealthy in its namespaces, and what it runs."""
     found = [
         unhealthy
-        for part in parts
+        for part in (inside.parts if inside else ())
         for unhealthy in part.unhealthy
         if unhealthy.namespace in stored["namespaces"]
     ]
-    return projected(schema.SystemOnCluster, stored, unhealthy=found)
+    revision = inside.systems.get(stored["name"]) if inside else None
+    return projected(schema.SystemOnCluster, stored, unhealthy=found, revision=revision)
 
 
 def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePoolView]:

@@ -128,8 +128,9 @@ SHOWN = 20
 
 
 def systems_view(ports: Ports) -> schema.SystemsView:
-    """Return each system: whose it is, where it is, and on which clusters something of it is unhealthy."""
+    """Return each system: whose it is, where it is, what it runs, and where something of it is unhealthy."""
     found: dict[str, schema.SystemView] = {}
+    revisions: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for summary in ports.state.summaries(details=True):
         details = summary.details
         unread = details is None or details.conditions.get(HealthCondition.PLATFORM) is None
@@ -142,16 +143,22 @@ def systems_view(ports: Ports) -> schema.SystemsView:
                     "namespaces": list(system.namespaces),
                     "clusterCount": 0,
                     "clusters": [],
+                    "revisions": [],
                     "unreadCount": 0,
                     "unhealthyCount": 0,
                     "unhealthy": [],
                 },
             )
             view["clusterCount"] += 1
+            if system.revision is not None:
+                revisions[system.name][system.revision] += 1
             view["unreadCount"] += unread
             view["unhealthyCount"] += bool(system.unhealthy)
             if len(view["clusters"]) < SHOWN:
                 view["clusters"].append(summary.name)
             if system.unhealthy and len(view["unhealthy"]) < SHOWN:
                 view["unhealthy"].append(summary.name)
+    for name, counts in revisions.items():
+        newest = counts.most_common(SHOWN)
+        found[name]["revisions"] = [{"revision": text, "clusterCount": count} for text, count in newest]
     return {"systems": [found[name] for name in sorted(found)]}

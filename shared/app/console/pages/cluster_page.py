@@ -32,9 +32,8 @@ def make(visit: Visit) -> Page:
     name, ports, state = visit.path["name"], visit.ports, visit.ports.state
     visit.ahead(
         lambda: state.plan(state.fleet().commit),
+        lambda: state.cluster(name),
         lambda: state.events(name, EVENTS_SHOWN),
-        lambda: state.changes_of(name),
-        state.sweep,
     )
     detail, why = cluster_detail(name, ports), why_view(name, ports, acts=False)
     if detail is None or why is None:
