@@ -107,7 +107,8 @@ spec:
     if cluster.name in PROPOSED:
         text += "  drift: {action: propose}\n"
     if cluster.sleeps:
-        text += f"  sleep: {cluster.sleeps}\n"
+        pools = any(pool.mode == "User" for pool in cluster.pools)
+        text += f"  sleep: {cluster.sleeps if pools else cluster.sleeps.replace('pools', 'cluster')}\n"
     if cluster.lifetime:
         text += f"  lifetime: {cluster.lifetime}m\n"
     if cluster.suspended:

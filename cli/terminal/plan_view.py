@@ -70,6 +70,7 @@ _DISRUPTION = {
     Effect.REIMAGED: "reimages nodes",
     Effect.NODES_STOPPED: "stops nodes",
     Effect.SLEEPS: "stops it",
+    Effect.POOLS_SLEEP: "stops its User pools",
 }
 _MARGIN = 15
 

@@ -258,6 +258,18 @@ class ClusterRecord:
         return should_be_awake(sleep, self.divergence.order, self.desired.labels, now)
 
     @property
+    def sleeps_in_pools(self) -> bool:
+        """Whether its node pools are to sleep and not the whole cluster, or a job of ours stopped them."""
+        return self.azure.pools_slept or scope_of_sleep(self.document["spec"]) == "pools"
+
+    def fallen_asleep(self, since: datetime) -> ClusterRecord:
+        """Return the record of a cluster that a job of ours stops, or finds stopped as it is to be."""
+        if self.azure.slept is not None:
+            return self
+        pools = scope_of_sleep(self.document["spec"]) == "pools"
+        return replace(self, azure=replace(self.azure, slept=since, pools_slept=pools))
+
+    @property
     def sleep_job_runs(self) -> bool:
         """Whether the job that has it sleep goes on: what was verified before counts meanwhile."""
         return self.job.recipe is Recipe.SLEEP and self.phase in (Phase.UPDATING, Phase.SLEEPING)
@@ -265,6 +277,12 @@ class ClusterRecord:
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
         return next((c for c in self.conditions if c.type == kind), None)
+
+
+def scope_of_sleep(spec: Mapping[str, Any]) -> str:
+    """Return what stops at night: "cluster" or "pools", "" for a cluster that never sleeps."""
+    sleep = spec.get("sleep")
+    return str(sleep.get("scope", "cluster")) if sleep else ""
 
 
 def sleeps_at(record: ClusterRecord) -> datetime | None:

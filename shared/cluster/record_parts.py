@@ -188,8 +188,8 @@ class AzureLife:
     ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that
     is not the record's ``uid``. ``recreating``: somebody asked that the missing cluster is created again;
     until it is verified. ``rebuilt_for`` is the time of the rebuild that this life was created for, "" for
-    none. ``lifetime`` is how long it lasts. ``slept`` is since when a job of ours has it stopped, None once
-    it is verified.
+    none. ``lifetime`` is how long it lasts. ``slept`` is since when a job of ours has it stopped, or its node
+    pools where ``pools_slept``, None once it is verified.
     """
 
     group_requested: bool = False
@@ -203,6 +203,7 @@ class AzureLife:
     rebuilt_for: str = ""
     lifetime: LifetimeState = LifetimeState()
     slept: datetime | None = None
+    pools_slept: bool = False
 
 
 @dataclass(frozen=True)

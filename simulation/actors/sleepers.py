@@ -1,4 +1,4 @@
-"""Clusters that sleep for half of each hour, and people, changes and missing capacity that meet them.
+"""Clusters that sleep for half of each hour, whole or in pools, and what people, changes and Azure do to it.
 
 A schedule is stated here once more, in minutes: no decision is shared with the code under test. Everything is
 quiet otherwise: the faults have ended. While they last, a commit lets clusters sleep, and another ends that.
@@ -13,11 +13,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from localcloud.azure.world.arm_errors import ArmError
+from localcloud.azure.world.interventions import SOMEBODY
 from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.outbox import request_whole_sweep
-from shared.azure.changes.writes import is_stopped
+from shared.azure.changes.writes import is_stopped, pool_is_stopped
 from shared.cluster.failures.errors import ClusterStopped
 from shared.cluster.record_parts import Phase
+from shared.json_tree import Json
 from simulation.actors.kinds import SLEEPERS
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
@@ -38,17 +40,21 @@ ACTS = (2, 5)
 
 @dataclass(frozen=True)
 class HalfHours:
-    """A schedule: the cluster stops at a minute of each hour, and starts half an hour later, in UTC."""
+    """A schedule: the cluster stops at a minute of each hour, and starts half an hour later, in UTC.
+
+    ``scope``: the whole cluster, or its User pools; one that has none sleeps as a whole.
+    """
 
     stop: int
     changes: str
+    scope: str
 
     @property
     def text(self) -> str:
         """The schedule as YAML."""
         start = (self.stop + 30) % 60
         times = f'stop: "{self.stop} * * * *", start: "{start} * * * *", timeZone: UTC'
-        return f"{{schedules: [{{{times}}}], changes: {self.changes}}}"
+        return f"{{schedules: [{{{times}}}], changes: {self.changes}, scope: {self.scope}}}"
 
     def since(self, now: datetime) -> tuple[bool, timedelta]:
         """Return whether the cluster is to be awake, and for how long that has been so."""
@@ -72,9 +78,7 @@ class Sleepers(ActorUpkeep):
         operators = self._chance.choice(self._everybody)
         begins = self._chance.uniform(0, seconds)
         self._loop.schedule(begins, partial(self._push, operators, self._drawn))
-        self._loop.schedule(
-            begins + self._chance.uniform(60, 3000), partial(self._push, operators, lambda: None)
-        )
+        self._loop.schedule(begins + self._chance.uniform(60, 3000), partial(self._push, operators))
 
     def check(self) -> None:
         """Let the clusters of a fleet sleep for hours; raise RuleViolated for one that sleeps too long."""
@@ -89,12 +93,13 @@ class Sleepers(ActorUpkeep):
             self._loop.run_until(self._loop.clock() + STEP)
             for record in operators.cloud.state.clusters():
                 self._look(operators, record.name)
-        self._push(operators, lambda: None)
+        self._push(operators)
 
     def _drawn(self) -> HalfHours:
-        return HalfHours(self._chance.randrange(60), self._chance.choice(("wait", "wake")))
+        choose = self._chance.choice
+        return HalfHours(self._chance.randrange(60), choose(("wait", "wake")), choose(("cluster", "pools")))
 
-    def _push(self, operators: Operators, drawn: Callable[[], HalfHours | None]) -> None:
+    def _push(self, operators: Operators, drawn: Callable[[], HalfHours | None] = lambda: None) -> None:
         """Give each cluster a schedule, or none."""
         desired, self._schedules = operators.now, {}
         for name, cluster in desired.clusters.items():
@@ -118,13 +123,29 @@ class Sleepers(ActorUpkeep):
         act(operators, name)
 
     def _stop(self, operators: Operators, name: str) -> None:
-        operators.stop(cluster_id(name))
+        if self._chance.random() < 0.5 and self._in_pools(operators, name):
+            self._switch_pools(name, "Stopped")
+        else:
+            operators.stop(cluster_id(name))
         self._loop.run_function(operators.cloud, request_whole_sweep)
 
     def _start(self, operators: Operators, name: str) -> None:
         with suppress(ArmError):
             self._loop.azure.interventions.start(cluster_id(name))
+        self._switch_pools(name, "Running")
         self._loop.run_function(operators.cloud, request_whole_sweep)
+
+    def _switch_pools(self, name: str, code: str) -> None:
+        """Stop or start a User pool in the portal, if Azure allows it now: it takes one after the other."""
+        for pool in _user_pools(self._oracle.live(cluster_id(name)) or {}):
+            with suppress(ArmError), self._loop.azure.called_by(SOMEBODY):
+                body = {"properties": {"powerState": {"code": code}}}
+                self._loop.azure.put_pool(cluster_id(name), pool["name"], body)
+
+    def _in_pools(self, operators: Operators, name: str) -> bool:
+        """Return whether the pools of a cluster sleep, by the manifest that was accepted last."""
+        record = operators.cloud.state.cluster(name)
+        return record is not None and (record.document["spec"].get("sleep") or {}).get("scope") == "pools"
 
     def _lack(self, _: Operators, name: str) -> None:
         self._loop.azure.interventions.fail_next(name, "AllocationFailed")
@@ -149,7 +170,10 @@ class Sleepers(ActorUpkeep):
         now = self._loop.clock()
         disturbed = now < self._disturbed.get(name, self._loop.began)
         awake, since = schedule.since(now)
-        if awake and is_stopped(live) and since > (AFTER_A_FAULT if disturbed else TAKES):
+        stopped = is_stopped(live) or (
+            self._in_pools(operators, name) and any(map(pool_is_stopped, _user_pools(live)))
+        )
+        if awake and stopped and since > (AFTER_A_FAULT if disturbed else TAKES):
             what = f"{name} sleeps since {since} although it is to be awake: {record.job.reason}"
             raise RuleViolated(RULE, f"{operators.fleet}: {what}")
         at_rest = record.phase is Phase.READY and not record.job.active
@@ -167,3 +191,8 @@ class Sleepers(ActorUpkeep):
         stuck = failed or record.phase in (Phase.SUSPENDED, Phase.STALLED) or record.contested
         written = (record.document["spec"].get("sleep") or {}).get("schedules") or [{}]
         return not stuck and written[0].get("stop") == f"{self._schedules[name].stop} * * * *"
+
+
+def _user_pools(live: Json) -> list[Json]:
+    pools = (live.get("properties") or {}).get("agentPoolProfiles") or ()
+    return [pool for pool in pools if pool["mode"] == "User"]

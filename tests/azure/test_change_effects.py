@@ -107,6 +107,14 @@ def test_the_effect_of_a_change(path: str, old: Any, new: Any, effect: Effect) -
     assert effect_of(path, old, new) is effect
 
 
+def test_the_effect_of_a_sleep_is_that_of_its_scope() -> None:
+    in_pools = Surroundings(after={"sleep": {"scope": "pools"}})
+    assert effect_of("sleep.scope", None, "pools", in_pools) is Effect.POOLS_SLEEP
+    assert effect_of("sleep.schedules", None, [{"stop": "0 19 * * *"}], in_pools) is Effect.POOLS_SLEEP
+    assert effect_of("sleep.scope", "pools", "cluster", Surroundings()) is Effect.SLEEPS
+    assert effect_of("sleep.scope", "pools", None, in_pools) is Effect.IN_PLACE
+
+
 NETWORK = "networkProfile"
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from shared.app.recovery import sleepers
+from shared.app.sweep import corrections
 from shared.app.worker.steps import sleep
 from shared.cluster.outcomes import Wait
 from shared.cluster.record import ClusterRecord
@@ -35,6 +36,14 @@ def a_cluster_that_slept_is_not_started(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sleep, "start_again", lambda *_: Wait(600, "asleep", open_ended=True))
 
 
+def pools_that_slept_are_not_started(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sleep, "start_pool", lambda *_: Wait(600, "asleep", open_ended=True))
+
+
+def a_pool_that_is_stopped_by_hand_is_only_reported(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(corrections, "with_pools_started", lambda decided, _: decided)
+
+
 def a_stop_by_hand_is_left_to_a_person(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ClusterRecord, "may_start", property(lambda _: False))
 
@@ -43,5 +52,7 @@ SLEEP_MUTATIONS = (
     mutation(no_cluster_is_put_to_sleep, SLEEPERS, "sleepless"),
     mutation(a_sleep_lasts_twenty_minutes_longer, SLEEPERS, "asleep"),
     mutation(a_cluster_that_slept_is_not_started, SLEEPERS, "asleep"),
+    mutation(pools_that_slept_are_not_started, SLEEPERS, "asleep"),
+    mutation(a_pool_that_is_stopped_by_hand_is_only_reported, SLEEPERS, "asleep"),
     mutation(a_stop_by_hand_is_left_to_a_person, SLEEPERS, "asleep"),
 )

@@ -23,9 +23,12 @@ def until(cloud: MemoryCloud, hour: int, day: int = 0, minute: int = 0) -> None:
     cloud.run(seconds=(at - now).total_seconds(), until=lambda: False)
 
 
-def on_monday(more: str = "", extra: str = "") -> MemoryCloud:
-    """Return a cloud on a Monday at noon, UTC, whose cluster is Ready and sleeps at night."""
-    cloud = ready(sleeping(more) + extra)
+def on_monday(more: str = "", extra: str = "", *, pools: str = "") -> MemoryCloud:
+    """Return a cloud on a Monday at noon, UTC, whose cluster is Ready and sleeps at night.
+
+    ``pools`` is YAML of its further node pools.
+    """
+    cloud = ready(pools + sleeping(more) + extra)
     monday = datetime(2026, 1, 12, 12, tzinfo=UTC)
     cloud.clock.advance((monday - cloud.clock()).total_seconds())
     return cloud

@@ -13,7 +13,14 @@ from shared.app.access.azure_state import busy, profiles_of, running_of
 from shared.app.records import Transition
 from shared.app.sweep.verdicts import SweepVerdict
 from shared.azure.differences import Difference, beyond_git, drift_of, live_digest
-from shared.azure.drift.policy import DriftDecision, decide, only_reported, uncorrected
+from shared.azure.drift.policy import (
+    DriftDecision,
+    decide,
+    only_reported,
+    starts_only_pools,
+    uncorrected,
+    with_pools_started,
+)
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
 from shared.cluster.divergence.drift import digest_of_proposal, exhausted
@@ -151,6 +158,7 @@ def _corrected(
         what, start = "a job starts the cluster again", Start.CORRECTION
         started = _started_again(record, live, shown.owner, now)
     sleeps = live is not None and not compared.of_values and record.sleep_at(now) is not None
+    sleeps = sleeps or (record.sleeps_in_pools and starts_only_pools(compared.decided or ()))
     after = started if sleeps else unless_held(record, started, start, shown.calendar, now)
     return after, what if started is not record and after.divergence.held is None else ""
 
@@ -298,6 +306,8 @@ def decided_of(
     often = exhausted(record.divergence.corrections, now)
     pools = {name: mine[0] for name, mine in serving(profiles_of(live), owner).items()}
     decided = decide(differences, desired.spec.drift, live, pools=pools, exhausted=often, now=now)
+    sleep = record.sleep_at(now) if record.sleeps_in_pools else None
+    decided = with_pools_started(decided, often) if sleep is not None and sleep.awake else decided
     if is_unfinished(record):
         failure = own_failure(record)
         when = f"after its job failed: {failure.kind}" if failure else "in a suspension"

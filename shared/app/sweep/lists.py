@@ -70,15 +70,18 @@ def compare(
     lacking, newer, operated, strange, changed = [], [], [], list[str](), False
     news = list[str]()
     for summary in summaries:
-        live = listed.get(place_of_summary(summary))
-        if summary.sleeps_soundly and is_awake(live):
+        live, owner = (
+            listed.get(place_of_summary(summary)),
+            owner_of(summary, installations, ports.config),
+        )
+        if summary.sleeps_soundly and is_awake(live, owner, in_pools=summary.in_pools):
             look_at_sleep(summary.name, ports)
         if not summary.at_rest:
             continue
         try:
             if live is not None and busy(live["properties"]):
                 operated.append(summary.name)
-            suspect = is_suspect(summary, live, owner_of(summary, installations, ports.config))
+            suspect = is_suspect(summary, live, owner)
             asked_since = activity.asked_since(summary.place.subscription, started)
             if not suspect and not is_incomplete(summary, asked_since, started):
                 continue

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from shared.app.access.azure_state import FAILED_STATES, MISSING, busy, provisioning_error, state_of
 from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import live_digest
+from shared.azure.node_pools.asleep import some_pool_runs
 from shared.azure.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, Installation, Owner, tag
 from shared.cluster.failures.errors import (
     ClusterContested,
@@ -101,9 +102,11 @@ def is_suspect(summary: ClusterSummary, live: Json | None, owner: Owner) -> bool
     return not busy(live["properties"]) and live_digest(live) != summary.divergence.digest
 
 
-def is_awake(live: Json | None) -> bool:
-    """Return whether a cluster runs, and no operation is about to change that."""
-    return live is not None and not is_stopped(live) and not busy(live["properties"])
+def is_awake(live: Json | None, owner: Owner, *, in_pools: bool) -> bool:
+    """Return whether a cluster that sleeps runs, or a pool of it, and no operation will change that."""
+    if live is None or is_stopped(live) or busy(live["properties"]):
+        return False
+    return not in_pools or some_pool_runs(owner, live)
 
 
 def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:

@@ -122,6 +122,9 @@ WITH_SYSTEM_POOL = Circumstance(
     "with a node pool of your own with mode: System",
     lambda around, _old, _new: any(text_of(pool.get("mode")) == "system" for pool in _pools(around.after)),
 )
+ASLEEP_IN_POOLS = Circumstance(
+    "with sleep.scope: pools", lambda around, _old, _new: around.will_be("sleep.scope") == "pools"
+)
 WITHOUT_AUTO_PROVISIONING = Circumstance(
     "without node auto-provisioning",
     lambda around, _old, _new: not around.is_ever("nodeProvisioningProfile.mode", "auto"),

@@ -24,6 +24,7 @@ class Effect(StrEnum):
     NODES_DELETED = "in place, nodes are deleted"
     NODES_STOPPED = "in place, nodes are stopped"
     SLEEPS = "Azure stops and starts the cluster: pods that nothing manages end, its address may change"
+    POOLS_SLEEP = "Azure stops and starts the User node pools: their pods end or are pending, Flux stays"
     REPLACEMENT = "node pool replacement"
     RECREATION = "needs recreation"
     AZURE = "owned by Azure"
@@ -252,7 +253,14 @@ _CLUSTER = (
     ),
 )
 
-_SLEEP = (FieldEffect("sleep", Effect.SLEEPS, "start-stop-cluster", (Way("*", "-"),)),)
+_SLEEP = (
+    FieldEffect(
+        "sleep",
+        Effect.SLEEPS,
+        "start-stop-cluster, start-stop-nodepools",
+        (Way("*", "-"), Way("*", "*", Effect.POOLS_SLEEP, (only.ASLEEP_IN_POOLS,))),
+    ),
+)
 
 _FLUX = (
     FieldEffect(

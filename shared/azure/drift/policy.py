@@ -6,6 +6,7 @@ approves exactly it. No job recreates a cluster because of a field.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -246,6 +247,37 @@ def _is_pool(path: str) -> bool:
 def _surroundings(path: str, live: Json, pools: Mapping[str, Json]) -> Surroundings:
     properties, name = live["properties"], path.partition("[")[2].partition("]")[0]
     return Surroundings(properties, properties, pools.get(name, {}))
+
+
+# Node pools that are stopped and are to be awake, as the sleep of their cluster has it: they are started.
+
+_POWER = re.compile(r"nodePools\[[^\]]*\]\.powerState")
+
+
+def with_pools_started(decided: list[DriftDecision], exhausted: Collection[str]) -> list[DriftDecision]:
+    """Return what happens to each difference where stopped pools are started, whatever the policy.
+
+    Not where the policy ignores that, where it was done too often, or where a version is left to a person,
+    because a job writes that before anything else.
+    """
+    versions = (found for found in decided if is_version(found.path) and not found.difference.left_alone)
+    if any(version.action not in _CONTINUED for version in versions):
+        return decided
+
+    def is_started(found: DriftDecision) -> bool:
+        stopped = _POWER.match(found.path) is not None and found.difference.live == "Stopped"
+        return stopped and found.action is not DriftAction.IGNORE and found.path not in exhausted
+
+    return [
+        DriftDecision(found.difference, DriftAction.CORRECT) if is_started(found) else found
+        for found in decided
+    ]
+
+
+def starts_only_pools(decided: Sequence[DriftDecision]) -> bool:
+    """Return whether a job that corrects differences starts node pools, and does nothing else."""
+    wanted = [found for found in decided if found.action is DriftAction.CORRECT]
+    return bool(wanted) and all(_POWER.match(found.path) for found in wanted)
 
 
 # The exemptions of drift policies that have ended, or will soon. Pure: the day is an argument.

@@ -49,12 +49,23 @@ def pool_write(
     refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=live))
     switch = _overlay(pool, desired, live, power)[1]
     if switch and (not pool.stopped or not (changes or last_write_failed(live))):
-        return PlannedWrite({"properties": {**_sized(pool, live, live), **power}}, tuple(switch))
+        return power_write(pool, live, power["powerState"]["code"])
     if not changes and not last_write_failed(live):
         return None
     return PlannedWrite(
         {"properties": {**_sized(pool, live, body), **({} if switch else power)}}, tuple(changes)
     )
+
+
+def power_write(pool: NodePool, live: Json, code: str) -> PlannedWrite:
+    """Return the PUT that has a pool "Stopped" or "Running", and changes nothing else of it.
+
+    Azure starts as many nodes as there were, and an autoscaler goes on within its range; spot pools stop, too
+    (start-stop-nodepools).
+    """
+    live = at_running_version(live, "orchestratorVersion")
+    leaf = Leaf(("powerState", "code"), (live.get("powerState") or {}).get("code"), code)
+    return PlannedWrite({"properties": {**_sized(pool, live, live), "powerState": {"code": code}}}, (leaf,))
 
 
 def new_pool_write(

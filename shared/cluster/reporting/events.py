@@ -53,7 +53,8 @@ def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
 
 def sleep_event(record: ClusterRecord) -> Event:
     """Return the event of a job that has a cluster sleep."""
-    return _event(record, "Sleeping", "it is time: a job stops the cluster")
+    what = "the User node pools" if record.sleeps_in_pools else "the cluster"
+    return _event(record, "Sleeping", f"it is time: a job stops {what}")
 
 
 def order_event(record: ClusterRecord, order: SleepOrder) -> Event:

@@ -128,8 +128,8 @@ class ClusterSummary:
     ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
     something that ends, None where nothing is known to end. ``lifetime_pull`` is the pull request that
     removes it at the end of its lifetime, 0 for none.
-    ``asleep_until`` is when it is started for which changes wait, None where none does. ``details`` are None
-    where they were not asked for.
+    ``asleep_until`` is when it is started for which changes wait, None where none does. ``in_pools``: node
+    pools of it sleep, and the cluster does not. ``details`` are None where they were not asked for.
     """
 
     name: str
@@ -155,6 +155,7 @@ class ClusterSummary:
     warned: date | None = None
     lifetime_pull: int = 0
     asleep_until: datetime | None = None
+    in_pools: bool = False
 
     @property
     def tried(self) -> str:
@@ -268,6 +269,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         warned=min((end.warned for end in ends), default=None),
         lifetime_pull=record.azure.lifetime.pull.number if record.azure.lifetime.pull else 0,
         asleep_until=_asleep_until(record),
+        in_pools=record.sleeps_in_pools,
     )
 
 

@@ -222,6 +222,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
                 recreating=False,
                 lifetime=ready_at(record.azure.lifetime, now),
                 slept=None,
+                pools_slept=False,
             ),
             ownership=replace(record.ownership, recovering=False),
         )
@@ -260,12 +261,8 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
         phase, reason = Phase.SUSPENDED, ConditionReason.SUSPENDED
     elif outcome.sleeping:
         phase, reason = Phase.SLEEPING, ConditionReason.SLEEPING
-        slept = record.azure.slept or now
-        record = replace(
-            record,
-            azure=replace(record.azure, slept=slept),
-            observation=replace(record.observation, loss=None),
-        )
+        observation = replace(record.observation, loss=None)
+        record = replace(record.fallen_asleep(now), observation=observation)
     else:
         phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds

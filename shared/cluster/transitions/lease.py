@@ -77,8 +77,8 @@ def names_moment(message: JobMessage, record: ClusterRecord) -> bool:
 
 def request_write(record: ClusterRecord) -> ClusterRecord:
     """Return the record as it has to be saved before its step writes to Azure; the same one if it is so."""
-    if record.job.step.name is Step.SLEEP and record.azure.slept is None:
-        return replace(record, azure=replace(record.azure, slept=record.job.step.since))
+    if record.job.step.name is Step.SLEEP:
+        return record.fallen_asleep(record.job.step.since)
     first = record.job.recipe is Recipe.PROVISION and record.job.step.name is Step.RESOURCE_GROUP
     return (
         replace(record, azure=replace(record.azure, group_requested=True))

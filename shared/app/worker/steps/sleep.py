@@ -1,4 +1,4 @@
-"""The steps of a sleep: the cluster is stopped, sleeps as long as it is to, and is started again.
+"""The steps of a sleep: the cluster, or its User pools, stop, sleep as long as they are to, and start again.
 
 Each compares: should the cluster be awake now, and is it? So a message that comes late loses nothing.
 """
@@ -10,8 +10,17 @@ from collections.abc import Mapping
 from shared.app.access.azure_state import MISSING, busy, recheck
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.guards.writable import SLOW_POLLS, next_attempt, sleeps, start_again, wait_for
-from shared.azure.changes.writes import is_stopped
+from shared.app.worker.steps.guards.writable import (
+    SLOW_POLLS,
+    next_attempt,
+    sleeps,
+    start_again,
+    start_pool,
+    switch_pool,
+    wait_for,
+)
+from shared.azure.changes.writes import is_stopped, last_write_failed, pool_is_stopped
+from shared.azure.node_pools.asleep import sleepers
 from shared.cluster.failures.errors import ClusterMissing, Interrupted, Terminal, Unauthorized
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
@@ -42,15 +51,30 @@ def ensure_asleep(context: StepContext) -> Outcome:
         return Wait(context.poll_seconds, operation)
     if is_stopped(live):
         return sleeps(context, decision)
-    stop = next_attempt(context, AcceptedWrite(WriteKind.STOP))
-    if stop is None:
-        return _stays_awake(context, decision, "Azure accepted the stop twice, and the cluster runs")
     try:
+        if context.desired.spec.sleep is not None and context.desired.spec.sleep.of_pools:
+            return _pools_asleep(context, decision, live)
+        stop = next_attempt(context, AcceptedWrite(WriteKind.STOP))
+        if stop is None:
+            return _stays_awake(context, decision, "Azure accepted the stop twice, and the cluster runs")
         written = context.azure(StopCluster(context.cluster))
     except (Terminal, Interrupted, Unauthorized) as error:
         return _stays_awake(context, decision, f"{error.kind}: {error}")
     stopping = wait_for(context, "Azure is stopping the cluster", stop, written)
     return replace(stopping, seconds=SLOW_POLLS * stopping.seconds)
+
+
+def _pools_asleep(context: StepContext, decision: SleepDecision, live: Json) -> Outcome:
+    """Stop one pool after the other. Azure stops one only if its last write succeeded."""
+    for pool, profile in sleepers(context.desired, context.owner, live):
+        if pool_is_stopped(profile) and not last_write_failed(profile):
+            continue
+        name = str(profile["name"])
+        stop = next_attempt(context, AcceptedWrite(WriteKind.STOP, name))
+        if stop is None:
+            return _stays_awake(context, decision, f"Azure accepted the stop of {name} twice, and it runs")
+        return switch_pool(context, pool, profile, stop)
+    return sleeps(context, decision)
 
 
 def ensure_awake(context: StepContext) -> Outcome:
@@ -64,7 +88,13 @@ def ensure_awake(context: StepContext) -> Outcome:
     operation = busy(live["properties"])
     if operation:
         return Wait(context.poll_seconds, operation)
-    return start_again(context, live) if is_stopped(live) else Done("Azure runs the cluster")
+    if is_stopped(live):
+        return start_again(context, live)
+    pools = sleepers(context.desired, context.owner, live) if context.record.sleeps_in_pools else ()
+    for pool, profile in pools:
+        if pool_is_stopped(profile) or last_write_failed(profile):
+            return start_pool(context, pool, profile)
+    return Done("Azure runs the cluster")
 
 
 def _read(context: StepContext) -> Json | Outcome:

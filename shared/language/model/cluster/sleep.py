@@ -1,4 +1,4 @@
-"""When a cluster sleeps: AKS stops it, and starts it again."""
+"""When a cluster sleeps: AKS stops it, or its User node pools, and starts it again."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -53,7 +53,7 @@ class SleepSchedule(Manifest):
 
 
 class Sleep(Manifest):
-    """When a cluster sleeps: AKS stops it, and starts it again."""
+    """When a cluster sleeps: AKS stops it, or its User node pools, and starts it again."""
 
     schedules: Annotated[tuple[SleepSchedule, ...], Field(max_length=10)] = ()
     """When it stops and starts; of several, what was last counts. Without any, only an operator stops it."""
@@ -66,6 +66,14 @@ class Sleep(Manifest):
     default. A change that would wait for more than three days wakes it."""
     start_early: Duration | None = None
     """How long before ``start`` the cluster is started, to be there when people arrive; 4h at most."""
+    scope: Literal["cluster", "pools"] = "cluster"
+    """What stops: the whole cluster by default, or its User node pools. System pools and the control plane
+    run on then: the API server answers at night, and pods that find no node are pending."""
+
+    @property
+    def of_pools(self) -> bool:
+        """Whether node pools stop, and the cluster does not."""
+        return self.scope == "pools"
 
     @property
     def early(self) -> timedelta:

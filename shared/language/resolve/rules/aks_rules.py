@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from shared.language.model.arm_types import Switch
 from shared.language.model.cluster.spec import ClusterSpec
+from shared.language.model.node_pool import NodePool
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules import access_rules, network_rules
 from shared.language.resolve.rules.access_rules import own_zone
@@ -25,6 +26,14 @@ def _egress_beside(spec: ClusterSpec) -> Broken:
     if "IPv6" in (families or ()):
         return {"other": "ipFamilies: [IPv4, IPv6]"}
     return {"other": "podSubnetID"} if any(pool.pod_subnet_id for pool in spec.node_pools) else False
+
+
+def _sleeps_in_pools(spec: ClusterSpec) -> bool:
+    return spec.sleep is not None and spec.sleep.of_pools
+
+
+def _pools_that_sleep(spec: ClusterSpec) -> list[NodePool]:
+    return [pool for pool in spec.node_pools if pool.mode == "User" and not pool.stopped]
 
 
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
@@ -73,6 +82,20 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "AKS stops no cluster with node auto-provisioning, and none of its pools (Azure/AKS#5356); "
         "remove sleep, or write null where a default sets it",
         "start-stop-cluster, github.com/Azure/AKS/issues/5356",
+    ),
+    ClusterRule(
+        ("sleep", "scope"),
+        lambda spec: _sleeps_in_pools(spec) and not _pools_that_sleep(spec),
+        "pools needs a node pool with mode: User that runs by day, because AKS stops no System pool; "
+        "add one, or write scope: cluster",
+        "start-stop-nodepools",
+    ),
+    ClusterRule(
+        ("sleep", "scope"),
+        lambda spec: _sleeps_in_pools(spec) and any(pool.of_machines for pool in _pools_that_sleep(spec)),
+        "pools does not go with a User pool of type: VirtualMachines, because Azure does not document what "
+        "such a pool shows while it is stopped; write scope: cluster, or another type",
+        "start-stop-nodepools",
     ),
     ClusterRule(
         ("fqdnSubdomain",),

@@ -12,16 +12,20 @@ from shared.app.access.azure_state import (
     FAILED_STATES,
     OBSERVE_SECONDS,
     busy,
+    etag_of,
     failure,
     recheck,
     reverted_fields,
     state_of,
+    without_version,
 )
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.companions import differing_windows
-from shared.azure.changes.writes import is_final, is_stopped
+from shared.azure.changes.writes import is_final, is_stopped, last_write_failed, pool_is_stopped
 from shared.azure.differences import beyond_git, drift_of
+from shared.azure.node_pools.asleep import sleepers
+from shared.azure.node_pools.body import power_write
 from shared.cluster.divergence.verification import known_beyond
 from shared.cluster.failures.azure_failures import operation_failure as failed_operation
 from shared.cluster.failures.errors import (
@@ -39,7 +43,8 @@ from shared.cluster.recipes import Recipe
 from shared.cluster.sleep import SleepDecision, keeps_change, time_text
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
-from shared.ports.azure import Conditional, GetCluster, StartCluster, WriteResponse
+from shared.language.model.node_pool import NodePool
+from shared.ports.azure import Conditional, GetCluster, PutPool, StartCluster, WriteResponse
 from shared.ports.azure import Write as AzureWrite
 from shared.sentences import some_of
 
@@ -177,9 +182,29 @@ def not_ready(context: StepContext, live: Json) -> Outcome | None:
     operation = busy(properties)
     if operation:
         return Wait(_until_next_read(context, live), operation)
+    asleep = _pools_asleep(context, live)
+    if asleep:
+        return asleep
     if state_of(live) in FAILED_STATES and context.job.step.last_write:
         return _cluster_failure(context, properties)
     return None
+
+
+def _pools_asleep(context: StepContext, live: Json) -> Outcome | None:
+    """Return what becomes of the pools that sleep, or that somebody stopped; None where they run.
+
+    A change waits for their start only where all of them sleep.
+    """
+    if not context.record.sleeps_in_pools:
+        return None
+    pools = sleepers(context.desired, context.owner, live)
+    stopped = [found for found in pools if pool_is_stopped(found[1])]
+    if not stopped:
+        return None
+    decision, whole = context.record.sleep_at(context.ports.clock()), len(stopped) == len(pools)
+    if whole and decision is not None and _change_waits(context, decision):
+        return sleeps(context, decision)
+    return start_pool(context, *stopped[0])
 
 
 def sleeps(context: StepContext, decision: SleepDecision) -> Wait:
@@ -211,15 +236,44 @@ def start_again(context: StepContext, live: Json) -> Outcome:
         reason = "AKS asks to wait 15 minutes between a stop and a start"
         return Wait(early.total_seconds(), f"is started soon: {reason}", open_ended=True)
     if has_failed(live) and context.job.step.last_write:
-        failed = failure(context, live["properties"], "the start of the cluster")
-        error = failed.error if isinstance(failed, Retry | Fail) else None
-        return failed if error is None or error.rewrites else Retry(Interrupted(str(error), code=error.code))
+        return _failed_start(context, live["properties"], "the start of the cluster")
     start = next_attempt(context, AcceptedWrite(WriteKind.START))
     if start is None:
         return Retry(Interrupted("Azure accepted the start of the cluster twice, and it is stopped"))
     written = context.azure(StartCluster(context.cluster))
     starting = wait_for(context, "Azure is starting the cluster", start, written)
     return replace(starting, seconds=SLOW_POLLS * starting.seconds)
+
+
+def _failed_start(context: StepContext, properties: Json, what: str) -> Outcome:
+    failed = failure(context, properties, what)
+    error = failed.error if isinstance(failed, Retry | Fail) else None
+    return failed if error is None or error.rewrites else Retry(Interrupted(str(error), code=error.code))
+
+
+def start_pool(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
+    """Start a node pool that has slept, as often as it takes: Azure may lack the capacity."""
+    name = str(profile["name"])
+    what, started = f"the node pool {name}", AcceptedWrite(WriteKind.START, name)
+    if last_write_failed(profile) and was_accepted(context, started):
+        return _failed_start(context, profile, f"the start of {what}")
+    start = next_attempt(context, started)
+    if start is None:
+        return Retry(Interrupted(f"Azure accepted the start of {what} twice, and it is stopped"))
+    return switch_pool(context, pool, profile, start)
+
+
+def switch_pool(context: StepContext, pool: NodePool, profile: Json, switch: AcceptedWrite) -> Outcome:
+    """Stop or start a node pool, over the version that was read; return the wait for that."""
+    name, starts = str(profile["name"]), switch.kind is WriteKind.START
+    again = without_version(context, profile, f"the node pool {name}")
+    if again:
+        return again
+    body = power_write(pool, profile, "Running" if starts else "Stopped").body
+    written = context.azure(PutPool(context.cluster, name, body, etag=etag_of(profile)))
+    doing = f"Azure is {'starting' if starts else 'stopping'} the node pool {name}"
+    waiting = wait_for(context, doing, switch, written)
+    return replace(waiting, seconds=SLOW_POLLS * waiting.seconds)
 
 
 def stopped(context: StepContext, live: Json) -> Outcome:
