@@ -143,6 +143,7 @@ EventName = Literal[
     "ready",
     "deleted",
     "released",
+    "cost",
 ]
 
 
