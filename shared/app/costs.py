@@ -27,7 +27,6 @@ from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.masking import cut
-from shared.plan.list_price import price_of
 from shared.ports import Ports
 from shared.ports.azure import GetCosts
 from shared.ports.azure.costs import following
@@ -35,6 +34,7 @@ from shared.ports.state import ListedClusters, SubscriptionCosts
 from shared.prices.cost_groups import OWNER, KnownCost, ListedCluster
 from shared.prices.monthly import idle
 from shared.prices.price_file import PRICE_FILE, Prices
+from shared.prices.quota_prices import price_of
 from shared.resource_ids import SubscriptionId
 
 log = logging.getLogger(__name__)

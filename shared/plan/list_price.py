@@ -16,8 +16,9 @@ from pydantic import ValidationError
 from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.plan.plan import Action, Item
-from shared.prices.monthly import ALWAYS_LEFT_OUT, Monthly, monthly, parts_of
-from shared.prices.price_file import OLD_DAYS, PRICE_FILE, Prices
+from shared.prices.monthly import ALWAYS_LEFT_OUT, parts_of
+from shared.prices.price_file import OLD_DAYS, Prices
+from shared.prices.quota_prices import price_of
 from shared.sentences import many, some_of
 
 NAMED = 5
@@ -26,7 +27,6 @@ MOST_GROUPS = 50
 _PRICED = (Action.CREATE, Action.UPDATE, Action.REBUILD, Action.DELETE, Action.ON_HOLD)
 _CENT = Decimal("0.01")
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
-NO_FILE = f"not known, because the repository has no {PRICE_FILE}; roadstead prices update writes it"
 
 
 @dataclass(frozen=True)
@@ -138,11 +138,6 @@ def _changed(
             left_out.append(f"{item.cluster}, whose recorded spec is not valid by the rules of today")
             continue
         yield _Changed(item.cluster, old, new, item.not_carried_out)
-
-
-def price_of(cluster: Desired | None, prices: Prices) -> Monthly:
-    """Return the list price of a cluster, that of nothing for None; raise pydantic's ValidationError."""
-    return monthly(cluster.spec, prices, cluster.labels) if cluster else Monthly()
 
 
 def _differs(changed: _Changed) -> bool:

@@ -16,7 +16,6 @@ from rich.text import Text
 from cli.errors import CommandError
 from cli.fleet_api.recorded import Against, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
-from cli.price_file import prices_in
 from cli.terminal.cluster_table import indented
 from cli.terminal.columns import fitted
 from cli.terminal.output import Output, OutputOption, console, show
@@ -27,10 +26,11 @@ from shared.frozen import dataclass
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.stored_cluster import StoredCluster
-from shared.plan.list_price import NAMED, amount, price_day, price_of
+from shared.plan.list_price import NAMED, amount, price_day
 from shared.prices.cost_groups import NO_GROUP
 from shared.prices.monthly import ALWAYS_LEFT_OUT, Monthly, idle, together
 from shared.prices.price_file import Prices
+from shared.prices.quota_prices import price_of
 from shared.sentences import some_of
 
 IDLE = "Idle: a month asleep has addresses, and at most the disks of nodes; the tier is not billed"
@@ -59,7 +59,7 @@ def cost(
     Takes the prices of prices.yaml in PATH: list prices, before every discount, and not what a bill says.
     """
     tree = open_worktree(path)
-    prices = prices_in(tree)
+    prices = tree.prices()
     if isinstance(prices, str):
         raise CommandError(f"the list price is {prices}")
     known_costs, problems, invalid = dict[str, schema.ClusterCost](), list[str](), list[str]()
