@@ -22,6 +22,8 @@ from shared.language.resolve.repository_layout import FLEET_FILE, Files, manifes
 from shared.language.resolve.resolver import resolve
 from shared.language.resolve.shared_files import read_layers
 from shared.language.yaml.parser import MAX_BYTES, YamlError, parse
+from shared.prices.price_file import PRICE_FILE, Prices
+from shared.prices.quota_prices import QuotaPrices, prices_from
 
 T = TypeVar("T")
 Read = Callable[[str], bytes]
@@ -66,7 +68,12 @@ class Worktree:
 
     def resolve(self) -> DesiredFleet:
         """Resolve the files."""
-        return resolve(self.fleet, self.files, self.contents(manifest_paths(self.files)))
+        contents = self.contents(manifest_paths(self.files))
+        return resolve(self.fleet, self.files, contents, prices=lambda: QuotaPrices(self.prices()))
+
+    def prices(self) -> Prices | str:
+        """Return the prices that the repository has, or why there are none."""
+        return prices_from(self.read(PRICE_FILE) if PRICE_FILE in self.files.blobs else None)
 
     def layers(self) -> Layers:
         """Return the shared files alone."""

@@ -67,10 +67,12 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
+        from shared.app.cost_digest import digest_costs
         from shared.app.costs import read_costs
         from shared.app.recovery import exports, housekeeping
 
-        _run("purge_expired", ports, exports.export_days, housekeeping.purge_expired, read_costs)
+        parts = (exports.export_days, housekeeping.purge_expired, read_costs, digest_costs)
+        _run("purge_expired", ports, *parts)
 
     @bp.function_name("sweep")
     @bp.timer_trigger("timer", sweep_schedule, run_on_startup=False, use_monitor=False)

@@ -56,7 +56,7 @@ class Api(Connection):
         return self.typed(schema.DriftView, self.whole("drift", "clusters"))
 
     def costs(self) -> schema.CostsView:
-        """Return what Azure has billed for the clusters."""
+        """Return what the clusters are listed at, and what Azure has billed."""
         return self.typed(schema.CostsView, self.get("cost"))
 
     def audit(self, *, limit: int, before: str = "") -> schema.Audit:

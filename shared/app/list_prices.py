@@ -13,10 +13,11 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.record import ClusterRecord
 from shared.language.desired import Desired
 from shared.language.resolve.repository_layout import Files
-from shared.plan.list_price import NO_FILE, ListPrice, changes_price, list_price
+from shared.plan.list_price import ListPrice, changes_price, list_price
 from shared.plan.plan import Item
 from shared.ports import Ports
-from shared.prices.price_file import PRICE_FILE, PriceFileProblem, Prices, read_prices
+from shared.prices.price_file import PRICE_FILE, Prices
+from shared.prices.quota_prices import prices_from
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +40,8 @@ def list_price_of(
 def prices_in(commit: str, files: Files, ports: Ports) -> Prices | str:
     """Return the prices that a commit has, or why there are none; one read."""
     blob = files.blobs.get(PRICE_FILE)
-    if blob is None:
-        return NO_FILE
     try:
-        return read_prices(read_blobs(commit, {PRICE_FILE: blob}, ports)[blob])
-    except PriceFileProblem as problem:
-        return f"not known: {problem}"
+        return prices_from(read_blobs(commit, {PRICE_FILE: blob}, ports)[blob] if blob else None)
     except ReconcileError as error:
         log.warning("%s could not be read: %s: %s", PRICE_FILE, error.kind, error)
         return f"not known, because {PRICE_FILE} could not be read: {error.kind}"

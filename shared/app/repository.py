@@ -38,6 +38,8 @@ from shared.platform.pins import Roots, pinned
 from shared.platform.source.reach import pulled_with
 from shared.platform.source.tree import Tree
 from shared.ports import BranchHead, FleetRecord, Ports, Source, TreeEntry
+from shared.prices.price_file import PRICE_FILE
+from shared.prices.quota_prices import QuotaPrices, prices_from
 from shared.rollouts.strategy import NO_LINE, Line
 
 # Read the files of a commit in as few calls as possible, and verify each by its blob id.
@@ -232,6 +234,7 @@ def resolved(
         read(shared.needed),
         vaults=ports.config.vaults,
         reaches_private=ports.config.reaches_private,
+        prices=_prices(files, read) if shared.bounds_prices else None,
     )
     fleet = finish(clusters, read(clusters.needed))
     documents = {**tombstones, **{name: cluster.document for name, cluster in known.items()}}
@@ -239,6 +242,11 @@ def resolved(
     pulls = Pulls(own, look or recorded(ports), partial(open_source, ports=ports, check=work.check), ports)
     desired = pinned(fleet, documents, ports.config.source, pulls.revision)
     return ResolvedCommit(desired, own.tree, pulls.followed(desired), pulls.others())
+
+
+def _prices(files: Files, read: Callable[[Iterable[str]], Mapping[str, bytes]]) -> QuotaPrices:
+    """Return the list prices of a commit for its quotas; one read."""
+    return QuotaPrices(prices_from(read([PRICE_FILE])[PRICE_FILE] if PRICE_FILE in files.blobs else None))
 
 
 def open_source(source: str, commit: str, ports: Ports, check: Callable[[], None] = unlimited) -> SourceFiles:

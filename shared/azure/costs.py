@@ -1,4 +1,4 @@
-"""What Azure has billed for resources, as the costs of clusters. Pure.
+"""What Azure has billed for resources, as the costs of clusters and of the app itself. Pure.
 
 The nodes, disks and addresses of a cluster are in its node resource group, whose resources do not get the
 cluster's tags; the fee of its tier is on the cluster itself (learn.microsoft.com/azure/aks/cost-analysis and
@@ -13,7 +13,10 @@ from decimal import Decimal, InvalidOperation
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
+from shared.resource_ids import GroupId
 
+OWN = "roadstead:"
+"""What stands before the type of a resource in the app's own group; no name of a cluster has a colon."""
 _GROUP = "resourcegroups"
 _MOST = 10**12
 """No resource costs more in a month, in any currency."""
@@ -21,19 +24,21 @@ _MOST = 10**12
 
 @dataclass(frozen=True)
 class Places:
-    """Where costs of clusters are: node resource groups and ids in lower case, each with its cluster."""
+    """Where costs of clusters are: node resource groups and ids in lower case, each with its cluster.
+
+    The app's own resource group has ``OWN`` in place of a cluster.
+    """
 
     groups: Mapping[tuple[str, str], str]
     ids: Mapping[str, str]
 
     @classmethod
-    def of(cls, clusters: Iterable[Desired]) -> Places:
-        """Return the places of clusters in Azure."""
+    def of(cls, clusters: Iterable[Desired], app_group: GroupId | None = None) -> Places:
+        """Return the places of clusters in Azure, and of the app."""
         known = [cluster for cluster in clusters if not cluster.is_attached]
-        return cls(
-            {(c.azure_names.subscription_id.lower(), node_group(c).lower()): c.name for c in known},
-            {c.id.resource.lower(): c.name for c in known},
-        )
+        own = {(app_group.subscription.lower(), app_group.name.lower()): OWN} if app_group else {}
+        nodes = {(c.azure_names.subscription_id.lower(), node_group(c).lower()): c.name for c in known}
+        return cls(own | nodes, {c.id.resource.lower(): c.name for c in known})
 
 
 def node_group(cluster: Desired) -> str:
@@ -46,6 +51,7 @@ def node_group(cluster: Desired) -> str:
 def costs_in(documents: Iterable[Json], places: Places) -> tuple[dict[str, Decimal], str]:
     """Return the costs of clusters by their names, and their currency, "" where nothing was billed.
 
+    Those of the app are by ``OWN`` and the types of its resources, such as microsoft.web/sites.
     Raise ValueError for columns that are not understood, or several currencies of clusters.
     """
     found, currencies = dict[str, Decimal](), set[str]()
@@ -75,8 +81,10 @@ def _lines(found: object) -> list[object]:
 def _cluster(resource: str, places: Places) -> str:
     parts = resource.strip("/").split("/")
     in_group = len(parts) > 3 and parts[0] == "subscriptions" and parts[2] == _GROUP
-    own = places.groups.get((parts[1], parts[3]), "") if in_group else ""
-    return own or places.ids.get(f"/{'/'.join(parts)}", "")
+    found = places.groups.get((parts[1], parts[3]), "") if in_group else ""
+    if found == OWN:
+        return places.ids.get(f"/{'/'.join(parts)}", f"{OWN}{'/'.join(parts[5:7]) or _GROUP}")
+    return found or places.ids.get(f"/{'/'.join(parts)}", "")
 
 
 def _amount(value: object) -> Decimal:

@@ -46,6 +46,7 @@ class NotificationKind(StrEnum):
     READY = "ready"
     DELETED = "deleted"
     RELEASED = "released"
+    COST = "cost"
 
 
 @dataclass(frozen=True)
@@ -166,5 +167,10 @@ KINDS: Mapping[NotificationKind, About] = {
         Severity.INFO,
         *(_C, _CS, "released", ""),
         "A cluster outside Azure left the fleet, as git asked; what runs there stays.",
+    ),
+    NotificationKind.COST: About(
+        Severity.INFO,
+        *("digest", "digests", "of costs", ""),
+        "Once a week: list prices by environment and owner, what changed, what sleeps, what has no price.",
     ),
 }

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from shared.frozen import dataclass
 from shared.language.desired import Desired
-from shared.language.model.cluster.spec import ClusterSpec
 from shared.plan.plan import Action, Item
-from shared.prices.monthly import ALWAYS_LEFT_OUT, Monthly, monthly, parts_of
-from shared.prices.price_file import OLD_DAYS, PRICE_FILE, Prices
+from shared.prices.monthly import ALWAYS_LEFT_OUT, parts_of
+from shared.prices.price_file import OLD_DAYS, Prices
+from shared.prices.quota_prices import price_of
 from shared.sentences import many, some_of
 
 NAMED = 5
@@ -27,7 +27,6 @@ MOST_GROUPS = 50
 _PRICED = (Action.CREATE, Action.UPDATE, Action.REBUILD, Action.DELETE, Action.ON_HOLD)
 _CENT = Decimal("0.01")
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
-NO_FILE = f"not known, because the repository has no {PRICE_FILE}; roadstead prices update writes it"
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ class RecordedSpec(Protocol):
 @dataclass(frozen=True)
 class _Changed:
     cluster: str
-    old: ClusterSpec | None
-    new: ClusterSpec | None
+    old: Desired | None
+    new: Desired | None
     waits: bool
 
 
@@ -101,8 +100,8 @@ def list_price(
         return None
     if isinstance(prices, str):
         return ListPrice(problem=prices)
-    olds = {c.cluster: monthly(c.old, prices) if c.old else Monthly() for c in changed}
-    news = {c.cluster: monthly(c.new, prices) if c.new else Monthly() for c in changed}
+    olds = {c.cluster: price_of(c.old, prices) for c in changed}
+    news = {c.cluster: price_of(c.new, prices) for c in changed}
     differences = {name: (news[name].low - old.low, news[name].high - old.high) for name, old in olds.items()}
     both = [*news.values(), *olds.values()]
     spots = [(news[name].spot, old.spot) for name, old in olds.items()]
@@ -132,9 +131,9 @@ def _changed(
             left_out.append("clusters that are adopted, which exist already")
         if item.action not in _PRICED:
             continue
-        before, after = recorded.get(item.cluster), wanted.get(item.cluster)
+        old, new = recorded.get(item.cluster), wanted.get(item.cluster)
         try:
-            old, new = before.spec if before else None, after.spec if after else None
+            _ = [cluster.spec for cluster in (old, new) if cluster]
         except ValidationError:
             left_out.append(f"{item.cluster}, whose recorded spec is not valid by the rules of today")
             continue
@@ -142,11 +141,18 @@ def _changed(
 
 
 def _differs(changed: _Changed) -> bool:
-    parts = [
-        (spec.location, sorted(map(str, parts_of(spec)))) if spec else None
-        for spec in (changed.old, changed.new)
-    ]
-    return parts[0] != parts[1]
+    return _counted(changed.old) != _counted(changed.new)
+
+
+def _counted(cluster: Desired | None) -> object:
+    """Return all that a list price of a cluster comes from."""
+    if cluster is None:
+        return None
+    spec, sleep = cluster.spec, cluster.spec.sleep
+    awake = (
+        (sleep.schedules, sleep.early, sleep.keep_awake.items() <= cluster.labels.items()) if sleep else ()
+    )
+    return spec.location, sorted(map(str, parts_of(spec))), awake
 
 
 def _grouped(differences: Mapping[str, tuple[Decimal, Decimal]]) -> Iterator[PriceChange]:

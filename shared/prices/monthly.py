@@ -1,19 +1,22 @@
 """What a cluster is listed at for a month: its tier, its nodes and their disks, and its public addresses.
 
-It is a list price of what git asks for while the cluster runs, and never what it costs: what is not counted
-is named. A pool that is autoscaled is listed from its minimum to its maximum.
+It is a list price of what git asks for, and never what it costs: what is not counted is named. A pool that is
+autoscaled is listed from its minimum to its maximum. Of a cluster that sleeps by a schedule, tier and nodes
+are listed for the hours in which that has it awake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 from shared.azure.availability.offers import managed_addresses
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.language.resolve.rules.refusal import completed
+from shared.prices.asleep import awake_share, hours_text
 from shared.prices.os_disks import OsDisk, os_disk
 from shared.prices.price_file import Kind, Prices
 
@@ -25,6 +28,9 @@ ALWAYS_LEFT_OUT = (
     "and discounts of every kind"
 )
 """What no list price of a cluster has."""
+STAYS = (Kind.DISK, Kind.ADDRESS)
+"""What is billed while a cluster sleeps, too."""
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -92,18 +98,32 @@ class Part:
     most: int = 1
 
 
-def monthly(spec: ClusterSpec, prices: Prices) -> Monthly:
-    """Return the list price of a cluster."""
+def monthly(spec: ClusterSpec, prices: Prices, labels: Mapping[str, str] = NO_LABELS) -> Monthly:
+    """Return the list price of a cluster; ``labels`` are its own, which may keep it awake."""
     if spec.existing is not None:
         return Monthly(left_out=("the cluster, which is outside Roadstead",))
+    share = awake_share(spec.sleep, labels, prices.day)
+    found = _priced(spec, parts_of(spec), prices, share)
+    return Monthly(found.lines, found.missing, tuple(dict.fromkeys(_left_out(spec, share))))
+
+
+def idle(spec: ClusterSpec, prices: Prices) -> Monthly:
+    """Return the list price of a cluster that sleeps all month: of nodes' disks and addresses none to all."""
+    stays = (part for part in parts_of(spec) if part.kind in STAYS)
+    left = (replace(part, least=0) if part.pool else part for part in stays)
+    return _priced(spec, left, prices, Decimal(1))
+
+
+def _priced(spec: ClusterSpec, parts: Iterable[Part], prices: Prices, awake: Decimal) -> Monthly:
     lines, missing, region = list[Line](), dict[str, None](), spec.location
-    for part in parts_of(spec):
+    for part in parts:
         price = prices.of(part.kind, part.name, region)
         if price is None:
             missing[f"no price for {of_kind(part.kind)}{part.name} in {region}"] = None
         else:
-            lines.append(Line(part.kind, price.name, region, part.pool, part.least, part.most, price.month))
-    return Monthly(tuple(lines), tuple(missing), tuple(dict.fromkeys(_left_out(spec))))
+            month = price.month if part.kind in STAYS else price.month * awake
+            lines.append(Line(part.kind, price.name, region, part.pool, part.least, part.most, month))
+    return Monthly(tuple(lines), tuple(missing))
 
 
 def of_kind(kind: Kind) -> str:
@@ -153,15 +173,17 @@ def _node(pool: NodePool) -> Kind:
     return Kind.SPOT_NODE if spot else Kind.NODE
 
 
-def _left_out(spec: ClusterSpec) -> Iterator[str]:
+def _left_out(spec: ClusterSpec, awake: Decimal) -> Iterator[str]:
     """Yield what of this cluster is not counted, although git asks for it."""
     if spec.sku.automatic:
         yield "the fee of AKS Automatic"
     provisioning = spec.node_provisioning_profile
     if spec.sku.automatic or (provisioning and provisioning.mode == "Auto"):
         yield "nodes of node auto-provisioning"
-    if spec.sleep and (spec.sleep.schedules or spec.sleep.holidays):
-        yield "hours asleep: nodes are listed as always awake"
+    if awake < 1:
+        yield f"holidays, and what operators order: listed as awake {hours_text(awake)} hours of a week"
+    elif spec.sleep and spec.sleep.holidays:
+        yield "holidays: listed as awake"
     outbound = spec.network_profile.outbound_type
     if outbound and "NATGateway" in outbound:
         yield "the NAT gateway"

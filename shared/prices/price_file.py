@@ -20,6 +20,7 @@ from shared.language.model.base import shown
 from shared.language.yaml.parser import YamlError, parse
 
 PRICE_FILE = "prices.yaml"
+NO_FILE = f"not known, because the repository has no {PRICE_FILE}; roadstead prices update writes it"
 HOURS = 730
 """Hours of a month (learn.microsoft.com/azure/cost-management-billing, "Azure Pricing Calculator")."""
 OLD_DAYS = 90

@@ -19,7 +19,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import OWN, roadstead
 
-TOOLS = {"status", "why", "events", "drift", "plans", "plan", "rollouts", "rollout", "health"}
+TOOLS = {"status", "why", "events", "drift", "plans", "plan", "rollouts", "rollout", "cost", "health"}
 
 
 @pytest.fixture
@@ -72,6 +72,8 @@ def test_an_assistant_reads_what_the_command_line_reads(url: str, cloud: MemoryC
             "plan": await answer(client, "plan", commit=cloud.repository.head("main")[:7]),
             "newest": await answer(client, "plan"),
             "rollouts": await answer(client, "rollouts"),
+            "cost": await answer(client, "cost"),
+            "cost of one": await answer(client, "cost", cluster="one"),
             "health": await answer(client, "health"),
         }
 
@@ -88,6 +90,8 @@ def test_an_assistant_reads_what_the_command_line_reads(url: str, cloud: MemoryC
     assert found["plan"] == found["newest"]
     assert found["drift"]["count"] == 0
     assert found["rollouts"]["rollouts"] == []
+    assert found["cost"]["clusterCount"] == 2
+    assert (found["cost of one"]["name"], found["cost of one"]["billed"]) == ("one", None)
     assert found["health"]["ready"]
 
 

@@ -88,7 +88,7 @@ def test_a_quota_of_cores_refuses_a_new_size_of_which_nobody_knows_them() -> Non
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ("environment: development", "needs a limit: clusters, nodes or cores"),
+        ("environment: development", "needs a limit: clusters, nodes, cores or listPrice"),
         ("perLabel: owner, clusters: -1", "clusterQuotas[0].clusters"),
     ],
 )

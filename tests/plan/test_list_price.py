@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from shared.language.desired import Desired
 from shared.language.stored_cluster import StoredCluster
 from shared.plan.list_price import (
-    NO_FILE,
     ListPrice,
     PriceChange,
     amount,
@@ -23,7 +22,7 @@ from shared.plan.list_price import (
     list_price,
 )
 from shared.plan.plan import Action, Item
-from shared.prices.price_file import Prices
+from shared.prices.price_file import NO_FILE, Prices
 from tests.support.desired_clusters import desired, with_field
 from tests.support.recorded_prices import DAY, prices_of
 

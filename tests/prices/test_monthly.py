@@ -123,7 +123,10 @@ def test_what_has_no_price_is_named_and_the_rest_is_counted() -> None:
         ({"nodeProvisioningProfile": {"mode": "Auto"}}, "nodes of node auto-provisioning"),
         ({"sku": {"name": "Automatic"}}, "the fee of AKS Automatic"),
         ({"sku": {"name": "Automatic"}}, "the NAT gateway of AKS Automatic, with its address"),
-        ({"sleep": {"schedules": [NIGHTS]}}, "hours asleep: nodes are listed as always awake"),
+        (
+            {"sleep": {"schedules": [NIGHTS]}},
+            "holidays, and what operators order: listed as awake 60 of 168 hours of a week",
+        ),
     ],
 )
 def test_what_is_asked_for_and_not_counted_is_named(more: dict[str, Any], named: str) -> None:

@@ -10,7 +10,7 @@ def mcp(*, url: Url = DEFAULT_URL, key_file: KeyFile = None, timeout: Timeout = 
     """Let an assistant read the fleet, through standard input and output.
 
     A server of the Model Context Protocol, which the assistant's program starts. Its tools read status, why,
-    events, drift, plans, rollouts and health with your own sign-in; none of them changes anything.
+    events, drift, plans, rollouts, costs and health with your own sign-in; none of them changes anything.
     """
     try:
         from cli.commands.run.mcp_server import server

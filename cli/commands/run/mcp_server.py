@@ -111,11 +111,24 @@ def _tools(api: Api) -> tuple[Callable[..., Mapping[str, Any]], ...]:
         start = commit_id("commit", commit) if commit else ""
         return api.get(_page(f"rollouts/{commit_of(api, start, under_way=False)}", limit, after))
 
+    def cost(cluster: AnyCluster = "", limit: Limit = 20) -> Mapping[str, Any]:
+        """List prices of a month, and what Azure has billed: in groups, or of one cluster."""
+        view = api.costs()
+        if cluster:
+            name = cluster_name(cluster)
+            found = [known for known in view["clusters"] if known["name"] == name]
+            if not found:
+                raise UsageError(f"there is no cluster {name}")
+            return {**found[0], "problems": view["problems"]}
+        dear = sorted(view["clusters"], key=lambda known: -(known["listed"] or {"low": 0.0})["low"])
+        groups = {name: view[name][:limit] for name in ("environments", "owners", "systems")}
+        return {**view, **groups, "clusters": dear[:limit], "clusterCount": len(dear)}
+
     def health() -> schema.HealthView:
         """Whether the app itself can work, and what is wrong where it cannot."""
         return api.health()
 
-    return status, why, events, drift, plans, plan, rollouts, rollout, health
+    return status, why, events, drift, plans, plan, rollouts, rollout, cost, health
 
 
 def _page(path: str, limit: int, after: str) -> str:

@@ -16,7 +16,6 @@ from rich.text import Text
 from cli.errors import CommandError
 from cli.fleet_api.recorded import Against, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
-from cli.price_file import prices_in
 from cli.terminal.cluster_table import indented
 from cli.terminal.columns import fitted
 from cli.terminal.output import Output, OutputOption, console, show
@@ -24,15 +23,17 @@ from cli.text import line
 from cli.worktree import open_worktree
 from shared.app.api import schema
 from shared.frozen import dataclass
+from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.stored_cluster import StoredCluster
 from shared.plan.list_price import NAMED, amount, price_day
-from shared.prices.monthly import ALWAYS_LEFT_OUT, Monthly, monthly, together
+from shared.prices.cost_groups import NO_GROUP
+from shared.prices.monthly import ALWAYS_LEFT_OUT, Monthly, idle, together
 from shared.prices.price_file import Prices
+from shared.prices.quota_prices import price_of
 from shared.sentences import some_of
 
-WITHOUT = "(none)"
-"""The group of clusters that have no value."""
+IDLE = "Idle: a month asleep has addresses, and at most the disks of nodes; the tier is not billed"
 
 
 def cost(
@@ -42,7 +43,7 @@ def cost(
         str,
         typer.Option(
             metavar="KEY",
-            help="cluster, environment, class, location, subscription, or a label, such as owner.",
+            help="cluster, environment, class, location, subscription, system, or a label, such as owner.",
         ),
     ] = "cluster",
     files: Annotated[
@@ -58,10 +59,10 @@ def cost(
     Takes the prices of prices.yaml in PATH: list prices, before every discount, and not what a bill says.
     """
     tree = open_worktree(path)
-    prices = prices_in(tree)
+    prices = tree.prices()
     if isinstance(prices, str):
         raise CommandError(f"the list price is {prices}")
-    billed, problems, invalid = dict[str, schema.ClusterCost](), list[str](), list[str]()
+    known_costs, problems, invalid = dict[str, schema.ClusterCost](), list[str](), list[str]()
     if files:
         resolved = tree.resolve()
         clusters: Mapping[str, Desired] = resolved.clusters
@@ -74,29 +75,27 @@ def cost(
         clusters = _accepted(known)
         if known.unreadable:
             invalid.append(f"records that the app cannot read: {some_of(sorted(known.unreadable), NAMED)}")
-        billed = {cost["name"]: cost for cost in found["clusters"]}
+        known_costs = {cost["name"]: cost for cost in found["clusters"]}
         problems = [f"costs of {cost['subscription']}: {cost['problem']}" for cost in found["problems"]]
-    listed = dict[str, list[Monthly]]()
-    actual = dict[str, list[schema.ClusterCost]]()
+    members = dict[str, list[_Priced]]()
+    all_of = list[_Priced]()
     for name, cluster in sorted(clusters.items()):
+        cost = known_costs.get(name)
         try:
-            price = monthly(cluster.spec, prices)
+            asleep = idle(cluster.spec, prices) if cost and cost["asleep"] else None
+            priced = _Priced(price_of(cluster, prices), asleep, cost["billed"] if cost else None)
         except ValidationError:
             invalid.append(f"{name}, whose accepted spec is not valid by the rules of today")
             continue
-        group = _group(name, cluster, by)
-        listed.setdefault(group, []).append(price)
-        if name in billed:
-            actual.setdefault(group, []).append(billed[name])
-    groups = {
-        name: _Group(len(found), together(found), _billed(actual.get(name, [])))
-        for name, found in listed.items()
-    }
+        all_of.append(priced)
+        for group in _groups(name, cluster, by):
+            members.setdefault(group, []).append(priced)
+    found_groups = _Found(by, {name: _group(some) for name, some in members.items()}, _group(all_of))
     show(
-        {**_as_json(groups, prices, by, invalid), "problems": problems},
+        {**_as_json(found_groups, prices, invalid), "problems": problems},
         output,
-        table=lambda wide: _table(groups, prices, by, invalid, problems, wide=wide),
-        names=lambda: (f"{by}/{group}" for group in groups),
+        table=lambda wide: _table(found_groups, prices, invalid, problems, wide=wide),
+        names=lambda: (f"{by}/{group}" for group in found_groups.groups),
     )
 
 
@@ -105,8 +104,13 @@ def _accepted(known: Against) -> Mapping[str, Desired]:
     return {name: StoredCluster(found.document) for name, found in clusters if not found.deleting}
 
 
-def _group(name: str, cluster: Desired, by: str) -> str:
-    """Return the group of a cluster; any other key is that of a label."""
+def _groups(name: str, cluster: Desired, by: str) -> Sequence[str]:
+    """Return the groups of a cluster; it is as a whole in that of each of its systems.
+
+    Any other key is that of a label.
+    """
+    if by == "system":
+        return [system["name"] for system in systems_in(cluster.document())] or [NO_GROUP]
     keys = {
         "cluster": name,
         "environment": cluster.environment,
@@ -114,7 +118,16 @@ def _group(name: str, cluster: Desired, by: str) -> str:
         "location": cluster.footprint[2],
         "subscription": cluster.footprint[0],
     }
-    return (keys[by] if by in keys else cluster.labels.get(by, "")) or WITHOUT
+    return [(keys[by] if by in keys else cluster.labels.get(by, "")) or NO_GROUP]
+
+
+@dataclass(frozen=True)
+class _Priced:
+    """A cluster's list price, that of a month asleep where it sleeps now, and what was billed for it."""
+
+    listed: Monthly
+    asleep: Monthly | None
+    billed: schema.BilledCost | None
 
 
 @dataclass(frozen=True)
@@ -130,17 +143,35 @@ class _Billed:
 
 @dataclass(frozen=True)
 class _Group:
-    """So many clusters with their list price, and what Azure has billed for them, None for nothing known."""
+    """So many clusters with their list price, and what Azure has billed for them, None for nothing known.
+
+    ``asleep`` of them sleep, which are listed at ``idle`` for a month of that.
+    """
 
     clusters: int
     listed: Monthly
+    asleep: int
+    idle: Monthly
     billed: _Billed | None
 
 
-_Groups = Mapping[str, _Group]
+@dataclass(frozen=True)
+class _Found:
+    """The groups by a key, and all clusters together."""
+
+    by: str
+    groups: Mapping[str, _Group]
+    whole: _Group
 
 
-def _billed(costs: Sequence[schema.ClusterCost]) -> _Billed | None:
+def _group(clusters: Sequence[_Priced]) -> _Group:
+    asleep = [cluster.asleep for cluster in clusters if cluster.asleep]
+    billed = _billed([cluster.billed for cluster in clusters if cluster.billed])
+    listed = together(cluster.listed for cluster in clusters)
+    return _Group(len(clusters), listed, len(asleep), together(asleep), billed)
+
+
+def _billed(costs: Sequence[schema.BilledCost]) -> _Billed | None:
     """Return the sum of costs; None without any, and where they are of several times or currencies."""
     if len({(cost["currency"], cost["since"], cost["until"]) for cost in costs}) != 1:
         return None
@@ -148,21 +179,23 @@ def _billed(costs: Sequence[schema.ClusterCost]) -> _Billed | None:
     return _Billed(round(total, 2), first["currency"], first["since"], first["until"], len(costs))
 
 
-def _as_json(groups: _Groups, prices: Prices, by: str, invalid: Sequence[str]) -> Mapping[str, Any]:
-    whole = together(group.listed for group in groups.values())
+def _as_json(found: _Found, prices: Prices, invalid: Sequence[str]) -> Mapping[str, Any]:
+    whole = found.whole.listed
     return {
-        "by": by,
+        "by": found.by,
         "currency": prices.currency,
         "day": prices.day.isoformat(),
         "listPrice": _amounts(whole),
+        **_idle_amounts(found.whole),
         "groups": [
             {
                 "name": name,
                 "clusters": group.clusters,
                 "listPrice": _amounts(group.listed),
+                **_idle_amounts(group),
                 "billed": asdict(group.billed) if group.billed else None,
             }
-            for name, group in _ordered(groups)
+            for name, group in _ordered(found.groups)
         ],
         "missing": list(whole.missing),
         "leftOut": [*invalid, *whole.left_out],
@@ -175,34 +208,45 @@ def _amounts(found: Monthly) -> Mapping[str, float]:
     return {name: round(float(value), 2) for name, value in amounts.items()}
 
 
-def _ordered(groups: _Groups) -> list[tuple[str, _Group]]:
+def _idle_amounts(group: _Group) -> Mapping[str, Any]:
+    low, high = (round(float(value), 2) for value in (group.idle.low, group.idle.high))
+    return {"asleep": group.asleep, "idle": {"low": low, "high": high}}
+
+
+def _ordered(groups: Mapping[str, _Group]) -> list[tuple[str, _Group]]:
     return sorted(groups.items(), key=lambda found: (-found[1].listed.low, found[0]))
 
 
 def _table(
-    groups: _Groups,
+    found: _Found,
     prices: Prices,
-    by: str,
     invalid: Sequence[str],
     problems: Sequence[str],
     *,
     wide: bool,
 ) -> RenderableType:
-    whole = together(group.listed for group in groups.values())
+    whole, groups = found.whole.listed, found.groups
     low, high = (amount(float(value), prices.currency, signed=False) for value in (whole.low, whole.high))
     most = f", at most {high} by the autoscaler" if whole.low != whole.high else ""
     head = f"List price: {low} a month{most}, {price_day(prices.day.isoformat(), datetime.now(UTC).date())}"
     entries: list[tuple[str, list[Text]]] = [
-        (by.upper(), [Text("CLUSTERS"), Text("A MONTH"), Text("AT MOST"), Text("SPOT AT MOST")])
+        (found.by.upper(), [Text("CLUSTERS"), Text("A MONTH"), Text("AT MOST"), Text("SPOT AT MOST")])
     ]
+    if found.whole.asleep:
+        entries[0][1].extend((Text("ASLEEP"), Text("IDLE AT MOST")))
     times = sorted({(g.billed.since, g.billed.until) for g in groups.values() if g.billed})
     if times:
         entries[0][1].append(Text("BILLED"))
     for name, group in _ordered(groups):
         amounts = (group.listed.low, group.listed.high, group.listed.spot.high)
         cells = [Text(amount(float(value), prices.currency, signed=False)) for value in amounts]
+        if found.whole.asleep:
+            idle_most = amount(float(group.idle.high), prices.currency, signed=False)
+            cells += [Text(str(group.asleep)), Text(idle_most if group.asleep else "")]
         entries.append((line(name), [Text(str(group.clusters)), *cells, *_billed_cell(group, bool(times))]))
     lines, _ = fitted(entries, 2, console().width)
+    if found.whole.asleep:
+        lines.append(Text(IDLE, "dim"))
     lines += [Text(f"Billed by Azure from {since} to {until}", "dim") for since, until in times]
     notes = [*(_notes(whole, invalid) if wide or whole.missing or invalid else ()), *problems]
     return Group(Text(head, "bold"), *lines, *(indented(Text(line(note), "yellow"), 2) for note in notes))

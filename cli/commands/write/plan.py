@@ -20,7 +20,6 @@ from cli.fleet_api.offers import what_azure_lacks
 from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.platform import Platform, platform_of
-from cli.price_file import prices_in
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.platform_view import NO_PLATFORM, PlatformView
@@ -169,7 +168,7 @@ def _list_price(
 ) -> ListPrice | None:
     """Return by how much the items change the list price, by the price file on disk."""
     recorded = {name: StoredCluster(known.document) for name, known in (against.clusters or {}).items()}
-    return list_price(items, desired.clusters, recorded, prices_in(tree))
+    return list_price(items, desired.clusters, recorded, tree.prices())
 
 
 def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_changes: bool) -> ExitCode:

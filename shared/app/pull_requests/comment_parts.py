@@ -7,9 +7,10 @@ from datetime import date
 
 from shared.app.pull_requests.markdown import code, details, fence, line, names, prose, table
 from shared.language.resolve.problems import Problem, number_of
-from shared.plan.list_price import NO_FILE, ListPrice, changes_of, details_of, headline
+from shared.plan.list_price import ListPrice, changes_of, details_of, headline
 from shared.plan.plan import Item
 from shared.platform.changes.report import Section, text_of, wrapped
+from shared.prices.price_file import NO_FILE
 from shared.rollouts.estimate import (
     Durations,
     at_once,

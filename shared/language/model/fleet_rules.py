@@ -64,11 +64,14 @@ class ClusterQuota(Manifest):
     """How many nodes they may have: the count of each pool, or the most that it scales to."""
     cores: Annotated[StrictInt, Field(ge=0, le=100_000_000)] | None = None
     """How many vCPUs their nodes may have, by the names of their sizes."""
+    list_price: Annotated[StrictInt, Field(ge=0, le=1_000_000_000)] | None = None
+    """What they may be listed at for a month, with autoscaled pools at their maximum, in the currency of
+    ``prices.yaml``. What has no price there cannot be added."""
 
     @property
     def of_azure(self) -> bool:
         """Whether it is what Azure allows in a subscription and region, each by itself."""
-        others = (self.environment, self.per_label, self.nodes, self.cores)
+        others = (self.environment, self.per_label, self.nodes, self.cores, self.list_price)
         return not self.labels and all(value is None for value in others)
 
     @property
@@ -91,8 +94,8 @@ class ClusterQuota(Manifest):
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> Self:
-        if self.clusters is None and self.nodes is None and self.cores is None:
-            raise ValueError("needs a limit: clusters, nodes or cores")
+        if all(limit is None for limit in (self.clusters, self.nodes, self.cores, self.list_price)):
+            raise ValueError("needs a limit: clusters, nodes, cores or listPrice")
         return self
 
 
@@ -143,6 +146,7 @@ EventName = Literal[
     "ready",
     "deleted",
     "released",
+    "cost",
 ]
 
 

@@ -14,7 +14,7 @@ gives either a ``Desired`` or problems.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from shared.frozen import dataclass
@@ -43,6 +43,7 @@ from shared.language.resolve.rules.between_clusters import (
     said_to_replace,
 )
 from shared.language.resolve.rules.cross_field_rules import Finding
+from shared.language.resolve.rules.quota_rules import ListPrices
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.systems import read_systems, with_systems
 from shared.language.resolve.work import Work
@@ -73,6 +74,14 @@ class SharedStage:
     gone: Mapping[str, StoredCluster]
     census: Census
 
+    @property
+    def bounds_prices(self) -> bool:
+        """Whether a quota bounds the list price of clusters."""
+        manifest = self.layers.manifest
+        return manifest is not None and any(
+            quota.list_price is not None for quota in manifest.spec.cluster_quotas
+        )
+
 
 @dataclass(frozen=True)
 class ClusterStage:
@@ -94,10 +103,15 @@ def resolve(
     known: Mapping[str, KnownCluster] | None = None,
     code_version: str = "",
     work: Work | None = None,
+    prices: Callable[[], ListPrices] | None = None,
 ) -> DesiredFleet:
-    """Return what the files request; ``contents`` has every manifest of the repository by its path."""
+    """Return what the files request; ``contents`` has every manifest of the repository by its path.
+
+    ``prices`` gives the list prices, and is called where a quota needs them.
+    """
     shared = resolve_shared(fleet, files, contents, known=known or {}, code_version=code_version, work=work)
-    return finish(resolve_clusters(shared, {}), {})
+    needed = prices() if prices and shared.bounds_prices else None
+    return finish(resolve_clusters(shared, {}, prices=needed), {})
 
 
 def first_files(
@@ -155,11 +169,12 @@ def resolve_clusters(
     *,
     vaults: Collection[str] | None = None,
     reaches_private: bool | None = None,
+    prices: ListPrices | None = None,
 ) -> ClusterStage:
     """Resolve the clusters; ``contents`` has the files that the stage before needed.
 
     ``vaults`` are those that manifests may name, and ``reaches_private`` is whether the app can enter private
-    clusters; None where that is not known.
+    clusters; None where that is not known. ``prices`` are needed where ``bounds_prices``.
     """
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
@@ -178,7 +193,7 @@ def resolve_clusters(
             invalid[name] = limited(result)
     replaced = replaced_clusters(clusters, shared.gone)  # these still exist
     manifest = shared.layers.manifest
-    limits = FleetLimits(manifest.spec.cluster_quotas if manifest else (), vaults, reaches_private)
+    limits = FleetLimits(manifest.spec.cluster_quotas if manifest else (), vaults, reaches_private, prices)
     clashes = clashes_between(clusters, replaced, shared.recorded, limits, seen)
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))

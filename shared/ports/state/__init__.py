@@ -29,7 +29,7 @@ from shared.ports.state.app import (
     Timers,
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
-from shared.ports.state.costs import COSTS, Costs, SubscriptionCosts
+from shared.ports.state.costs import COSTS, WEEK, Costs, ListedClusters, SubscriptionCosts, WeekOfCosts
 from shared.ports.state.examinations import EXAMINATION, Examinations
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
@@ -87,6 +87,7 @@ __all__ = [
     "Handover",
     "HeadReads",
     "LiftedHold",
+    "ListedClusters",
     "Listing",
     "OmittedField",
     "Orphan",
@@ -102,6 +103,7 @@ __all__ = [
     "SubscriptionCosts",
     "SweepRecord",
     "TimerRun",
+    "WeekOfCosts",
 ]
 
 TABLES = (EVENTS, BLOBS, DEAD_LETTERS, BUCKETS, PLANS, CLUSTERS, FLEETS, ACTS, DELIVERIES)
@@ -123,6 +125,7 @@ _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
             READINESS,
             EXAMINATION,
             COSTS,
+            WEEK,
         )
     ),
     (PLAN, (("open", "eq", True),)),

@@ -1,4 +1,4 @@
-"""What Azure has billed for clusters, a record for each subscription."""
+"""What the clusters of a subscription are listed at, and what Azure has billed: a record for each."""
 
 from __future__ import annotations
 
@@ -9,14 +9,31 @@ from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
+from shared.prices.cost_groups import CostGroup, ListedCluster
+
+
+@dataclass(frozen=True)
+class ListedClusters:
+    """The list prices of clusters by their names, computed ``at`` a time from the prices of a ``day``.
+
+    ``missing`` names some of what has no price. With a ``problem`` there are none.
+    """
+
+    at: datetime
+    day: str = ""
+    currency: str = ""
+    clusters: Mapping[str, ListedCluster] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True)
 class SubscriptionCosts:
     """What the clusters of a subscription have cost from ``since`` to ``until``, days as ISO 8601.
 
-    ``clusters`` has the amounts by their names; ``at`` is when they were read, None for never. ``problem`` is
-    why the last attempt, at ``tried``, read nothing, "" where it did.
+    ``clusters`` has the amounts by their names, and ``own`` those of the app's own resource group by the type
+    of resource; ``at`` is when they were read, None for never. ``problem`` is why the last attempt, which was
+    at ``tried``, read nothing, "" where it did. ``listed`` is None until it was computed once.
     """
 
     subscription: str
@@ -27,6 +44,18 @@ class SubscriptionCosts:
     currency: str = ""
     clusters: Mapping[str, float] = field(default_factory=dict)
     problem: str = ""
+    own: Mapping[str, float] = field(default_factory=dict)
+    listed: ListedClusters | None = None
+
+
+@dataclass(frozen=True)
+class WeekOfCosts:
+    """What the digest of a week, such as "2026-W49", said: sums of list prices in a currency, by groups."""
+
+    week: str
+    currency: str
+    environments: Mapping[str, CostGroup] = field(default_factory=dict)
+    owners: Mapping[str, CostGroup] = field(default_factory=dict)
 
 
 class Costs(TableRepository):
@@ -44,5 +73,14 @@ class Costs(TableRepository):
         """Remove the costs of subscriptions that nobody has asked for since a time; return how many."""
         return self._remove(COSTS, ("at", "lt", before))
 
+    def week_of_costs(self) -> WeekOfCosts | None:
+        """Return the week of the last digest of costs, None for none yet."""
+        return self._value(WEEK, WEEK.name)
+
+    def save_week_of_costs(self, week: WeekOfCosts) -> None:
+        """Write the week of the last digest over the one before."""
+        self._put(WEEK, WEEK.name, week)
+
 
 COSTS = TextKind[SubscriptionCosts]("costs", FLEETS, SubscriptionCosts, "costs|{}")
+WEEK = TextKind[WeekOfCosts]("week of costs", FLEETS, WeekOfCosts, "week-of-costs|{}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from shared.app.api.views.plans import plan_view, pull_plan_view
-from shared.plan.list_price import NO_FILE
-from shared.prices.price_file import written
+from shared.prices.price_file import NO_FILE, written
 from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.recorded_prices import prices_of

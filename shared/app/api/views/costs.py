@@ -1,33 +1,108 @@
-"""What Azure has billed for the clusters, as it was read last."""
+"""What the clusters are listed at and what Azure has billed, as it was found last."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from shared.app.api import schema
 from shared.app.api.parts import iso
+from shared.app.costs import FleetCosts, known_costs
 from shared.ports import Ports
+from shared.ports.state import SubscriptionCosts
+from shared.prices.cost_groups import KnownCost, grouped
 
 
 def costs_view(ports: Ports) -> schema.CostsView:
-    """Return the costs of the clusters that the fleet has, and what could not be read."""
-    names = {summary.name for summary in ports.state.summaries()}
-    read = sorted(ports.state.costs(), key=lambda costs: costs.subscription)
+    """Return the costs of the clusters that the fleet has, in groups too, and what is not known."""
+    found = known_costs(ports)
+    clusters = [_cluster(cost, found) for cost in found.clusters]
     return {
-        "clusters": [
-            {
-                "name": name,
-                "cost": cost,
-                "currency": costs.currency,
-                "since": costs.since,
-                "until": costs.until,
-                "readAt": iso(costs.at),
-            }
-            for costs in read
-            for name, cost in costs.clusters.items()
-            if name in names
+        "clusters": clusters,
+        "environments": [*_groups(found, "environment")],
+        "owners": [*_groups(found, "owner")],
+        "systems": [*_groups(found, "system")],
+        "currency": found.currency,
+        "billedCurrency": found.billed_currency,
+        "missing": list(dict.fromkeys(text for listed in found.listed for text in listed.missing)),
+        "own": [
+            {"type": kind, "billed": _billed(amount, record)}
+            for record in found.records
+            for kind, amount in sorted(record.own.items(), key=lambda entry: -entry[1])
         ],
+        "listProblem": next((listed.problem for listed in found.listed if listed.problem), ""),
         "problems": [
-            {"subscription": costs.subscription, "problem": costs.problem, "at": iso(costs.tried)}
-            for costs in read
-            if costs.problem
+            {"subscription": record.subscription, "problem": record.problem, "at": iso(record.tried)}
+            for record in found.records
+            if record.problem
         ],
     }
+
+
+def costs_by_name(
+    names: Iterable[str], ports: Ports
+) -> Mapping[str, tuple[schema.ListedCost | None, schema.BilledCost | None]]:
+    """Return the list price of some clusters and what was billed, each None for not known; one read."""
+    found = FleetCosts((), tuple(ports.state.costs()))
+    return {name: (_listed(name, found), _billed_of(name, found)) for name in names}
+
+
+def _cluster(cost: KnownCost, found: FleetCosts) -> schema.ClusterCost:
+    return {
+        "name": cost.name,
+        "environment": cost.environment,
+        "owner": cost.owner,
+        "systems": list(cost.systems),
+        "asleep": cost.asleep,
+        "listed": _listed(cost.name, found),
+        "billed": _billed_of(cost.name, found),
+    }
+
+
+def _listed(name: str, found: FleetCosts) -> schema.ListedCost | None:
+    listed = found.listed_by.get(name)
+    if listed is None:
+        return None
+    price = listed.clusters[name]
+    return {
+        "low": price.low,
+        "high": price.high,
+        "idleLow": price.idle_low,
+        "idleHigh": price.idle_high,
+        "unpriced": price.unpriced,
+        "currency": listed.currency,
+        "pricesOf": listed.day,
+        "foundAt": iso(listed.at),
+    }
+
+
+def _billed_of(name: str, found: FleetCosts) -> schema.BilledCost | None:
+    record = found.billed_by.get(name)
+    return _billed(record.clusters[name], record) if record else None
+
+
+def _billed(amount: float, record: SubscriptionCosts) -> schema.BilledCost:
+    return {
+        "cost": amount,
+        "currency": record.currency,
+        "since": record.since,
+        "until": record.until,
+        "readAt": iso(record.at),
+    }
+
+
+def _groups(found: FleetCosts, by: str) -> Iterator[schema.CostGroupView]:
+    for name, group in grouped(found.clusters, by).items():
+        sums = found.currency != ""
+        yield {
+            "name": name,
+            "clusters": group.clusters,
+            "listedClusters": group.listed if sums else 0,
+            "low": group.low if sums else 0,
+            "high": group.high if sums else 0,
+            "asleep": group.asleep,
+            "idleLow": group.idle_low if sums else 0,
+            "idleHigh": group.idle_high if sums else 0,
+            "unpriced": group.unpriced,
+            "billedClusters": group.billed_clusters,
+            "billed": group.billed if group.billed_clusters and found.billed_currency else None,
+        }

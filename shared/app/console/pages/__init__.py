@@ -13,6 +13,7 @@ from shared.app.console.pages import (
     activity_page,
     cluster_page,
     clusters_page,
+    costs_page,
     fleet_page,
     plan_page,
     plans_page,
@@ -30,6 +31,7 @@ SECTIONS: Sequence[tuple[str, str]] = (
     ("Rollouts", "/rollouts"),
     ("Versions", "/versions"),
     ("Systems", "/systems"),
+    ("Costs", "/costs"),
     ("Activity", "/activity"),
 )
 """The pages that each page links to, with their addresses."""
@@ -61,6 +63,7 @@ PAGES = (
     PageRoute("/rollouts/{commit}", "Rollouts", rollouts_page.make_one),
     PageRoute("/versions", "Versions", versions_page.make),
     PageRoute("/systems", "Systems", systems_page.make),
+    PageRoute("/costs", "Costs", costs_page.make),
     PageRoute("/activity", "Activity", activity_page.make),
 )
 

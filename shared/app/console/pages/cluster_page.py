@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from shared.app.api.views.clusters import EVENTS_SHOWN, cluster_detail, describe_unknown
+from shared.app.api.views.costs import costs_by_name
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.tree import outputs_view, tree_view
 from shared.app.api.views.why import why_view
+from shared.app.console.pages.costs_page import money, span_of
 from shared.app.console.visit import Page, Visit, message
 from shared.frozen import dataclass
 from shared.json_tree import Json
+
+COSTS = "costs"
+"""What a visit asks to be shown: a read more, for what changes once a day."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ def make(visit: Visit) -> Page:
     drift, tree = drift_of_cluster(name, ports), tree_view(name, ports)
     outputs = outputs_view(name, ports)
     differs = drift["clusters"][0] if drift and drift["clusters"] else None
+    costs = costs_by_name((name,), ports)[name] if visit.asked("show") == COSTS else None
     paths = [field["path"] for field in differs["fields"]] if differs else []
     return Page(
         name,
@@ -55,6 +61,9 @@ def make(visit: Visit) -> Page:
             "tree": tree,
             "grants": [*grants_of(detail["spec"], paths)] if "spec" in detail else [],
             "outputs": outputs["outputs"] if outputs else {},
+            "costs": costs,
+            "money": money,
+            "span": span_of(costs) if costs else "",
         },
     )
 

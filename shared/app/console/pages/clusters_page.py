@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from shared.app.api.parts import ClusterPage
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.clusters import UnknownCommit, fleet_view
+from shared.app.api.views.costs import costs_by_name
+from shared.app.console.pages.costs_page import money, span_of
 from shared.app.console.visit import Page, Visit, message
 from shared.cluster.record_parts import Phase
 
@@ -21,13 +23,17 @@ COLUMNS: Mapping[str, str] = {
     "since": "Since",
     "reason": "Reason",
     "nodes": "Nodes",
+    "cost": "A month",
+    "billed": "Billed",
     "class": "Class",
     "subscription": "Subscription",
     "compared": "Updated",
 }
 LASTS: Mapping[str, str] = {"4h": "4 hours", "1d": "a day", "7d": "a week", "30d": "30 days"}
 """For how long a suspension can be chosen."""
-SHOWN = ("environment", "location", "version", "commit", "since", "reason")
+SHOWN = ("environment", "location", "version", "commit", "since", "cost", "reason")
+COSTS = frozenset({"cost", "billed"})
+NUMBERS = COSTS | {"nodes"}
 
 
 def make(visit: Visit) -> Page:
@@ -43,6 +49,7 @@ def make(visit: Visit) -> Page:
     except UnknownCommit:
         return message("No such commit", "The commit was not planned.", 404)
     columns = [name for name in visit.asked("columns").split(",") if name in COLUMNS] or list(SHOWN)
+    names = [cluster["name"] for cluster in view["clusters"]]
     return Page(
         "Clusters",
         "clusters_page.html",
@@ -52,6 +59,10 @@ def make(visit: Visit) -> Page:
             "chosen": {name: value for name, value in query.items() if value},
             "phases": [phase.value for phase in Phase],
             "columns": columns,
+            "numbers": NUMBERS,
+            "costs": costs_by_name(names, visit.ports) if COSTS & {*columns} else {},
+            "span_of": span_of,
+            "money": money,
             "all_columns": COLUMNS,
             "after": visit.asked("after"),
             "lasts": LASTS,

@@ -21,7 +21,7 @@ from shared.language.resolve.problems import Path
 from shared.language.resolve.repository_layout import cluster_path
 from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import Finding, dns_prefix, duplicates
-from shared.language.resolve.rules.quota_rules import over_budget
+from shared.language.resolve.rules.quota_rules import ListPrices, over_budget
 from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.parser import YamlError, parse
 from shared.sentences import some_of
@@ -202,12 +202,13 @@ class FleetLimits:
     """What the rules compare the clusters with.
 
     ``vaults`` are those that manifests may name, and ``reaches_private`` is whether the app can enter private
-    clusters; None where that is not known.
+    clusters; None where that is not known. ``prices`` are those of the commit, None where nobody read them.
     """
 
     quotas: Sequence[ClusterQuota] = ()
     vaults: Collection[str] | None = None
     reaches_private: bool | None = None
+    prices: ListPrices | None = None
 
 
 class Census:
@@ -303,7 +304,7 @@ def clashes_between(
         _add(found, over_limits(clusters, stay, limits.quotas).items())
     for quota in limits.quotas:
         if not quota.of_azure:
-            _add(found, over_budget(clusters, stay, quota).items())
+            _add(found, over_budget(clusters, stay, quota, limits.prices).items())
     if seen.access:
         _add(found, ((name, (problem,)) for name, problem in unreachable(clusters, limits.reaches_private)))
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from shared.frozen import dataclass
 from shared.language.desired import Desired
@@ -19,6 +19,23 @@ from shared.language.stored_cluster import StoredCluster
 
 BudgetFinding = tuple[Path, str]
 Spec = Mapping[str, Any]
+PRICED_PARTS = (
+    *("location", "sku", "nodePools", "networkProfile", "nodeProvisioningProfile", "sleep", "provider"),
+)
+"""The parts of a stored spec that its list price comes from."""
+
+
+class ListPrices(Protocol):
+    """What clusters are listed at, by a price file that whoever resolves a commit has read."""
+
+    @property
+    def currency(self) -> str:
+        """The currency of the prices, "" where there are none."""
+        ...
+
+    def at_most(self, cluster: Desired) -> tuple[int, str]:
+        """Return what is known of a cluster's price of a month, and what has no price, "" for nothing."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -32,6 +49,9 @@ class _Use:
     @property
     def growth(self) -> int:
         return max(0, self.after - self.before)
+
+
+_Measure = Callable[[Desired], int]
 
 
 def nodes_of(spec: Spec) -> int:
@@ -58,15 +78,28 @@ def _sizes(spec: Spec) -> Iterator[tuple[str, int]]:
             yield str(pool.get("vmSize") or ""), pool.get("maxCount") or pool.get("count") or 0
 
 
-_MEASURES: Mapping[str, Callable[[Spec], int]] = {"clusters": lambda _: 1, "nodes": nodes_of, "cores": _cores}
+_MEASURES: Mapping[str, _Measure] = {
+    "clusters": lambda _: 1,
+    "nodes": lambda cluster: nodes_of(_spec(cluster)),
+    "cores": lambda cluster: _cores(_spec(cluster)),
+}
+
+
+def _spec(cluster: Desired) -> Spec:
+    spec: Spec = cluster.document()["spec"]
+    return spec
 
 
 def over_budget(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quota: ClusterQuota
+    clusters: Mapping[str, Desired],
+    recorded: Mapping[str, StoredCluster],
+    quota: ClusterQuota,
+    prices: ListPrices | None = None,
 ) -> dict[str, list[BudgetFinding]]:
     """Return, by cluster, what a commit adds beyond a quota; ``recorded`` has those that exist.
 
-    A cluster that gets the environment or the label of a quota is added to it, although it exists.
+    A cluster that gets the environment or the label of a quota is added to it, although it exists. Without
+    ``prices`` no list price is compared.
     """
     found: dict[str, list[BudgetFinding]] = defaultdict(list)
     groups: dict[str, list[tuple[str, Desired]]] = defaultdict(list)
@@ -75,22 +108,39 @@ def over_budget(
         group = _group(quota, cluster)
         if group is not None:
             groups[group].append((name, cluster))
-    for what, measure in _MEASURES.items():
+    measures = dict(_MEASURES)
+    if prices is not None:
+        measures["list_price"] = lambda cluster: prices.at_most(cluster)[0]
+    for what, measure in measures.items():
         limit = getattr(quota, what)
         for group, members in groups.items() if limit is not None else ():
             before = {name: recorded[name] for name, _ in members if name in recorded}
             shared = {name: old for name, old in before.items() if _group(quota, old) == group}
             uses = [_use(name, cluster, shared.get(name), measure) for name, cluster in members]
             whose = _whose(quota, group)
-            for name, message in _refused(uses, limit, f"{whose}: {{total}} of {{limit}} {what}"):
+            unit = f"{prices.currency} a month by list price" if prices and what == "list_price" else what
+            for name, message in _refused(uses, limit, f"{whose}: {{total}} of {{limit}} {unit}"):
                 found[name].append((_field(quota, what), message))
             if what == "cores":
                 for name, cluster in members:
-                    sizes = unknown_sizes(cluster.document()["spec"])
+                    sizes = unknown_sizes(_spec(cluster))
                     if sizes and name in clusters and name not in recorded:
                         unknown = f"the name of the size {sizes[0]} does not say how many vCPUs it has"
                         found[name].append((("nodePools",), f"{unknown}, and {whose} has a quota of cores"))
+            if prices is not None and what == "list_price":
+                for name, cluster in members:
+                    unpriced = prices.at_most(cluster)[1] if name in clusters else ""
+                    if unpriced and not _stays(cluster, recorded.get(name)):
+                        message = f"{unpriced}, and {whose} has a quota of the list price"
+                        found[name].append((_field(quota, what), message))
     return found
+
+
+def _stays(cluster: Desired, recorded: StoredCluster | None) -> bool:
+    """Return whether a cluster exists, with all that a price file prices."""
+    return recorded is not None and all(
+        _spec(cluster).get(part) == _spec(recorded).get(part) for part in PRICED_PARTS
+    )
 
 
 def _group(quota: ClusterQuota, cluster: Desired) -> str | None:
@@ -99,9 +149,9 @@ def _group(quota: ClusterQuota, cluster: Desired) -> str | None:
     return quota.group(cluster.place, cluster.environment, cluster.labels)
 
 
-def _use(name: str, cluster: Desired, recorded: StoredCluster | None, measure: Callable[[Spec], int]) -> _Use:
-    after = measure(cluster.document()["spec"])
-    before = measure(recorded.document()["spec"]) if recorded else after if cluster.adopt else 0
+def _use(name: str, cluster: Desired, recorded: StoredCluster | None, measure: _Measure) -> _Use:
+    after = measure(cluster)
+    before = measure(recorded) if recorded else after if cluster.adopt else 0
     return _Use(name, before, after)
 
 
