@@ -20,6 +20,7 @@ from shared.language.yaml.parser import parse
 from shared.ports import Capability, CommitStatus, Pull, PullText
 from shared.ports.pull_requests import AutoMerge
 from shared.prices.price_file import written
+from tests.support.console_pages import browse, shown
 from tests.support.one_cluster import files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.recorded_prices import prices_of
@@ -311,3 +312,23 @@ def test_what_a_person_has_is_priced_together_in_git_and_in_open_pull_requests()
 def test_a_list_price_that_is_not_known_needs_a_person() -> None:
     body = ask(priced("{cluster: 100000}", prices=False)).body
     assert (body["autoMerge"], "its list price is not known" in str(body["merge"])) == (False, True)
+
+
+def test_the_page_shows_what_waits_and_what_there_is_and_its_form_asks_for_a_cluster() -> None:
+    cloud = fleet(RULE.replace("Operator", "Admin"))
+    page = shown(cloud.ports, "/requests")
+    assert "/acts/request" in page.actions
+    form = {"name": "test-aks", "class": "small", "environment": "development", "location": "eastus"}
+    form |= {"lifetime": "8h", "reason": "a load test", "token": page.hidden["token"], "back": "/requests"}
+    assert browse(cloud.ports, "/acts/request", form=form).status_code == 303
+    assert "test-aks , yours" in shown(cloud.ports, "/requests").text
+    (pull,) = open_pulls(cloud)
+    accept(pushed(cloud, cloud.repository.pulls.merged_into_base(pull.number).merge_commit), cloud.ports)
+    cloud.run()
+    after = shown(cloud.ports, "/requests").text
+    assert ("No request waits" in after, "test-aks Ready , yours" in after) == (True, True)
+
+
+def test_the_page_has_no_form_for_somebody_whom_no_rule_is_for() -> None:
+    page = shown(fleet(RULE).ports, "/requests", role="Reader")
+    assert ("/acts/request" in page.actions, "No rule of selfService" in page.text) == (False, True)

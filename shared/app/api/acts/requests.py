@@ -111,6 +111,29 @@ def request_cluster(
     }
 
 
+@dataclass(frozen=True)
+class OpenRequest:
+    """A request whose pull request is open: its cluster, by whom it is, and the address."""
+
+    cluster: str
+    by: str
+    url: str
+
+
+def open_requests(ports: Ports) -> Sequence[OpenRequest]:
+    """Return the requests of everybody that wait for a merge, of the newest open pull requests; two calls."""
+    prefix = f"{REQUESTS}{ports.config.fleet}/"
+    branches = {tip: own for own, tip in ports.git_host.branches(prefix).items()}
+    pulls = [pull for pull in ports.git_host.open_pulls(ports.config.branch) if pull.head in branches]
+    parts = [(branches[pull.head].removeprefix(prefix).partition("/"), pull.url) for pull in pulls]
+    return [OpenRequest(name.rpartition("-")[0], by, url) for (by, _, name), url in parts]
+
+
+def rules_for(principal: Principal, rules: Sequence[SelfServiceRule]) -> Sequence[SelfServiceRule]:
+    """Return the rules by which somebody may ask, in one of their environments at least."""
+    return [rule for rule in rules if any(not _of_roles(principal, name, rule) for name in rule.environments)]
+
+
 def _merging(rule: SelfServiceRule, unknown: str, pull: Pull, ports: Ports) -> tuple[str, bool]:
     """Return who merges a pull request, and whether that is the host by itself."""
     if rule.merge == "person":

@@ -16,6 +16,7 @@ from shared.app.console.pages import (
     fleet_page,
     plan_page,
     plans_page,
+    requests_page,
     rollouts_page,
     systems_page,
     versions_page,
@@ -30,6 +31,7 @@ SECTIONS: Sequence[tuple[str, str]] = (
     ("Rollouts", "/rollouts"),
     ("Versions", "/versions"),
     ("Systems", "/systems"),
+    ("Requests", "/requests"),
     ("Activity", "/activity"),
 )
 """The pages that each page links to, with their addresses."""
@@ -61,6 +63,7 @@ PAGES = (
     PageRoute("/rollouts/{commit}", "Rollouts", rollouts_page.make_one),
     PageRoute("/versions", "Versions", versions_page.make),
     PageRoute("/systems", "Systems", systems_page.make),
+    PageRoute("/requests", "Requests", requests_page.make),
     PageRoute("/activity", "Activity", activity_page.make),
 )
 
