@@ -31,7 +31,8 @@ PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
     "Place and choice": """class environment provider existing subscriptionId resourceGroup location
         extendedLocation kind tags""",
-    "Flux and protection": "flux bootstrapSecrets deletionProtection lifetime expires suspend drift sleep",
+    "Flux and protection": "flux bootstrapSecrets deletionProtection lifetime expires lifetimeEnd "
+    "suspend drift sleep",
     "Versions and upgrades": """kubernetesVersion sku supportPlan autoUpgradeProfile upgradeSettings
         minNodeImageVersion""",
     "Maintenance windows": "maintenanceWindows",

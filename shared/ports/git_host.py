@@ -212,7 +212,8 @@ class Capability(StrEnum):
     PROPOSALS = (
         "branches of our own: a pin is a commit, no pull request proposes drift, a promotion or a rollback"
     )
-    ISSUES = "issues: a route of the type github delivers nothing"
+    AUTO_MERGE = "auto-merge: a person merges every cluster by request, and every end of a lifetime"
+    ISSUES = "issues: a route of the type github delivers nothing, and nobody asks for a cluster by a form"
     WEBHOOKS = "webhooks: a timer looks for commits, and `roadstead sync` looks at once"
 
 

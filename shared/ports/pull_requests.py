@@ -194,6 +194,25 @@ class PullText:
     body: str
 
 
+class AutoMerge(StrEnum):
+    """What became of asking a host to merge a pull request by itself; the value says who acts next."""
+
+    ENABLED = "the host merges it once the rules of the branch allow that"
+    MERGED = "it is merged"
+    CLOSED = "it is closed: whoever closed it decides"
+    MOVED = "somebody has pushed to it: a person reviews and merges it"
+    NOT_ALLOWED = (
+        "the repository does not allow auto-merge: an administrator turns it on in the settings of the "
+        "repository, or a person merges it"
+    )
+    NO_RULES = (
+        "no rule of the branch waits for anything, and then there is no auto-merge: an administrator has the "
+        "branch require the status roadstead/plan, or a person merges it"
+    )
+    REFUSED = "the host refuses auto-merge, and the log has its reason: a person merges it"
+    LACKING = "the host has no auto-merge: a person merges it"
+
+
 class Proposing(Protocol):
     """Writes to the fleet repository, which take permissions that no other part of Roadstead needs.
 
@@ -233,6 +252,13 @@ class Proposing(Protocol):
 
     def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
         """Open a pull request of a branch, or return the one that is open."""
+        ...
+
+    def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
+        """Have the host merge a pull request once its own rules allow that, if ``head`` is its newest commit.
+
+        No rule is bypassed: what waits for a check or a review goes on waiting. Asking again changes nothing.
+        """
         ...
 
     def edit_pull(self, number: int, text: PullText) -> None:

@@ -49,7 +49,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         " add_group_delete_intent remove_group_delete_intent add_notice",
         **dict.fromkeys(QUEUES, "send"),
         "git_host": "set_status write_check write_comment add_commit move_branch delete_branch open_pull"
-        " edit_pull close_pull",
+        " edit_pull close_pull enable_auto_merge",
         "api": "apply replace delete cordon uncordon evict",
         "kubernetes": "",
     }.items()

@@ -312,6 +312,7 @@ WRITES: dict[Capability, Callable[[GitHost], Any]] = {
     Capability.WRITTEN_CHECKS: lambda found: found.write_check("a" * 40, Check("c", "success", "t", "s")),
     Capability.REVIEWS: lambda found: found.reviews(1),
     Capability.PROPOSALS: lambda found: found.move_branch("b", None, "a" * 40),
+    Capability.AUTO_MERGE: lambda found: found.enable_auto_merge(1, "a" * 40),
     Capability.ISSUES: lambda found: found.open_issue("title", "body"),
 }
 

@@ -13,7 +13,8 @@ import pytest
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubHost, github_auth
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
-from shared.ports import NewCommit, PullText
+from shared.ports import CommitStatus, NewCommit, PullText
+from shared.ports.pull_requests import AutoMerge
 from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
 
@@ -139,6 +140,72 @@ def test_a_branch_holds_its_commit_when_another_one_is_pushed_by_force(case: Cas
     case.git.reset(first)
     assert case.host.branches("roadstead/pin/") == {f"roadstead/pin/{second}": second}
     assert files(case, second)["a.yaml"] == b"2\n"
+
+
+REQUIRED = "roadstead/plan"
+
+
+def awaiting(case: Case) -> tuple[int, str]:
+    """Open the pull request in a repository that allows auto-merge and requires a status."""
+    case.git.pulls.allows_auto_merge, case.git.pulls.required_checks = True, (REQUIRED,)
+    head = proposed(case)
+    return case.host.open_pull(BRANCH, "main", TEXT).number, head
+
+
+def passes(case: Case, commit: str, state: str = "success") -> None:
+    case.host.set_status(commit, CommitStatus(state, "planned", REQUIRED))
+
+
+def test_the_host_merges_a_pull_request_once_what_its_rules_require_has_passed(case: Case) -> None:
+    number, head = awaiting(case)
+    assert [case.host.enable_auto_merge(number, head) for _ in range(2)] == [AutoMerge.ENABLED] * 2
+    passes(case, head, "failure")
+    pull = case.host.pull(number)
+    assert pull is not None
+    assert (pull.open, case.git.is_descendant(case.git.head("main"), head)) == (True, False)
+    passes(case, head)
+    pull = case.host.pull(number)
+    assert pull is not None
+    assert (pull.open, pull.merged, case.git.is_descendant(case.git.head("main"), head)) == (
+        False,
+        True,
+        True,
+    )
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.MERGED
+
+
+def test_the_host_merges_by_itself_with_a_method_that_the_repository_allows(case: Case) -> None:
+    number, head = awaiting(case)
+    case.git.pulls.methods = ("squash",)
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.ENABLED
+    passes(case, head)
+    pull = case.host.pull(number)
+    assert pull is not None
+    assert (pull.merged, case.git.is_descendant(case.git.head("main"), head)) == (True, False)
+
+
+def test_a_pull_request_that_somebody_has_pushed_to_is_not_merged_by_itself(case: Case) -> None:
+    number, head = awaiting(case)
+    case.git.commit({"b.yaml": b"theirs\n"}, branch=BRANCH)
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.MOVED
+
+
+def test_a_host_says_why_it_merges_nothing_by_itself(case: Case) -> None:
+    number, head = awaiting(case)
+    case.git.pulls.allows_auto_merge = False
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.NOT_ALLOWED
+    case.git.pulls.allows_auto_merge, case.git.pulls.required_checks = True, ()
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.NO_RULES
+    case.git.pulls.required_checks = (REQUIRED,)
+    passes(case, head)  # nothing is left to wait for
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.NO_RULES
+    case.host.close_pull(number)
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.CLOSED
+
+
+def test_no_pull_request_that_does_not_exist_is_merged_by_itself(case: Case) -> None:
+    with pytest.raises(Dependency):
+        case.host.enable_auto_merge(99, case.git.head("main"))
 
 
 def test_a_rule_guards_branches_by_name_also_before_they_exist(case: Case) -> None:

@@ -48,3 +48,4 @@ def request(
         receipt = api.request_cluster(asked | {key: value for key, value in places.items() if value})
     echo(Text(line(f"{receipt['cluster']} in {receipt['environment']} for {receipt['lifetime']}:")))
     echo(Text(line(f"  {receipt['pullRequest']}")))
+    echo(Text(line(f"  who merges it: {receipt['merge']}")))

@@ -17,6 +17,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.github.wire import graphql
 from localcloud.github.wire import rest_checks as checks
 from localcloud.github.wire import rest_git as git
 from localcloud.github.wire import rest_issues as issues
@@ -30,6 +31,7 @@ from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place
 from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.webhooks import Webhooks
 from localcloud.github.world.git_commands import GitError
+from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.people import Teams
 from shared.cluster.failures.errors import ReconcileError
 from shared.ports import Clock
@@ -100,6 +102,7 @@ def _rules() -> Iterator[Rule]:
         yield Rule(f"/repos/<owner>/<name>{path}", methods=[method], endpoint=call)
     for path in (DOWNLOAD, _APP, _INSTALLATION, _DELIVERIES, _USER, _MEMBERS):
         yield Rule(path, methods=["GET"], endpoint=path)
+    yield Rule(graphql.PATH, methods=["POST"], endpoint=graphql.PATH)
     yield Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)
 
 
@@ -157,6 +160,8 @@ class RestApi:
         if call == _MEMBERS:
             self._credentials.check_members(request.headers.get("Authorization", ""))
             return reviews.members(self.teams, request, f"{path['owner']}/{path['slug']}")
+        if call == graphql.PATH:
+            return graphql.answer(request, self._numbered)
         full_name = f"{path.pop('owner')}/{path.pop('name')}"
         repository = self._store.find(full_name)
         if repository is None:
@@ -173,6 +178,10 @@ class RestApi:
             if reply.status_code == 304:
                 self._limit.give_back()
         return reply
+
+    def _numbered(self, number: int) -> GitRepository | None:
+        found = (self._store.find(name) for name in self._store.names())
+        return next((own for own in found if own is not None and own.id == number), None)
 
     def _of_app(self, request: Request, call: str, path: Mapping[str, Any]) -> Response:
         """Answer what an App may ask of itself."""

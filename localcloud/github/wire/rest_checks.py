@@ -11,6 +11,7 @@ from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object
 from localcloud.github.wire.rest_reads import resolve_commit
+from localcloud.github.wire.rest_reviews import merge_what_waits
 from localcloud.github.world.pull_requests import CheckRecord
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 
@@ -24,6 +25,7 @@ def create(place: Place, request: Request) -> Response:
         record = place.repository.pulls.write_check(sha, body)
     except InvalidManifest as error:
         raise _refusal(error) from error
+    merge_what_waits(place)
     return json_response(201, check_json(place, record))
 
 
@@ -31,11 +33,13 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
     """Change a check run; its annotations are added."""
     _refuse_tokens(place)
     try:
-        return check_json(place, place.repository.pulls.edit_check(number, read_object(request)))
+        record = place.repository.pulls.edit_check(number, read_object(request))
     except Dependency as error:
         raise GitHubError(404, "Not Found") from error
     except InvalidManifest as error:
         raise _refusal(error) from error
+    merge_what_waits(place)
+    return check_json(place, record)
 
 
 def listed(place: Place, request: Request, ref: str) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def pull_json(place: Place, record: PullRecord) -> JsonObject:
     return {
         "url": url,
         "id": record.number,
-        "node_id": f"PR_{record.number}",
+        "node_id": f"PR_{place.repository.id}_{record.number}",
         "number": record.number,
         "html_url": f"{place.html}/pull/{record.number}",
         "issue_url": f"{place.api}/issues/{record.number}",
@@ -178,6 +178,9 @@ def pull_json(place: Place, record: PullRecord) -> JsonObject:
         "user": person_json(PEOPLE[record.author]) if record.author in PEOPLE else APP_BOT,
         "body": record.body or None,
         "draft": False,
+        "auto_merge": {"enabled_by": APP_BOT, "merge_method": record.auto_merge}
+        if record.auto_merge
+        else None,
         "labels": [{"id": number, "name": name} for number, name in enumerate(record.labels, 1)],
         "merged": record.merged,
         "merged_at": in_seconds(record.merged_at) if record.merged_at else None,

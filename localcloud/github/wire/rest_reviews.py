@@ -20,7 +20,7 @@ from localcloud.github.wire.github_json import (
     read_object,
     repository_json,
 )
-from localcloud.github.wire.push_events import RefChange, push_event
+from localcloud.github.wire.push_events import RefChange, Refs, push_event
 from localcloud.github.wire.rest_pulls import pull_json, send_pull_event
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world import repository_history as history
@@ -31,15 +31,12 @@ from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 
-_METHODS = ("merge", "squash")
-"""The merge methods that the repositories here allow; GitHub answers 405 for one that is turned off."""
-
 
 def merge(place: Place, request: Request, number: int) -> JsonObject:
     """Merge a pull request, and call the webhook: a push, and that it was closed."""
     wanted, before = read_object(request), history.refs(place.repository.path)
     method = wanted.get("merge_method", "merge")
-    if method not in _METHODS:
+    if method not in place.repository.pulls.methods:
         raise GitHubError(405, f"{str(method).capitalize()} merges are not allowed on this repository.")
     record = _pull(place, number)
     if wanted.get("sha", record.sha) != record.sha:
@@ -50,10 +47,22 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
         )
     except Conflict as error:
         raise GitHubError(405, str(error)) from error
+    _send_merge(place, merged, before)
+    return {"sha": merged.merge_commit, "merged": True, "message": "Pull Request successfully merged"}
+
+
+def merge_what_waits(place: Place) -> None:
+    """Merge each pull request with auto-merge whose required checks have passed, and call the webhook."""
+    before = history.refs(place.repository.path)
+    for merged in place.repository.pulls.merged_by_itself():
+        _send_merge(place, merged, before)
+        before = history.refs(place.repository.path)
+
+
+def _send_merge(place: Place, merged: PullRecord, before: Refs) -> None:
     change = RefChange(f"refs/heads/{merged.base}", merged.onto, merged.merge_commit)
     place.send("push", push_event(place, change, before, merged.merged_at or merged.created_at))
     send_pull_event(place, "closed", merged)
-    return {"sha": merged.merge_commit, "merged": True, "message": "Pull Request successfully merged"}
 
 
 def _message(place: Place, record: PullRecord, wanted: JsonObject) -> str:

@@ -10,6 +10,7 @@ from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import Place, paged, read_object, repository_json, status_json
 from localcloud.github.wire.rest_reads import resolve_commit
+from localcloud.github.wire.rest_reviews import merge_what_waits
 from localcloud.github.world import commit_statuses
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import CommitStatus
@@ -31,6 +32,7 @@ def create(place: Place, request: Request, sha: str) -> Response:
             raise GitHubError(422, str(error)) from error
         detail = {"resource": "Status", "code": "custom", "message": str(error)}
         raise GitHubError(422, "Validation Failed", errors=(detail,)) from error
+    merge_what_waits(place)
     written = place.repository.statuses.history(sha)[0]
     return json_response(201, status_json(place, sha, written), {"Location": f"{place.api}/statuses/{sha}"})
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from localcloud.github.world.commit_statuses import Statuses
 from shared.ports.git_host import BranchCommit
 
 
@@ -20,6 +21,11 @@ class ChangedFile:
 
 class Branches(Protocol):
     """A repository with branches."""
+
+    @property
+    def statuses(self) -> Statuses:
+        """The statuses of its commits."""
+        ...
 
     @property
     def id(self) -> int:

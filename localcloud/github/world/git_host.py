@@ -12,10 +12,11 @@ from localcloud.github.world.people import OPERATOR, PEOPLE, account_behind, acc
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
-from shared.cluster.failures.errors import Conflict, Dependency, Unauthorized
-from shared.ports.git_host import Capability, HookDelivery, co_authors
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
+from shared.ports.git_host import Capability, CommitStatus, HookDelivery, co_authors
 from shared.ports.pull_requests import (
     Annotation,
+    AutoMerge,
     Check,
     Comment,
     MergedPull,
@@ -52,7 +53,6 @@ class WorldHost:
         self.changes, self.changes_since = git.changes, git.changes_since
         self.files_between = git.files_between
         self.tree, self.blob, self.archive = git.tree, git.blob, git.archive
-        self.set_status = git.set_status
         self.addressee = addressee
         self.lacks = frozenset[Capability]()
         self.granted = {"metadata": "read", **dict.fromkeys(_WRITTEN, "write"), "members": "read"}
@@ -75,6 +75,11 @@ class WorldHost:
     def capabilities(self) -> frozenset[Capability]:
         """Everything, as GitHub has it, but what this one ``lacks``."""
         return frozenset(Capability) - self.lacks - (set() if self.is_app else {Capability.WRITTEN_CHECKS})
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Write a status, after which GitHub merges what waited for it."""
+        self._git.set_status(commit, status)
+        self._pulls.merged_by_itself()
 
     def _require(self, capability: Capability) -> None:
         if capability not in self.capabilities:
@@ -121,6 +126,7 @@ class WorldHost:
         for start in range(0, len(found), MAX_ANNOTATIONS):
             part = found[start : start + MAX_ANNOTATIONS]
             self._pulls.edit_check(record.id, {"output": {**output, "annotations": part}})
+        self._pulls.merged_by_itself()
 
     def merged_as(self, commit: str) -> Sequence[MergedPull]:
         """Return the merged pull requests that brought a commit."""
@@ -197,6 +203,22 @@ class WorldHost:
         if found:
             return pull_of(found[0])
         return pull_of(self._pulls.open(text.title, branch, base, author=OPERATOR.login, body=text.body))
+
+    def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
+        """Enable auto-merge, with the first method that the repository allows."""
+        self._require(Capability.AUTO_MERGE)
+        record = self._record(number)
+        if record.merged or record.state != "open":
+            return AutoMerge.MERGED if record.merged else AutoMerge.CLOSED
+        if record.sha != head:
+            return AutoMerge.MOVED
+        if not self._pulls.allows_auto_merge:
+            return AutoMerge.NOT_ALLOWED
+        try:
+            self._pulls.enable_auto_merge(number, record.auto_merge or self._pulls.methods[0], head)
+        except InvalidManifest:
+            return AutoMerge.NO_RULES
+        return AutoMerge.ENABLED
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says."""

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from localcloud.github.world.branches import Branches, ChangedFile
+from localcloud.github.world.commit_statuses import StatusRecord
 from localcloud.github.world.issues import IssueStore
 from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.reviews import ReviewList
@@ -45,6 +46,8 @@ class PullRecord:
     merged_at: datetime | None = None
     body: str = ""
     labels: tuple[str, ...] = ()
+    auto_merge: str = ""
+    """The method with which GitHub is to merge it, "" for not by itself."""
 
     @property
     def merged(self) -> bool:
@@ -85,8 +88,17 @@ class CheckRecord:
     annotations: tuple[dict[str, Any], ...] = ()
 
 
+PASSED = ("success", "neutral", "skipped")
+"""Conclusions that a required check may have: docs.github.com, "About protected branches"."""
+
+
 class Pulls:
-    """The pull requests of one repository. ``slow_merges``: how many more reads get no merge result yet."""
+    """The pull requests of one repository. ``slow_merges``: how many more reads get no merge result yet.
+
+    ``allows_auto_merge`` is the setting of the repository, which GitHub has off by default, and
+    ``required_checks`` are the statuses and checks that the rules of every base require; ``methods`` are
+    the methods of a merge that the repository allows.
+    """
 
     def __init__(self, branches: Branches, clock: Clock) -> None:
         self._branches, self._clock = branches, clock
@@ -96,6 +108,9 @@ class Pulls:
         self._comments: dict[int, CommentRecord] = {}
         self._checks: dict[int, CheckRecord] = {}
         self.slow_merges = 0
+        self.allows_auto_merge = False
+        self.methods: tuple[str, ...] = ("merge", "squash")
+        self.required_checks: tuple[str, ...] = ()
         self.reviews, self.teams = ReviewList(clock), Teams()
         self.issues = IssueStore(self._numbers, clock)
 
@@ -183,6 +198,50 @@ class Pulls:
                 raise Conflict("Pull Request is not mergeable")
             self._branches.reset(commit, found.base)
             return self.close_as_merged(number, onto=onto, commit=commit)
+
+    def enable_auto_merge(self, number: int, method: str, head: str = "") -> PullRecord:
+        """Have one merged once each required check has passed; raise InvalidManifest, or Dependency for none.
+
+        Source: docs.github.com/graphql/reference/mutations, enablePullRequestAutoMerge, and "Automatically
+        merging a pull request". What it says is as the issues have it that the adapter names.
+        """
+        with self._lock:
+            found = self.get(number)
+            if found is None:
+                raise Dependency(f"no pull request {number}")
+            refusals = {
+                "Pull request is closed": found.state != "open",
+                "Auto merge is not allowed for this repository": not self.allows_auto_merge,
+                "Protected branch rules not configured for this branch": not self.required_checks,
+                f"Merge method {method} merging is not allowed on this repository": method
+                not in self.methods,
+                "Head branch was modified. Review and try the merge again.": head not in ("", found.sha),
+                "Pull request is in clean status": self._passed(found),
+            }
+            refused = next((why for why, holds in refusals.items() if holds), "")
+            if refused:
+                raise InvalidManifest(f"Pull request {refused}")
+            return self.change(number, auto_merge=method)
+
+    def merged_by_itself(self) -> Sequence[PullRecord]:
+        """Merge what was to be merged and whose required checks have passed; return what was merged."""
+        with self._lock:
+            due = [pull for pull in self.listed() if pull.auto_merge and self._passed(pull)]
+            landed = []
+            for pull in due:
+                base = self._sha(pull.base)
+                if base and self._branches.merge(base, pull.sha) is not None:
+                    landed.append(self.merged_into_base(pull.number, squash=pull.auto_merge == "squash"))
+            return landed
+
+    def _passed(self, pull: PullRecord) -> bool:
+        """Return whether each required check, or status, of the newest commit has passed."""
+        states = {found.status.context: found.status.state for found in self._statuses_of(pull.sha)}
+        states |= {run.name: run.conclusion or "" for run in reversed(self.checks(pull.sha))}
+        return all(states.get(name) in PASSED for name in self.required_checks)
+
+    def _statuses_of(self, sha: str) -> Sequence[StatusRecord]:
+        return self._branches.statuses.latest(sha)
 
     def close_as_merged(self, number: int, *, onto: str, commit: str) -> PullRecord:
         """Close one whose head reached its base, also by a push, as ``commit``."""

@@ -8,6 +8,7 @@ from typing import NoReturn
 from shared.cluster.failures.errors import Unauthorized
 from shared.ports.git_host import Capability, CommitStatus, HookDelivery
 from shared.ports.pull_requests import (
+    AutoMerge,
     Check,
     Comment,
     MergedPull,
@@ -109,6 +110,10 @@ class Absent:
     def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
         """Refuse."""
         _refuse(Capability.PROPOSALS)
+
+    def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
+        """Refuse."""
+        _refuse(Capability.AUTO_MERGE)
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Refuse."""

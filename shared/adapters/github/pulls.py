@@ -6,6 +6,7 @@ is ignored.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -14,10 +15,12 @@ from urllib.parse import quote
 
 from github.Repository import Repository as GitHubApi
 
-from shared.adapters.github.client import PAGE, GitHubClient, checked, json_call
+from shared.adapters.github.client import PAGE, SECONDARY_WAIT, GitHubClient, checked, json_call
 from shared.adapters.github.reviews import GitHubReviews, labels_of
-from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
-from shared.ports.pull_requests import Annotation, Check, Comment, NewCommit, Pull, PullText
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Throttled, Unauthorized
+from shared.ports.pull_requests import Annotation, AutoMerge, Check, Comment, NewCommit, Pull, PullText
+
+log = logging.getLogger(__name__)
 
 COMMENT_PAGES = 5
 """Our comment is among the first of a pull request, because it is written when the pull request opens."""
@@ -155,6 +158,19 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
 _NO_REFERENCE = "reference does not exist"
 _PERMISSIONS = "give its GitHub App, or its token, the permissions Contents: write and Pull requests: write"
 _NOT_MOVED = ("already exists", "fast forward", _NO_REFERENCE)
+_REFUSALS = {
+    "auto merge is not allowed": AutoMerge.NOT_ALLOWED,
+    "protected branch rules not configured": AutoMerge.NO_RULES,
+    "is in clean status": AutoMerge.NO_RULES,
+    "is in unstable status": AutoMerge.NO_RULES,
+    "is closed": AutoMerge.CLOSED,
+    "head branch was modified": AutoMerge.MOVED,
+}
+"""What GitHub says, as peter-evans/enable-pull-request-automerge#343, #355 and #1060, and iterative/cml#955
+have it: no page of its documentation does."""
+_ENABLE = "enablePullRequestAutoMerge"
+_METHODS = ("MERGE", "SQUASH", "REBASE")
+_NOT_THIS_METHOD = "not allowed on this repository"
 
 
 class GitHubProposing:
@@ -250,6 +266,35 @@ class GitHubProposing:
             raise Conflict(f"the pull request of {branch} was closed meanwhile")
         return found[0]
 
+    def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
+        """Enable auto-merge, with the first method that the repository allows; two calls at least.
+
+        Source: docs.github.com/graphql/reference/mutations, enablePullRequestAutoMerge, whose
+        ``expectedHeadOid`` binds it to a commit; a pull request that has it says so as ``auto_merge``.
+        """
+        with self._writing(f"no pull request {number}") as api:
+            item = json_call(api, "GET", f"{api.url}/pulls/{number}")
+            found, node = pull_of(item), str(item["node_id"])
+        if found.merged or not found.open:
+            return AutoMerge.MERGED if found.merged else AutoMerge.CLOSED
+        if found.head != head:
+            return AutoMerge.MOVED
+        if item.get("auto_merge"):
+            return AutoMerge.ENABLED
+        said = ""
+        for method in _METHODS:
+            try:
+                with self._writing(f"no pull request {number}") as api:
+                    wanted = {"pullRequestId": node, "mergeMethod": method, "expectedHeadOid": head}
+                    api.requester.graphql_named_mutation(_ENABLE, wanted, "clientMutationId")
+            except InvalidManifest as error:  # GraphQL answers each refusal with 200 and a sentence
+                said = str(error)
+            else:
+                return AutoMerge.ENABLED
+            if _NOT_THIS_METHOD not in said.lower():
+                break
+        return _refused(number, said)
+
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says."""
         with self._writing(f"no pull request {number}") as api:
@@ -260,6 +305,19 @@ class GitHubProposing:
         """Close a pull request."""
         with self._writing(f"no pull request {number}") as api:
             json_call(api, "PATCH", f"{api.url}/pulls/{number}", body={"state": "closed"})
+
+
+def _refused(number: int, said: str) -> AutoMerge:
+    """Return what a refusal of GraphQL means; raise Throttled or Unauthorized for what is no decision."""
+    lower = said.lower()
+    if "rate limit" in lower:
+        raise Throttled(said, retry_after=SECONDARY_WAIT)
+    if "not accessible" in lower or "permission" in lower:
+        raise Unauthorized(f"{said}; {_PERMISSIONS}")
+    meant = next((found for text, found in _REFUSALS.items() if text in lower), AutoMerge.REFUSED)
+    if meant is AutoMerge.REFUSED:
+        log.warning("GitHub refuses auto-merge of pull request %d: %s", number, said)
+    return meant
 
 
 # Issues of the fleet repository: docs.github.com/rest/issues.

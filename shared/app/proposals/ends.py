@@ -12,7 +12,7 @@ from datetime import datetime
 
 from shared.app.outbox import send
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import open_asked, pull_text
+from shared.app.proposals.own_pull import merged_by_host, open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose
 from shared.app.records import Transition, change
 from shared.app.repository import require_name
@@ -119,19 +119,21 @@ def _settle(name: str, number: int, head: Head, ports: Ports) -> None:
         return
     if held_start(record, Start.DELETE, head.fleet.rules.calendar, now) is not None:
         return
-    paths = _removed(record, head, now)
+    paths, by_itself = _removed(record, head, now)
     if paths:
-        _propose(record, life, paths, head, ports)
+        _propose(record, life, paths, head, ports, by_itself=by_itself)
 
 
-def _removed(record: ClusterRecord, head: Head, now: datetime) -> tuple[str, ...]:
-    """Return the files of a cluster's folder, () where the newest commit does not end the cluster now.
+def _removed(record: ClusterRecord, head: Head, now: datetime) -> tuple[tuple[str, ...], bool]:
+    """Return the files of a cluster's folder, and whether the host is to merge what removes them.
+
+    There are none where the newest commit does not end the cluster now.
 
     Raise Conflict for a folder that a person has to remove.
     """
     manifest = head.manifest(record.name)
     if manifest is None:
-        return ()
+        return (), False
     desired = head.resolve(record.name, manifest)
     if not isinstance(desired, Desired):
         raise Conflict(f"its manifest is invalid ({desired}): correct it, or remove its folder")
@@ -139,13 +141,25 @@ def _removed(record: ClusterRecord, head: Head, now: datetime) -> tuple[str, ...
     life = lifetime_of(record, spec)
     newest = replace(record, document={**record.document, "spec": spec})
     if life is None or now < life.over or spared(newest, now):
-        return ()
-    return head.folder(record.name)
+        return (), False
+    return head.folder(record.name), spec.get("lifetimeEnd") == "delete"
 
 
-def _propose(record: ClusterRecord, life: Lifetime, paths: tuple[str, ...], head: Head, ports: Ports) -> None:
-    branch = _branch(record.name, life.over, ports)
-    opened = open_asked(branch, dict.fromkeys(paths), _text(record, life), head, ports)
+def _propose(
+    record: ClusterRecord,
+    life: Lifetime,
+    paths: tuple[str, ...],
+    head: Head,
+    ports: Ports,
+    *,
+    by_itself: bool,
+) -> None:
+    """Open the pull request of an end, and then save it: whatever fails before that is done again."""
+    branch, text = _branch(record.name, life.over, ports), _text(record, life)
+    opened = open_asked(branch, dict.fromkeys(paths), text, head, ports)
+    if by_itself:
+        says = f"Who merges it, as lifetimeEnd: delete asks: {merged_by_host(opened, ports)}."
+        ports.git_host.edit_pull(opened.number, replace(text, body=f"{text.body}\n\n{says}"))
     pull = EndPull(opened.number, opened.url, opened.head, life.over)
 
     def decide(record: ClusterRecord | None) -> Transition | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+from shared.app.list_prices import prices_in
 from shared.app.repository import read_blobs, read_files, read_known, require_own, resolved
 from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord
@@ -25,6 +26,7 @@ from shared.language.resolve.repository_layout import (
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.work import Work
 from shared.ports import FleetRecord, Ports
+from shared.prices.price_file import Prices
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Head:
         if self._layers.manifest is None:
             raise InvalidManifest("fleet.yaml is invalid: nobody knows who may have a cluster by request")
         return self._layers.manifest.spec.self_service
+
+    def prices(self) -> Prices | str:
+        """Return the prices of the commit, or why there are none."""
+        return prices_in(self.commit, self._files, self.ports)
 
     def folder(self, name: str) -> tuple[str, ...]:
         """Return the files of a cluster's folder; raise Conflict for one with a link or a submodule."""

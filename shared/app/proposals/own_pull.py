@@ -18,7 +18,8 @@ from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.queues.messages import QueueRequest
 from shared.frozen import dataclass, replace
 from shared.language.resolve.repository_layout import blob_id
-from shared.ports import NewCommit, Ports, Pull, PullText
+from shared.ports import Capability, NewCommit, Ports, Pull, PullText
+from shared.ports.pull_requests import AutoMerge
 from shared.ports.state import Promotion, Proposal
 
 Own = TypeVar("Own", Proposal, Promotion)
@@ -128,6 +129,13 @@ def open_asked(
                 "since. Merge or close its pull request and delete the branch, then ask again"
             )
     return replace(host.open_pull(branch, ports.config.branch, text), head=commit)
+
+
+def merged_by_host(pull: Pull, ports: Ports) -> AutoMerge:
+    """Have the host merge a pull request by its own rules, while its head is the commit that we created."""
+    if Capability.AUTO_MERGE not in ports.git_host.capabilities:
+        return AutoMerge.LACKING
+    return ports.git_host.enable_auto_merge(pull.number, pull.head)
 
 
 def parents_of(tip: str | None, head: str, ports: Ports) -> list[str]:

@@ -53,7 +53,7 @@ _REMOVED = (
         "bootstrapSecrets[]",
         "flux",
     ),
-    *("suspend", "drift", "lifetime", "expires", "sleep"),
+    *("suspend", "drift", "lifetime", "expires", "lifetimeEnd", "sleep"),
 )
 """What is removed when git no longer has it: from Azure, from the cluster, or from what Roadstead does."""
 _KEPT = ("flux.extension.configurationSettings", "flux.extension.releaseTrain")

@@ -21,7 +21,8 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
 from shared.plan.hold_kinds import HoldKind
-from shared.ports import Message
+from shared.ports import CommitStatus, Message
+from shared.ports.pull_requests import AutoMerge
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.notified import OPS
@@ -338,3 +339,50 @@ def test_nothing_is_proposed_in_a_freeze_or_a_pause_and_all_of_it_afterwards() -
     assert resume("ops", cloud.ports).status == 200
     later(cloud, 1)
     assert len(open_pulls(cloud)) == 1
+
+
+ENDS_BY_ITSELF = f"{LIFETIME}  lifetimeEnd: delete\n"
+
+
+def test_an_end_that_deletes_is_merged_by_the_host_once_it_has_its_plan() -> None:
+    cloud = ready(ENDS_BY_ITSELF)
+    cloud.repository.pulls.allows_auto_merge = True
+    cloud.repository.pulls.required_checks = ("roadstead/plan",)
+    later(cloud, 72.1)
+    (pull,) = open_pulls(cloud)
+    assert AutoMerge.ENABLED.value in pull.body
+    cloud.ports.git_host.set_status(pull.sha, CommitStatus("success", "planned", "roadstead/plan"))
+    assert open_pulls(cloud) == []
+    accept(pushed(cloud, cloud.repository.head("main")), cloud.ports)
+    cloud.run()
+    assert (phases(cloud), accepted(cloud)["delete", "one"]) == ({}, 1)
+
+
+def test_an_end_that_deletes_stays_open_and_says_who_must_act_where_the_host_does_not_merge() -> None:
+    cloud = ended(ENDS_BY_ITSELF)
+    (pull,) = open_pulls(cloud)
+    assert AutoMerge.NOT_ALLOWED.value in pull.body
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+@pytest.mark.parametrize("guard", ["  deletionProtection: true\n", ""])
+def test_an_end_that_deletes_is_guarded_as_any_other(guard: str) -> None:
+    cloud = ready(f"{ENDS_BY_ITSELF}{guard}")
+    cloud.repository.pulls.allows_auto_merge = True
+    cloud.repository.pulls.required_checks = ("roadstead/plan",)
+    if not guard:
+        put_off(cloud, hold=True)
+    later(cloud, 72.1 if guard else 23)
+    assert open_pulls(cloud) == []
+
+
+def test_an_end_that_is_put_off_takes_back_what_the_host_was_to_merge() -> None:
+    cloud = ready(ENDS_BY_ITSELF)
+    cloud.repository.pulls.allows_auto_merge = True
+    cloud.repository.pulls.required_checks = ("roadstead/plan",)
+    later(cloud, 72.1)
+    (pull,) = open_pulls(cloud)
+    put_off(cloud)
+    cloud.ports.git_host.set_status(pull.sha, CommitStatus("success", "planned", "roadstead/plan"))
+    assert open_pulls(cloud) == []
+    assert "clusters/one/cluster.yaml" in cloud.repository.files(cloud.repository.head("main"))

@@ -6,24 +6,30 @@ Nothing exists before somebody merges it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 from shared.app.api import schema
 from shared.app.api.access import INCLUDED, Principal
 from shared.app.api.acts import Refusal, answers, operator, proposing
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import open_asked, pull_text
+from shared.app.proposals.own_pull import merged_by_host, open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
+from shared.app.repository import read_blobs, read_files
 from shared.cluster.lifetime import REQUESTED_BY, REQUESTS
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
 from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of
 from shared.language.model.kinds import API_VERSION
-from shared.language.model.self_service import SelfServiceRule
+from shared.language.model.self_service import PriceLimit, SelfServiceRule
 from shared.language.resolve.repository_layout import cluster_path
 from shared.masking import cut
-from shared.ports import Ports, PullText
+from shared.plan.list_price import amount
+from shared.ports import Ports, Pull, PullText
+from shared.ports.pull_requests import AutoMerge
+from shared.prices.monthly import Monthly, monthly
+from shared.prices.price_file import Prices
 
 MAX_REASON = 500
 LISTED = 100
@@ -47,19 +53,32 @@ class ClusterRequest:
     reason: str
 
 
+@dataclass(frozen=True)
+class GitHubPerson:
+    """Who opened an issue, by the login and the id of the account."""
+
+    login: str
+    id: int
+
+
 @answers(201)
 def request_cluster(
-    asked: ClusterRequest, principal: Principal, ports: Ports
+    asked: ClusterRequest, principal: Principal, ports: Ports, person: GitHubPerson | None = None
 ) -> schema.ClusterRequestReceipt:
-    """Open the pull request that adds a cluster, or return the one that is open."""
+    """Open the pull request that adds a cluster, or return the one that is open.
+
+    A ``person`` asks by an issue, and has what rules say of GitHub. What a person may have is counted again
+    once the pull request is open: of two requests at the same moment, each that sees too many takes its own
+    back. No pull request is merged by itself before that.
+    """
     fleet = ports.state.fleet()
     pause = fleet.paused(ports.clock())
     if pause is not None:
         raise Refusal(409, f"no cluster is added by request now: {pause}")
     with proposing():
         head = Head(fleet, ports)
-        rule, environment = _allowed(asked, principal, head.self_service())
         who, path = slug(principal), cluster_path(asked.name)
+        rule, environment = _allowed(asked, principal, person, head.self_service(), ports)
         manifest = _manifest(asked, environment, who)
         if asked.name in head.records or head.folder(asked.name):
             raise Refusal(409, f"there is a cluster {asked.name} already: choose another name")
@@ -67,17 +86,62 @@ def request_cluster(
         if not isinstance(found, Desired):
             raise Refusal(409, f"the cluster would be invalid: {found}")
         branch = f"{_branches(who, ports)}{asked.name}-{digest_of(manifest)[:12]}"
-        _check_others(asked.name, branch, who, rule, head, ports)
+        _check_others(found, branch, who, rule, head)
         text = _text(asked, environment, principal)
         pull = open_asked(branch, {path: manifest}, text, head, ports)
+        try:
+            unknown = _check_others(found, branch, who, rule, head)
+        except Refusal as refusal:
+            ports.git_host.close_pull(pull.number)
+            ports.git_host.delete_branch(branch)
+            raise Refusal(409, f"another request came at the same moment: {refusal}") from refusal
+        merge, automatic = _merging(rule, unknown, pull, ports)
+        ports.git_host.edit_pull(
+            pull.number, replace(text, body=f"{text.body}\n\nWho merges it: {prose(merge)}.")
+        )
     return {
         "cluster": asked.name,
         "environment": environment,
         "lifetime": asked.lifetime,
         "file": path,
         "pullRequest": pull.url,
+        "autoMerge": automatic,
+        "merge": merge,
         "by": operator(principal.name),
     }
+
+
+@dataclass(frozen=True)
+class OpenRequest:
+    """A request whose pull request is open: its cluster, by whom it is, and the address."""
+
+    cluster: str
+    by: str
+    url: str
+
+
+def open_requests(ports: Ports) -> Sequence[OpenRequest]:
+    """Return the requests of everybody that wait for a merge, of the newest open pull requests; two calls."""
+    prefix = f"{REQUESTS}{ports.config.fleet}/"
+    branches = {tip: own for own, tip in ports.git_host.branches(prefix).items()}
+    pulls = [pull for pull in ports.git_host.open_pulls(ports.config.branch) if pull.head in branches]
+    parts = [(branches[pull.head].removeprefix(prefix).partition("/"), pull.url) for pull in pulls]
+    return [OpenRequest(name.rpartition("-")[0], by, url) for (by, _, name), url in parts]
+
+
+def rules_for(principal: Principal, rules: Sequence[SelfServiceRule]) -> Sequence[SelfServiceRule]:
+    """Return the rules by which somebody may ask, in one of their environments at least."""
+    return [rule for rule in rules if any(not _of_roles(principal, name, rule) for name in rule.environments)]
+
+
+def _merging(rule: SelfServiceRule, unknown: str, pull: Pull, ports: Ports) -> tuple[str, bool]:
+    """Return who merges a pull request, and whether that is the host by itself."""
+    if rule.merge == "person":
+        return "a person, as selfService in fleet.yaml says", False
+    if unknown:
+        return f"a person, because its list price is {unknown}", False
+    found = merged_by_host(pull, ports)
+    return found.value, found in (AutoMerge.ENABLED, AutoMerge.MERGED)
 
 
 def slug(principal: Principal) -> str:
@@ -87,13 +151,21 @@ def slug(principal: Principal) -> str:
 
 
 def _allowed(
-    asked: ClusterRequest, principal: Principal, rules: Sequence[SelfServiceRule]
+    asked: ClusterRequest,
+    principal: Principal,
+    person: GitHubPerson | None,
+    rules: Sequence[SelfServiceRule],
+    ports: Ports,
 ) -> tuple[SelfServiceRule, str]:
     """Return the rule that allows a request, and its environment; refuse what none allows."""
     why = "selfService in fleet.yaml has no rule: nobody may have a cluster by request"
     for rule in rules:
         environment = asked.environment or rule.environments[0]
-        why = _problem(asked, environment, principal, rule)
+        why = _problem(asked, environment, rule)
+        if person is None:
+            why = _of_roles(principal, environment, rule) or why
+        else:
+            why = why or _of_github(person, rule, ports)
         if not why:
             return rule, environment
     raise Refusal(
@@ -101,10 +173,23 @@ def _allowed(
     )
 
 
-def _problem(asked: ClusterRequest, environment: str, principal: Principal, rule: SelfServiceRule) -> str:
+def _of_roles(principal: Principal, environment: str, rule: SelfServiceRule) -> str:
     roles = {role for own in principal.roles_in([environment]) for role in INCLUDED[own]}
-    if roles.isdisjoint(rule.roles):
-        return f"it is for the roles {', '.join(rule.roles)}"
+    return f"it is for the roles {', '.join(rule.roles)}" if roles.isdisjoint(rule.roles) else ""
+
+
+def _of_github(person: GitHubPerson, rule: SelfServiceRule, ports: Ports) -> str:
+    """Return why a rule is for no account of GitHub like this; a team of another host counts for nothing."""
+    if person.login.lower() in {name.lower() for name in rule.github}:
+        return ""
+    for team in (name for name in rule.github if "/" in name):
+        members = ports.git_host.team_members(team)
+        if members is not None and person.id in members:
+            return ""
+    return "its github names neither you nor a team that you are in"
+
+
+def _problem(asked: ClusterRequest, environment: str, rule: SelfServiceRule) -> str:
     if asked.cluster_class not in rule.classes:
         return f"it is for the classes {', '.join(rule.classes)}"
     if environment not in rule.environments:
@@ -117,29 +202,76 @@ def _problem(asked: ClusterRequest, environment: str, principal: Principal, rule
     return ""
 
 
-def _check_others(name: str, branch: str, who: str, rule: SelfServiceRule, head: Head, ports: Ports) -> None:
+def _check_others(found: Desired, branch: str, who: str, rule: SelfServiceRule, head: Head) -> str:
     """Refuse more clusters of a person than a rule allows at once, with those of open pull requests.
 
-    Refuse also what an open pull request asks for otherwise. Where the host does not list all pull requests,
+    Refuse also what an open pull request asks for otherwise, and what is listed at too much. Return why the
+    list price is not known, "" where it is, or has no limit. Where the host does not list all pull requests,
     every branch of the person counts as that of an open one.
     """
-    prefix, host = _branches(who, ports), ports.git_host
-    listed = host.open_pulls(ports.config.branch)
+    name, prefix, host = found.name, _branches(who, head.ports), head.ports.git_host
+    listed = host.open_pulls(head.ports.config.branch)
     opened = {pull.head for pull in listed}
-    branches = {
-        own: own.removeprefix(prefix).rpartition("-")[0]
-        for own, tip in host.branches(prefix).items()
-        if tip in opened or len(listed) >= LISTED
-    }
-    other = next((own for own, asked in branches.items() if asked == name and own != branch), None)
+    tips = {own: tip for own, tip in host.branches(prefix).items() if tip in opened or len(listed) >= LISTED}
+    asked = {own: own.removeprefix(prefix).rpartition("-")[0] for own in tips}
+    other = next((own for own in asked if asked[own] == name and own != branch), None)
     if other is not None:
         raise Refusal(409, f"the open pull request of {other} has another manifest: close it, then ask again")
     wanted = head.desired.clusters.items()
-    names = {own for own, cluster in wanted if cluster.labels.get(REQUESTED_BY) == who}
-    others = sorted((names | {*branches.values()}) - {name})
+    in_git = {own: cluster for own, cluster in wanted if cluster.labels.get(REQUESTED_BY) == who}
+    others = sorted(({*in_git, *asked.values()}) - {name})
     if len(others) >= rule.at_once:
         more = f"{who} has {', '.join(others)} by request, and may have {rule.at_once} at once"
         raise Refusal(409, f"{more}: remove one, or close its pull request and delete its branch")
+    if rule.price_limit.person is None:
+        return _check_price(found, {}, rule.price_limit, head)
+    proposed = {asked[own]: _proposed(asked[own], tip, head) for own, tip in tips.items() if own != branch}
+    return _check_price(found, {**proposed, **in_git}, rule.price_limit, head)
+
+
+def _proposed(name: str, commit: str, head: Head) -> Desired | None:
+    """Return the cluster of an open pull request, None for one that is not valid here."""
+    blob = read_files(commit, head.ports).blobs.get(cluster_path(name))
+    if blob is None:
+        return None
+    text = read_blobs(commit, {cluster_path(name): blob}, head.ports)[blob]
+    found = head.resolve(name, text.decode(errors="replace"))
+    return found if isinstance(found, Desired) else None
+
+
+def _check_price(found: Desired, others: Mapping[str, Desired | None], limit: PriceLimit, head: Head) -> str:
+    """Refuse a cluster that is listed at more than a limit; return why that is not known, "" where it is."""
+    if limit.cluster is None and limit.person is None:
+        return ""
+    prices = head.prices()
+    if isinstance(prices, str):
+        return prices
+    own = _listed(found, prices)
+    counted = [own]
+    if limit.cluster is not None and own.high > limit.cluster:
+        at, most = (
+            amount(float(value), prices.currency, signed=False) for value in (own.high, limit.cluster)
+        )
+        raise Refusal(403, f"{found.name} is listed at {at} a month, and one cluster may be at {most}")
+    if limit.person is not None:
+        unread = sorted(name for name, other in others.items() if other is None)
+        if unread:
+            return f"not known: the manifest of {unread[0]} is not valid"
+        counted += [_listed(other, prices) for other in others.values() if other is not None]
+        total = sum((price.high for price in counted), Decimal())
+        if total > limit.person:
+            at, most = (
+                amount(float(value), prices.currency, signed=False) for value in (total, limit.person)
+            )
+            with_it = f"with {found.name} your clusters by request are listed at {at} a month"
+            raise Refusal(409, f"{with_it}, and may be at {most}: remove one")
+    gaps = [gap for price in counted for gap in (*price.missing, *price.left_out)]
+    return f"not known whole: {gaps[0]}" if gaps else ""
+
+
+def _listed(desired: Desired, prices: Prices) -> Monthly:
+    """Return the list price of a cluster that is always awake: hours asleep make it no larger."""
+    return monthly(desired.spec.model_copy(update={"sleep": None}), prices)
 
 
 def _branches(who: str, ports: Ports) -> str:

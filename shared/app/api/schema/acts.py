@@ -36,13 +36,18 @@ class TryEndReceipt(TypedDict):
 
 @final
 class ClusterRequestReceipt(TypedDict):
-    """``POST requests``: the pull request that adds the cluster is open."""
+    """``POST requests``: the pull request that adds the cluster is open.
+
+    ``merge`` says who merges it; with ``autoMerge`` that is the git host, by the rules of the branch.
+    """
 
     cluster: str
     environment: str
     lifetime: str
     file: str
     pullRequest: str
+    autoMerge: bool
+    merge: str
     by: str
 
 

@@ -58,7 +58,7 @@
   });
 
   // Keys: they work where nobody types.
-  const GOES = { f: "/", c: "/clusters", p: "/plans", r: "/rollouts", a: "/activity", v: "/versions", s: "/systems", m: "/costs" };
+  const GOES = { f: "/", c: "/clusters", p: "/plans", r: "/rollouts", a: "/activity", v: "/versions", s: "/systems", m: "/costs", q: "/requests" };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
     const rows = [...main().querySelectorAll("tbody tr, article h3, .needs > li")]

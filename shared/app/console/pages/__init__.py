@@ -17,6 +17,7 @@ from shared.app.console.pages import (
     fleet_page,
     plan_page,
     plans_page,
+    requests_page,
     rollouts_page,
     systems_page,
     versions_page,
@@ -32,6 +33,7 @@ SECTIONS: Sequence[tuple[str, str]] = (
     ("Versions", "/versions"),
     ("Systems", "/systems"),
     ("Costs", "/costs"),
+    ("Requests", "/requests"),
     ("Activity", "/activity"),
 )
 """The pages that each page links to, with their addresses."""
@@ -64,6 +66,7 @@ PAGES = (
     PageRoute("/versions", "Versions", versions_page.make),
     PageRoute("/systems", "Systems", systems_page.make),
     PageRoute("/costs", "Costs", costs_page.make),
+    PageRoute("/requests", "Requests", requests_page.make),
     PageRoute("/activity", "Activity", activity_page.make),
 )
 

@@ -181,7 +181,7 @@ class ClusterAzure(Manifest):
     """Any JSON object; it is merged into ARM's properties last."""
 
 
-OPERATION_FIELDS = ("deletionProtection", "suspend", "drift", "lifetime", "expires", "sleep")
+OPERATION_FIELDS = ("deletionProtection", "suspend", "drift", "lifetime", "expires", "lifetimeEnd", "sleep")
 """The fields of a spec that say what Roadstead does with a cluster: Azure sees nothing of them."""
 
 
@@ -231,6 +231,9 @@ class ClusterSpec(ClusterProperties):
     removes its folder."""
     expires: Date | None = None
     """The last day of the cluster, in UTC, in place of lifetime; then a pull request removes its folder."""
+    lifetime_end: Literal["propose", "delete"] | None = None
+    """Who merges the pull request of the end: a person, which is propose and the default, or with delete the
+    git host by itself, once the rules of the branch allow it. What guards a delete guards this one too."""
     suspend: Suspension | None = None
     min_node_image_version: ImageVersion | None = None
     """The oldest image of Linux nodes that is accepted."""

@@ -1,0 +1,54 @@
+"""Requests: the clusters that somebody asked for, what waits for a merge, and the form to ask for one.
+
+The host is read once for each visit: what it has open is stored nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shared.app.api.acts.requests import open_requests, rules_for, slug
+from shared.app.console.visit import Page, Visit, message
+from shared.app.proposals.head import Head
+from shared.cluster.failures.errors import InvalidManifest
+from shared.cluster.lifetime import REQUESTED_BY
+from shared.ports import Capability
+
+NO_PULLS = (
+    "The git host opens no pull requests for Roadstead, so nobody asks for a cluster here: commit its folder."
+)
+
+
+def make(visit: Visit) -> Page:
+    """Return the page of whoever comes."""
+    ports = visit.ports
+    if Capability.PROPOSALS not in ports.git_host.capabilities:
+        return message("Requests", NO_PULLS, 200)
+    head, who, problem = Head(ports.state.fleet(), ports), slug(visit.principal), ""
+    try:
+        rules = rules_for(visit.principal, head.self_service())
+    except InvalidManifest as error:
+        rules, problem = (), str(error)
+    made = [
+        (found, found.details.labels[REQUESTED_BY])
+        for found in ports.state.summaries(details=True)
+        if found.details and found.details.labels.get(REQUESTED_BY)
+    ]
+    chosen = {
+        "classes": _once(name for rule in rules for name in rule.classes),
+        "environments": _once(name for rule in rules for name in rule.environments),
+        "locations": _once(name for rule in rules for name in rule.locations),
+    }
+    values = {
+        "who": who,
+        "problem": problem,
+        "rules": rules,
+        "chosen": chosen,
+        "waiting": open_requests(ports),
+        "clusters": [{"name": found.name, "by": by, "phase": str(found.phase)} for found, by in made],
+    }
+    return Page("Requests", "requests_page.html", values, live=False)
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    return [*dict.fromkeys(names)]
