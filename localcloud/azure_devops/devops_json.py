@@ -17,6 +17,7 @@ from shared.cluster.failures.errors import Dependency
 
 JsonObject = dict[str, Any]
 NO_COMMIT = "0" * 40
+ORGANIZATION = "local"
 
 
 class DevOpsError(Exception):

@@ -20,7 +20,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.azure_devops import rest_pulls as pulls
 from localcloud.azure_devops import rest_repository as repositories
-from localcloud.azure_devops.devops_json import DevOpsError, JsonObject, Place, identity_id
+from localcloud.azure_devops.devops_json import ORGANIZATION, DevOpsError, JsonObject, Place, identity_id
 from localcloud.azure_devops.service_hooks import ServiceHooks
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-ORGANIZATION = "local"
 _GIT = re.compile(rf"^/{ORGANIZATION}/([^/]+)/_git/([^/]+)/(info/refs|git-upload-pack|git-receive-pack)$")
 _REPOSITORY = f"/{ORGANIZATION}/<project>/_apis/git/repositories/<name>"
 _PULL = "/pullrequests/<int:number>"

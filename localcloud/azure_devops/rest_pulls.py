@@ -363,7 +363,7 @@ def statuses(place: Place, _: Request, number: int) -> Response:
 
 
 def query(place: Place, request: Request) -> JsonObject:
-    """Find the pull requests of commits: those whose merge made one, or that brought one."""
+    """Find the pull requests of commits: those whose merge is one, or that brought one."""
     results = []
     for wanted in request.get_json()["queries"]:
         result: JsonObject = {}

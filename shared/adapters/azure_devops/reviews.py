@@ -92,13 +92,14 @@ class DevOpsReviews:
         """
         pull = f"/pullRequests/{number}"
         with self._client.calling(f"no pull request {number}") as call:
-            pushers = [item["author"]["id"] for item in call("GET", f"{pull}/iterations")["value"]]
+            iterations = call("GET", f"{pull}/iterations")["value"]
+            pushers = frozenset(UUID(item["author"]["id"]).int for item in iterations)
             commits, whole = _commits(call, f"{pull}/commits")
             addresses = {address for commit in commits for address in _addresses(commit)}
             complete = whole and all(addresses) and not any(map(_is_cut, commits))
         known = [self._account(address) for address in sorted(addresses)[:MOST_AUTHORS] if address]
         complete = complete and len(addresses) <= MOST_AUTHORS
-        accounts = frozenset(UUID(pusher).int for pusher in pushers) | frozenset(filter(None, known))
+        accounts = pushers | frozenset(filter(None, known))
         return PullAuthors(accounts, complete=complete and bool(commits) and None not in known)
 
     def _account(self, address: str) -> int | None:

@@ -5,7 +5,8 @@ in the threads that it writes itself: one of the type VoteUpdate for each vote (
 Threads - List" in github.com/MicrosoftDocs/vsts-rest-api-specs, specification/git/7.1). A vote is for the
 commit of the newest iteration then. Whoever may comment can write a thread with such properties: a thread
 counts only if the system has written it, and in the name of the voter or of a group of the system. A vote
-that is no longer the reviewer's, because a policy has reset it after a push, or a person has, is dismissed.
+that is no longer the reviewer's, because a policy has reset it after a push, or a person has changed it, is
+dismissed.
 
 Votes: 10 approved, 5 approved with suggestions, 0 none, -5 waiting for the author, -10 rejected
 (IdentityRefWithVote there). A group votes through its members, so its own vote is left out.
@@ -42,7 +43,6 @@ def reviews_of(
     now = {UUID(one["id"]): int(one["vote"]) for one in reviewers if not one.get("isContainer")}
     votes = sorted(filter(None, map(_vote, threads)), key=lambda vote: (vote.at, vote.thread))
     last = {vote.voter: vote for vote in votes}
-    dismissed = {voter for voter, vote in last.items() if _side(now.get(voter, 0)) != _side(vote.vote)}
     seen = sorted((moment(item["createdDate"]), item["sourceRefCommit"]["commitId"]) for item in iterations)
     return [
         checked(
@@ -50,22 +50,21 @@ def reviews_of(
                 id=vote.thread,
                 reviewer=vote.voter.int,
                 login=vote.name,
-                state=ReviewState.DISMISSED if vote.voter in dismissed else _state(vote.vote),
+                state=_state(vote.vote, now.get(vote.voter, 0) if last[vote.voter] is vote else 0),
                 commit=next((commit for at, commit in reversed(seen) if at <= vote.at), ""),
                 at=vote.at.replace(microsecond=0),
                 url=f"{url}?discussionId={vote.thread}",
             )
         )
         for vote in votes
-        if vote.vote or vote.voter in dismissed
+        if vote.vote
     ]
 
 
-def _side(vote: int) -> int:
-    return (vote > 0) - (vote < 0)
-
-
-def _state(vote: int) -> ReviewState:
+def _state(vote: int, now: int) -> ReviewState:
+    """Return the state of a vote that has become ``now``: 0 for one that another vote has replaced."""
+    if vote * now <= 0:
+        return ReviewState.DISMISSED
     return ReviewState.APPROVED if vote > 0 else ReviewState.CHANGES_REQUESTED
 
 
