@@ -20,7 +20,7 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.frozen import replace
 from shared.ports.git_host import BranchHead, Capability, CommitStatus
 
-_CAPABILITIES = frozenset(
+CAPABILITIES = frozenset(
     {Capability.STATUSES, Capability.PULLS, Capability.CHECKS, Capability.REVIEWS, Capability.PROPOSALS}
 )
 _STATES: Mapping[str, str] = {
@@ -48,7 +48,7 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """Neither check runs nor issues; events are not received yet, so a timer looks for commits."""
-        return _CAPABILITIES
+        return CAPABILITIES
 
     def _new_other(self, repository: str) -> AzureDevOpsHost:
         """Return another repository, "project/repository", of the organization."""
