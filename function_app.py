@@ -135,7 +135,7 @@ class Adapters:
     def git_host(self) -> GitHost:
         """Return the host of the fleet repository."""
         settings = self._settings
-        if settings.git_host == "git":
+        if settings.git_host != "github":
             from shared.adapters.git import GitServerHost
 
             password = secret_text(settings.git_password)
@@ -322,6 +322,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
             group,
             ports,
             SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
+            git_host=settings.git_host,
             webhook_secrets=settings.webhook_secrets,
             approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
             sweep_schedule=settings.sweep_schedule,
