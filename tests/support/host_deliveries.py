@@ -15,6 +15,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from standardwebhooks.webhooks import Webhook
 
@@ -82,7 +83,7 @@ GITLAB_PULL: dict[str, Any] = {
     "changes": {"draft": {"previous": True, "current": False}},
 }
 DEVOPS_REPOSITORY = {
-    "id": "278d5cd2-584d-4b63-824a-2ba458937249",
+    "id": str(UUID(int=1)),
     "name": "fleet",
     "project": {"id": "6ce954b1-ce1f-45d1-b94d-e6bf2464ba2c", "name": "example", "state": "wellFormed"},
     "defaultBranch": "refs/heads/main",

@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
+from uuid import UUID
 
 from shared.app.intake.webhook import (
     COMMIT,
@@ -33,11 +34,22 @@ from shared.app.intake.webhook import (
     own_branch,
     too_large,
 )
+from shared.frozen import dataclass
 from shared.masking import cut
 
 ENDED = ("completed", "abandoned")
 """The states of a pull request that is not active."""
 _BASIC = "basic "
+
+
+@dataclass(frozen=True)
+class _Envelope:
+    """What is around a resource: the id, the digest, the branch, and the number of the repository."""
+
+    delivery: str
+    digest: str
+    branch: str
+    repository: int
 
 
 def read_delivery(
@@ -61,7 +73,7 @@ def read_delivery(
     other = _other_repository(at(resource, "repository"), repository)
     if other:
         return IgnoredDelivery(f"the repository {cut(other, 100)} is not {repository}")
-    return read(resource, delivery, hashlib.sha256(body).hexdigest(), branch)
+    return read(resource, _Envelope(delivery, hashlib.sha256(body).hexdigest(), branch, _id_of(resource)))
 
 
 def _check_password(given: str, secrets: Sequence[str]) -> DeliveryRefusal | None:
@@ -110,11 +122,20 @@ def _other_repository(found: Any, repository: str) -> str:
     return f"{project}/{name}" if isinstance(project, str) else name
 
 
-def _read_push(resource: Any, delivery: str, digest: str, branch: str) -> Delivery:
+def _id_of(resource: Any) -> int:
+    """Return the number of the id of the repository, as the adapter has it; 0 for none."""
+    found = at(resource, "repository.id")
+    try:
+        return UUID(found).int if isinstance(found, str) else 0
+    except ValueError:
+        return 0
+
+
+def _read_push(resource: Any, envelope: _Envelope) -> Delivery:
     """Return the push of the branch; one without details may be of any branch."""
-    updates = at(resource, "refUpdates")
+    updates, branch = at(resource, "refUpdates"), envelope.branch
     if not isinstance(updates, list):
-        return Push(delivery, digest, "", signed=False)
+        return Push(envelope.delivery, envelope.digest, "", None, envelope.repository, signed=False)
     moved = [update for update in updates if at(update, "name") == HEADS + branch]
     if not moved:
         names = ", ".join(str(at(update, "name")).removeprefix(HEADS) for update in updates[:3])
@@ -124,11 +145,12 @@ def _read_push(resource: Any, delivery: str, digest: str, branch: str) -> Delive
         return DeliveryRefusal(400, "the push's newObjectId is not the id of a commit")
     if not commit.strip("0"):
         return IgnoredDelivery(f"the branch {branch} was deleted; the fleet stays as it is")
-    return Push(delivery, digest, commit, signed=False)
+    return Push(envelope.delivery, envelope.digest, commit, None, envelope.repository, signed=False)
 
 
-def _read_pull(resource: Any, delivery: str, digest: str, branch: str) -> Delivery:
+def _read_pull(resource: Any, envelope: _Envelope) -> Delivery:
     """Return that a pull request changed, in whatever way: only whether it has ended counts."""
+    branch = envelope.branch
     number, target = at(resource, "pullRequestId"), at(resource, "targetRefName")
     if resource is None or number is None:
         return IgnoredDelivery("it names no pull request; have the subscription send all details")
@@ -140,28 +162,29 @@ def _read_pull(resource: Any, delivery: str, digest: str, branch: str) -> Delive
         )
     proposal, promotion = own_branch(str(at(resource, "sourceRefName")).removeprefix(HEADS))
     action = "closed" if at(resource, "status") in ENDED else "synchronize"
-    return PullChanged(delivery, digest, number, "", action, 0, proposal, promotion)
+    known = envelope.delivery, envelope.digest
+    return PullChanged(*known, number, "", action, envelope.repository, proposal, promotion)
 
 
-def _read_update(resource: Any, delivery: str, digest: str, branch: str) -> Delivery:
+def _read_update(resource: Any, envelope: _Envelope) -> Delivery:
     """Return that a pull request changed; what happens to one that is completed is a vote.
 
     A pull request is completed once, which ``git.pullrequest.merged`` says as well: this event alone says
     votes.
     """
-    read = _read_pull(resource, delivery, digest, branch)
+    read = _read_pull(resource, envelope)
     commit = at(resource, "lastMergeCommit.commitId")
     completed = isinstance(read, PullChanged) and at(resource, "status") == "completed"
     if completed and isinstance(commit, str) and COMMIT.fullmatch(commit):
-        return ReviewDelivery(delivery, digest, commit)
+        return ReviewDelivery(envelope.delivery, envelope.digest, commit, envelope.repository)
     return read
 
 
-def _read_merge(resource: Any, delivery: str, digest: str, branch: str) -> Delivery:
+def _read_merge(resource: Any, envelope: _Envelope) -> Delivery:
     """Return that a pull request was completed; a test merge of an active one follows an update of it."""
     if at(resource, "status") == "active":
         return IgnoredDelivery("a test merge of an active pull request needs no plan")
-    return _read_pull(resource, delivery, digest, branch)
+    return _read_pull(resource, envelope)
 
 
 _READERS = {

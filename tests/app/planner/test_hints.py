@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -62,6 +63,17 @@ def test_a_forged_push_with_the_right_password_costs_one_read_of_the_branch() ->
     cloud.run(seconds=100, until=lambda: False)
     assert calls == ["read_head"]
     assert cloud.state.fleet().waiting == ""
+
+
+def test_a_repository_that_has_taken_the_name_over_has_another_id() -> None:
+    cloud = ready("one")
+    theirs = DEVOPS.changed("push", "commit", COMMIT)
+    theirs["resource"]["repository"] = {**theirs["resource"]["repository"], "id": str(UUID(int=2))}
+    found = accept(DEVOPS.received(theirs), cloud.ports)
+    assert found.status == 200
+    assert "with the id 2 is not the fleet's, whose id is 1" in found.body["ignored"]
+    ours = accept(DEVOPS.received(DEVOPS_PUSH), cloud.ports)
+    assert ours.status == 202
 
 
 def test_a_push_without_details_has_the_branch_read_and_planned() -> None:
