@@ -140,6 +140,10 @@ class Adapters:
 
             password = secret_text(settings.git_password)
             return GitServerHost(settings.git_url or "", settings.git_username, password)
+        if settings.git_host == "azure-devops":
+            from shared.adapters.azure_devops import AzureDevOpsHost
+
+            return AzureDevOpsHost(settings.git_url or "", self._credential())
         from shared.adapters.github import GitHubHost, github_auth
 
         auth = github_auth(

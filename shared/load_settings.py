@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -99,6 +100,10 @@ def _refuse_missing(settings: Settings) -> None:
         missing.append("GITHUB_REPOSITORY")
     if not on_github and not settings.git_url:
         missing.append("GIT_URL")
+    if settings.git_host == "azure-devops" and not re.search(
+        r"[^/]/[^/]+/_git/[^/]+$", settings.git_url or ""
+    ):
+        missing.append("GIT_URL such as https://dev.azure.com/ORG/PROJECT/_git/REPOSITORY")
     if on_github and settings.github_token is None and not all(app):
         missing.append(
             "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"

@@ -20,7 +20,7 @@ from typing import Any
 from localcloud.azure.world.access import directory
 from localcloud.azure.world.catalog import TENANT
 from localcloud.runtime.child_processes import Child, ProcessPart, Spawn
-from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings
+from localcloud.runtime.options import DEVOPS, USUAL_PORTS, Options, Urls, child_environment, compose_settings
 from localcloud.runtime.parts.part import ready_file, request_log
 from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.state_folder import StateFolder
@@ -56,6 +56,8 @@ class LocalCloud:
     @property
     def remote(self) -> str:
         """The git remote of the fleet's repository; clone and push need no credentials."""
+        if self.options.git_host == DEVOPS:
+            return self.settings["GIT_URL"]
         return f"{self.urls.github}/{self.settings['GITHUB_REPOSITORY']}.git"
 
     def start(self) -> None:
@@ -182,7 +184,8 @@ class LocalCloud:
         ]
 
     def _own_part(self, name: str) -> ProcessPart:
-        module = self.options.modules.get(name, f"localcloud.runtime.parts.{name}_part")
+        usual = "azure_devops" if (name, self.options.git_host) == ("github", DEVOPS) else name
+        module = self.options.modules.get(name, f"localcloud.runtime.parts.{usual}_part")
         command = [sys.executable, "-m", module, str(self.state)]
         return ProcessPart(name, command, ready_file(self.state, name).is_file)
 

@@ -16,12 +16,12 @@ from shared.adapters.github.host import end_of_token
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
 from shared.ports import CommitStatus
 from shared.ports.git_host import Capability
-from tests.support.git_hosts import PLAIN, Case, git_host_case
+from tests.support.git_hosts import DEVOPS, PLAIN, Case, git_host_case
 
 UNKNOWN = "1234567890" * 4
 
 
-@pytest.fixture(params=["memory", "world", "adapter", PLAIN])
+@pytest.fixture(params=["memory", "world", "adapter", DEVOPS, PLAIN])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     """A git host with an empty repository."""
     with git_host_case(request.param, tmp_path) as served:
@@ -30,7 +30,14 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
 
 @pytest.fixture(params=["memory", "world", "adapter"])
 def full(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
-    """A git host that also has statuses, and ends of tokens."""
+    """A git host that also has ends of tokens, and limits of GitHub."""
+    with git_host_case(request.param, tmp_path) as served:
+        yield served
+
+
+@pytest.fixture(params=["memory", "world", "adapter", DEVOPS])
+def told(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    """A git host that has statuses."""
     with git_host_case(request.param, tmp_path) as served:
         yield served
 
@@ -275,17 +282,17 @@ def test_what_is_not_in_the_repository_is_a_missing_dependency(case: Case) -> No
         case.host.blob("main")
 
 
-def test_the_newest_status_of_a_context_counts_and_its_history_stays(full: Case) -> None:
-    commit = full.git.commit({"a.yaml": b"1"})
+def test_the_newest_status_of_a_context_counts_and_its_history_stays(told: Case) -> None:
+    commit = told.git.commit({"a.yaml": b"1"})
     plan, other = (
         CommitStatus("pending", "3 clusters", "roadstead/plan", "https://example.com/plan"),
         CommitStatus("error", "", "roadstead/other"),
     )
     done = CommitStatus("success", "d" * 140, "roadstead/plan")
     for status in (plan, other, done):
-        full.host.set_status(commit, status)
-    assert [r.status for r in full.git.statuses.latest(commit)] == [done, other]
-    assert [r.status for r in full.git.statuses.history(commit)] == [done, other, plan]
+        told.host.set_status(commit, status)
+    assert [r.status for r in told.git.statuses.latest(commit)] == [done, other]
+    assert [r.status for r in told.git.statuses.history(commit)] == [done, other, plan]
 
 
 @pytest.mark.parametrize(
@@ -296,15 +303,16 @@ def test_the_newest_status_of_a_context_counts_and_its_history_stays(full: Case)
         (CommitStatus("success", "", "c", "ftp://example.com"), "target_url"),
     ],
 )
-def test_a_status_that_github_would_refuse_is_refused_with_its_reason(
-    full: Case, status: CommitStatus, reason: str
+def test_a_status_that_the_host_would_refuse_is_refused_with_its_reason(
+    told: Case, status: CommitStatus, reason: str
 ) -> None:
-    commit = full.git.commit({"a.yaml": b"1"})
+    commit = told.git.commit({"a.yaml": b"1"})
     with pytest.raises(InvalidManifest, match=reason):
-        full.host.set_status(commit, status)
-    with pytest.raises(InvalidManifest, match="No commit found for SHA"):
-        full.host.set_status(UNKNOWN, CommitStatus("success", "", "c"))
-    assert not full.git.statuses.history(commit)
+        told.host.set_status(commit, status)
+    unknown = (InvalidManifest, "No commit found for SHA") if told.of_github else (Dependency, UNKNOWN)
+    with pytest.raises(unknown[0], match=unknown[1]):
+        told.host.set_status(UNKNOWN, CommitStatus("success", "", "c"))
+    assert not told.git.statuses.history(commit)
 
 
 def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(full: Case) -> None:

@@ -8,18 +8,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from localcloud.azure_devops.devops_server import DevOpsServer
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_host import WorldHost
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.people import Teams
+from shared.adapters.azure_devops import AzureDevOpsHost
 from shared.adapters.git import GitServerHost
 from shared.adapters.github import GitHubHost, github_auth
 from shared.ports import GitHost
+from tests.support.azure_ports import StaticCredential
 from tests.support.github_app import APP, KEY
 
 CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
 """Hosts that have everything."""
+DEVOPS = "azure-devops"
+HOSTS = [*CASES, DEVOPS]
+"""Hosts that have pull requests; what one of them lacks is in ``Capability`` and docs/architecture.md."""
 PLAIN = "git"
 """The host that has nothing but git: what it lacks is in ``Capability`` and docs/architecture.md."""
 
@@ -34,11 +40,13 @@ class Case:
     teams: Teams
     server: GitHubServer | None = None
     others: dict[str, MemoryRepository] = field(default_factory=dict)
+    devops: DevOpsServer | None = None
 
     def another(self, name: str) -> GitRepository | MemoryRepository:
         """Create another repository, "owner/name"."""
-        if self.server:
-            return self.server.create_repository(name)
+        server = self.server or self.devops
+        if server:
+            return server.create_repository(name)
         self.others[name] = created = MemoryRepository()
         created.id = len(self.others) + 1000
         return created
@@ -52,6 +60,11 @@ class Case:
         self.git.token_expires = at
         if self.server:
             self.server.credentials.token_expires = at
+
+    @property
+    def of_github(self) -> bool:
+        """Whether its people, reviews and addresses are as GitHub has them."""
+        return self.devops is None
 
 
 @contextmanager
@@ -67,6 +80,13 @@ def git_host_case(name: str, folder: Path) -> Iterator[Case]:
         with GitRepository.create(folder / "fleet.git") as git:
             others = dict[str, MemoryRepository]()
             yield Case(WorldHost(git, others=others), git, app, git.pulls.teams, others=others)
+        return
+    if kind == DEVOPS:
+        with DevOpsServer(folder, accepts=lambda token: token == "a-token") as devops:
+            git = devops.create_repository("acme/fleet")
+            found = AzureDevOpsHost(devops.clone_url("acme/fleet"), StaticCredential())
+            yield Case(found, git, app, devops.teams, devops=devops)
+            found.close()
         return
     with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")

@@ -56,9 +56,11 @@ class GitServerHost(Absent):
     name, credential = "Git", "GIT_PASSWORD"
     to_read_another = "give the user or the token of GIT_PASSWORD the right to read the repository"
 
-    def __init__(self, url: str, username: str = "", password: str = "") -> None:
+    def __init__(
+        self, url: str, username: str = "", password: str = "", *, server: GitServer | None = None
+    ) -> None:
         self._url, self._lock = url, threading.RLock()
-        self._server = GitServer(url, username, password)
+        self._server = server or GitServer(url, username, password)
         self._folder = tempfile.TemporaryDirectory(prefix="roadstead-git-")
         self._repo = self._new_repo()
         self._heads: Mapping[str, str] = {}
@@ -95,13 +97,15 @@ class GitServerHost(Absent):
         """Return another repository of the server, with the same credential."""
         with self._lock:
             if repository not in self._others:
-                ending = ".git" if self._url.endswith(".git") else ""
-                address = urljoin(self._url, f"/{repository}{ending}")
-                self._others[repository] = GitServerHost(address, *self._sign_in)
+                self._others[repository] = self._new_other(repository)
             self._others.move_to_end(repository)
             while len(self._others) > _OTHERS:
                 self._others.popitem(last=False)
             return self._others[repository]
+
+    def _new_other(self, repository: str) -> GitServerHost:
+        ending = ".git" if self._url.endswith(".git") else ""
+        return GitServerHost(urljoin(self._url, f"/{repository}{ending}"), *self._sign_in)
 
     def close(self) -> None:
         """Delete the folders, those of other repositories too."""
@@ -211,11 +215,16 @@ class GitServerHost(Absent):
         if not _ID.fullmatch(sha):
             raise InvalidManifest(f"{missing}: not the id of an object")
         with self._reading():
-            if not self._has(sha) and self._server.references() != self._heads:
-                self._fetch()
+            if not self._has(sha):
+                self._bring(sha)
             if not self._has(sha):
                 raise Dependency(missing)
             return self._store[ObjectID(sha.encode())]
+
+    def _bring(self, _sha: str) -> None:
+        """Fetch what may have an object that is not here."""
+        if self._server.references() != self._heads:
+            self._fetch()
 
     def _has(self, sha: str) -> bool:
         return ObjectID(sha.encode()) in self._store
