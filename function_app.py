@@ -326,6 +326,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
             group,
             ports,
             SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
+            git_host=settings.git_host,
             webhook_secrets=settings.webhook_secrets,
             approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
             sweep_schedule=settings.sweep_schedule,

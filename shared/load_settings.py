@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from shared.app.api.access import Role
-from shared.setting_texts import standard_webhooks_key
 from shared.settings import App, Settings
+from shared.standard_webhooks import standard_webhooks_key
 
 TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")
 """What an app with timers needs: the host puts these settings into the triggers."""

@@ -97,7 +97,7 @@ def test_a_pull_request_has_its_plan_as_a_thread_and_a_status_and_its_merge_crea
     operator.wait(lambda: project.status(merged) == "succeeded", "the merge is applied")
     assert operator.phases() == {"one": "Ready", "two": "Ready"}
     lacks = operator.api.get("health")["lacks"]
-    assert [line.partition(":")[0] for line in lacks] == ["check runs of our own", "issues", "webhooks"]
+    assert [line.partition(":")[0] for line in lacks] == ["check runs of our own", "issues"]
     kinds = [sent["event"]["eventType"] for sent in deliveries(operator)]
     assert kinds == [
         "git.push",
@@ -130,6 +130,23 @@ def test_a_team_approves_a_delete_by_a_vote_and_nobody_else_does(start: Start) -
     assert plan is not None
     assert plan["reviews"].endswith("(contributor@example.com is no member)")
     assert operator.phases() == {"one": "Ready", "two": "Ready"}
+
+
+def test_a_service_hook_has_a_push_planned_before_any_timer_looks(start: Start) -> None:
+    hourly = replace(DEVOPS, plan_schedule="0 0 * * * *")
+    operator = start(hourly)
+    commit = operator.push(fleet_files.fleet("one"))
+    operator.wait(lambda: operator.plan(commit) is not None, "the push is planned")
+    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "it is Ready")
+    (sent,) = [sent for sent in deliveries(operator) if sent["event"]["eventType"] == "git.push"]
+    assert sent["status"] == 202
+    forged = httpx.post(
+        f"{operator.cloud.urls.functions}/api/webhook",
+        json=sent["event"],
+        auth=("roadstead", "another password"),
+        trust_env=False,
+    )
+    assert (forged.status_code, operator.api.get("clusters").get("problem")) == (401, "")
 
 
 def deliveries(operator: Operator) -> list[dict[str, Any]]:

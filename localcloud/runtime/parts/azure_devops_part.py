@@ -1,6 +1,6 @@
 """Azure DevOps with the fleet's repository, empty at the start; it runs in the place of GitHub.
 
-A token is accepted that the local Entra has issued for Azure DevOps. Nobody subscribes to events here.
+A token is accepted that the local Entra has issued for Azure DevOps. The service hooks lead to the app.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ def serve(config: Config) -> Iterator[None]:
         port=config.ports["github"],
         log_file=request_log(config.state, "github"),
     ) as server:
+        server.hooks.url = f"{config.urls['functions']}/api/webhook"
+        server.hooks.sign_in = ("roadstead", config.settings["GIT_WEBHOOK_SECRET"])
         server.create_repository(config.settings["GITHUB_REPOSITORY"], config.settings["GIT_BRANCH"])
         yield
 

@@ -21,7 +21,14 @@ from shared.frozen import replace
 from shared.ports.git_host import BranchHead, Capability, CommitStatus
 
 CAPABILITIES = frozenset(
-    {Capability.STATUSES, Capability.PULLS, Capability.CHECKS, Capability.REVIEWS, Capability.PROPOSALS}
+    {
+        Capability.STATUSES,
+        Capability.PULLS,
+        Capability.CHECKS,
+        Capability.REVIEWS,
+        Capability.PROPOSALS,
+        Capability.WEBHOOKS,
+    }
 )
 _STATES: Mapping[str, str] = {
     "pending": "pending",
@@ -47,7 +54,7 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Neither check runs nor issues; events are not received yet, so a timer looks for commits."""
+        """Everything but check runs, auto-merge and issues."""
         return CAPABILITIES
 
     def _new_other(self, repository: str) -> AzureDevOpsHost:
