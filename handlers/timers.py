@@ -50,6 +50,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
             housekeeping.record_changed_settings,
             end_recovery,
             missed_work.plan_missed_head,
+            missed_work.plan_missed_pulls,
             plan_moved_sources,
             watch_lifetimes,
             housekeeping.measure_fleet,

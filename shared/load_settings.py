@@ -99,6 +99,8 @@ def _refuse_missing(settings: Settings) -> None:
         missing.append("GITHUB_REPOSITORY")
     if not on_github and not settings.git_url:
         missing.append("GIT_URL")
+    if settings.git_host == "gitlab" and settings.git_password is None:
+        missing.append("GIT_PASSWORD, an access token of GitLab")
     if on_github and settings.github_token is None and not all(app):
         missing.append(
             "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"

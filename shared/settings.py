@@ -76,8 +76,8 @@ class Settings(BaseModel):
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
-    git_host: Literal["github", "git"] = "github"
-    """What has the fleet repository: GitHub, or any git server, which has less."""
+    git_host: Literal["github", "gitlab", "git"] = "github"
+    """What has the fleet repository: GitHub, GitLab, or any git server, which has less."""
     git_url: GitUrl | None = None
     git_branch: str = "main"
     git_username: str = ""
@@ -217,7 +217,7 @@ class Settings(BaseModel):
     def fleet_config(self) -> FleetConfig:
         """The settings that the pipeline needs."""
         password = self.flux_git_password
-        user, of_git = self.flux_git_username, self.git_host == "git"
+        user, of_git = self.flux_git_username, self.git_host != "github"
         git_server, repository = git_place(self.git_url or "") if of_git else ("", self.github_repository)
         if not of_git or "flux_git_host" in self.model_fields_set:
             git_server = self.flux_git_host

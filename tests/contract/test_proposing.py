@@ -154,7 +154,7 @@ def test_a_pull_request_is_opened_once(case: Case) -> None:
     commit = proposed(case)
     opened = case.host.open_pull(BRANCH, "main", TEXT)
     assert (opened.head, opened.base, opened.open, opened.fork) == (commit, "main", True, False)
-    assert opened.url.endswith(f"/pull/{opened.number}")
+    assert opened.url.endswith(f"{case.rules.pull_page}{opened.number}")
     assert case.host.open_pull(BRANCH, "main", TEXT).number == opened.number
     (record,) = case.git.pulls.listed(state="all")
     assert (record.title, record.body, record.head) == ("One", "what differs", BRANCH)
@@ -203,10 +203,10 @@ def test_a_branch_without_commits_of_its_own_has_no_pull_request(case: Case) -> 
 def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
     proposed(case)
     with pytest.raises(InvalidManifest):
-        case.host.open_pull(BRANCH, "main", PullText("x" * 257, "text"))
-    number = case.host.open_pull(BRANCH, "main", PullText("x" * 256, "y" * 65_536)).number
+        case.host.open_pull(BRANCH, "main", PullText("x" * (case.rules.title + 1), "text"))
+    number = case.host.open_pull(BRANCH, "main", PullText("x" * 255, "y" * 65_536)).number
     with pytest.raises(InvalidManifest):
-        case.host.edit_pull(number, PullText("One", "y" * 65_537))
+        case.host.edit_pull(number, PullText("One", "y" * (case.rules.text + 1)))
 
 
 def test_an_app_that_may_only_read_the_repository_is_refused(tmp_path: Path) -> None:

@@ -22,13 +22,14 @@ from shared.cluster.queues.message_parts import MissedHead
 from shared.cluster.queues.messages import (
     NotifyRequest,
     PlanRequest,
+    PreviewRequest,
     ReportRequest,
     ReviewRequest,
     RolloutRequest,
 )
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
-from shared.ports import BranchHead, FleetRecord, PlanRecord, Ports
+from shared.ports import BranchHead, Capability, FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,17 @@ def plan_missed_head(ports: Ports) -> bool:
     if not requested or _was_read(ports.state.fleet(), began):
         record_end("plan_missed_head", ports)
     return requested
+
+
+def plan_missed_pulls(ports: Ports) -> None:
+    """Queue the plans of pull requests with a new head, where no webhook announces one."""
+    host = ports.git_host
+    if Capability.PULLS not in host.capabilities or Capability.WEBHOOKS in host.capabilities:
+        return
+    for pull in host.open_pulls(ports.config.branch):
+        known = ports.state.pull(pull.number)
+        if known is None or known.head != pull.head:
+            send(PreviewRequest(pull=pull.number, head=pull.head), ports)
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:
