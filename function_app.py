@@ -135,11 +135,15 @@ class Adapters:
     def git_host(self) -> GitHost:
         """Return the host of the fleet repository."""
         settings = self._settings
+        sign_in = settings.git_url or "", settings.git_username, secret_text(settings.git_password)
         if settings.git_host == "git":
             from shared.adapters.git import GitServerHost
 
-            password = secret_text(settings.git_password)
-            return GitServerHost(settings.git_url or "", settings.git_username, password)
+            return GitServerHost(*sign_in)
+        if settings.git_host == "gitlab":
+            from shared.adapters.gitlab import GitLabHost
+
+            return GitLabHost(*sign_in)
         if settings.git_host == "azure-devops":
             from shared.adapters.azure_devops import AzureDevOpsHost
 

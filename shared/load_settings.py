@@ -104,6 +104,8 @@ def _refuse_missing(settings: Settings) -> None:
         r"[^/]/[^/]+/_git/[^/]+$", settings.git_url or ""
     ):
         missing.append("GIT_URL such as https://dev.azure.com/ORG/PROJECT/_git/REPOSITORY")
+    if settings.git_host == "gitlab" and settings.git_password is None:
+        missing.append("GIT_PASSWORD, an access token of GitLab")
     if on_github and settings.github_token is None and not all(app):
         missing.append(
             "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"

@@ -180,8 +180,13 @@ class LocalCloud:
         command = azurite_command(blob=blob, queue=queue, table=table)
         return [
             ProcessPart("storage", command, lambda: all(map(_listens, (blob, queue, table)))),
-            *(self._own_part(name) for name in ("servicebus", "azure", "github")),
+            *(self._own_part(name) for name in ("servicebus", "azure", self._git_host)),
         ]
+
+    @property
+    def _git_host(self) -> str:
+        """The part that has the fleet repository: GitHub serves a fleet on any git server, too."""
+        return "gitlab" if self.settings["GIT_HOST"] == "gitlab" else "github"
 
     def _own_part(self, name: str) -> ProcessPart:
         usual = "azure_devops" if (name, self.options.git_host) == ("github", DEVOPS) else name

@@ -259,7 +259,7 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
     def deliveries(self) -> Sequence[HookDelivery] | None:
         """Return the newest attempts to deliver events to the app, at most 100, newest first.
 
-        None for a credential that may not see them.
+        None for a credential that may not see them. Raise Dependency where the host has stopped to deliver.
         """
         ...
 

@@ -188,7 +188,7 @@ class NewCommit:
 
 @dataclass(frozen=True)
 class PullText:
-    """What a pull request says: at most 256 characters of title, and 65,536 of body."""
+    """What a pull request says: at most 255 characters of title, and 65,536 of body."""
 
     title: str
     body: str

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from localcloud.github.wire.github_auth import GitHubApp
+from localcloud.gitlab.wire.gitlab_server import GitLabServer
+from localcloud.gitlab.wire.gitlab_webhooks import Hook
 from shared.adapters.github import GitHubHost, github_auth
 from shared.cluster.failures.errors import Dependency
 from shared.ports.git_host import HookDelivery
@@ -34,6 +37,26 @@ def test_an_app_knows_what_it_may_and_a_token_does_not(case: Case) -> None:
 
 
 def test_the_newest_deliveries_come_first_and_a_token_sees_none(case: Case) -> None:
+    if isinstance(gitlab := case.other_server, GitLabServer):
+        gitlab.hooks.hook = Hook("http://127.0.0.1:9/api/webhook")
+        assert case.host.deliveries() == (), "GitLab lists none with a time"
+        failed = Hook(
+            "http://127.0.0.1:9/api/webhook",
+            failures=4,
+            disabled_until=datetime.now(UTC) + timedelta(hours=1),
+        )
+        for hook, said in ((failed, "until 20"), (replace(failed, failures=40), "until somebody tests it")):
+            gitlab.hooks.hook = hook
+            with pytest.raises(Dependency, match=f"GitLab has disabled the webhook 1 after failures, {said}"):
+                case.host.deliveries()
+        gitlab.hooks.hook = replace(failed, url="http://127.0.0.1:9/api/of-somebody-else")
+        assert case.host.deliveries() == ()
+        gitlab.api.is_maintainer = False
+        assert case.host.deliveries() is None
+        return
+    if case.other_server is not None:
+        assert case.host.deliveries() is None, "Azure DevOps says nothing to the app"
+        return
     if case.server is None:
         at = datetime(2026, 11, 1, tzinfo=UTC)
         case.host.delivered += [HookDelivery("a", "ping", at, 0), HookDelivery("b", "ping", at, 0)]  # type: ignore[attr-defined]

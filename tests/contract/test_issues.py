@@ -59,9 +59,9 @@ def test_an_issue_that_does_not_exist_any_more_is_a_dependency(case: Case) -> No
 
 def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
     with pytest.raises(InvalidManifest):
-        case.host.open_issue("One", "x" * 65_537)
+        case.host.open_issue("One", "x" * (case.rules.text + 1))
     with pytest.raises(InvalidManifest):
-        case.host.open_issue("x" * 257, "text")
-    number = case.host.open_issue("x" * 256, "y" * 65_536)
+        case.host.open_issue("x" * (case.rules.title + 1), "text")
+    number = case.host.open_issue("x" * 255, "y" * 65_536)
     with pytest.raises(InvalidManifest):
-        case.host.comment_issue(number, "x" * 65_537)
+        case.host.comment_issue(number, "x" * (case.rules.text + 1))

@@ -14,8 +14,9 @@ from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubHost, github_auth
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports import CommitStatus, NewCommit, PullText
+from shared.ports.git_host import Capability
 from shared.ports.pull_requests import AutoMerge
-from tests.support.git_hosts import Case
+from tests.support.git_hosts import CASES, ON_GITHUB, Case
 from tests.support.github_app import APP, KEY
 
 BRANCH = "roadstead/drift/example/one"
@@ -156,6 +157,7 @@ def passes(case: Case, commit: str, state: str = "success") -> None:
     case.host.set_status(commit, CommitStatus(state, "planned", REQUIRED))
 
 
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
 def test_the_host_merges_a_pull_request_once_what_its_rules_require_has_passed(case: Case) -> None:
     number, head = awaiting(case)
     assert [case.host.enable_auto_merge(number, head) for _ in range(2)] == [AutoMerge.ENABLED] * 2
@@ -174,6 +176,7 @@ def test_the_host_merges_a_pull_request_once_what_its_rules_require_has_passed(c
     assert case.host.enable_auto_merge(number, head) is AutoMerge.MERGED
 
 
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
 def test_the_host_merges_by_itself_with_a_method_that_the_repository_allows(case: Case) -> None:
     number, head = awaiting(case)
     case.git.pulls.methods = ("squash",)
@@ -184,12 +187,14 @@ def test_the_host_merges_by_itself_with_a_method_that_the_repository_allows(case
     assert (pull.merged, case.git.is_descendant(case.git.head("main"), head)) == (True, False)
 
 
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
 def test_a_pull_request_that_somebody_has_pushed_to_is_not_merged_by_itself(case: Case) -> None:
     number, head = awaiting(case)
     case.git.commit({"b.yaml": b"theirs\n"}, branch=BRANCH)
     assert case.host.enable_auto_merge(number, head) is AutoMerge.MOVED
 
 
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
 def test_a_host_says_why_it_merges_nothing_by_itself(case: Case) -> None:
     number, head = awaiting(case)
     case.git.pulls.allows_auto_merge = False
@@ -203,9 +208,17 @@ def test_a_host_says_why_it_merges_nothing_by_itself(case: Case) -> None:
     assert case.host.enable_auto_merge(number, head) is AutoMerge.CLOSED
 
 
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
 def test_no_pull_request_that_does_not_exist_is_merged_by_itself(case: Case) -> None:
     with pytest.raises(Dependency):
         case.host.enable_auto_merge(99, case.git.head("main"))
+
+
+@pytest.mark.parametrize("case", sorted({*CASES} - {*ON_GITHUB}), indirect=True)
+def test_a_host_without_auto_merge_refuses_it(case: Case) -> None:
+    assert Capability.AUTO_MERGE not in case.host.capabilities
+    with pytest.raises(Unauthorized, match="auto-merge: a person merges"):
+        case.host.enable_auto_merge(1, case.git.head("main"))
 
 
 def test_a_rule_guards_branches_by_name_also_before_they_exist(case: Case) -> None:
@@ -221,7 +234,7 @@ def test_a_pull_request_is_opened_once(case: Case) -> None:
     commit = proposed(case)
     opened = case.host.open_pull(BRANCH, "main", TEXT)
     assert (opened.head, opened.base, opened.open, opened.fork) == (commit, "main", True, False)
-    assert opened.url.endswith(f"/{'pull' if case.of_github else 'pullrequest'}/{opened.number}")
+    assert opened.url.endswith(f"{case.rules.pull_page}{opened.number}")
     assert case.host.open_pull(BRANCH, "main", TEXT).number == opened.number
     (record,) = case.git.pulls.listed(state="all")
     assert (record.title, record.body, record.head) == ("One", "what differs", BRANCH)
@@ -270,10 +283,10 @@ def test_a_branch_without_commits_of_its_own_has_no_pull_request(case: Case) -> 
 def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
     proposed(case)
     with pytest.raises(InvalidManifest):
-        case.host.open_pull(BRANCH, "main", PullText("x" * 257, "text"))
-    number = case.host.open_pull(BRANCH, "main", PullText("x" * 256, "y" * 65_536)).number
+        case.host.open_pull(BRANCH, "main", PullText("x" * (case.rules.title + 1), "text"))
+    number = case.host.open_pull(BRANCH, "main", PullText("x" * 255, "y" * 65_536)).number
     with pytest.raises(InvalidManifest):
-        case.host.edit_pull(number, PullText("One", "y" * 65_537))
+        case.host.edit_pull(number, PullText("One", "y" * (case.rules.text + 1)))
 
 
 def test_an_app_that_may_only_read_the_repository_is_refused(tmp_path: Path) -> None:

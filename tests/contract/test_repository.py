@@ -21,21 +21,21 @@ from tests.support.git_hosts import DEVOPS, PLAIN, Case, git_host_case
 UNKNOWN = "1234567890" * 4
 
 
-@pytest.fixture(params=["memory", "world", "adapter", DEVOPS, PLAIN])
+@pytest.fixture(params=["memory", "world", "adapter", "gitlab", DEVOPS, PLAIN])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     """A git host with an empty repository."""
     with git_host_case(request.param, tmp_path) as served:
         yield served
 
 
-@pytest.fixture(params=["memory", "world", "adapter"])
+@pytest.fixture(params=["memory", "world", "adapter", "gitlab"])
 def full(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
-    """A git host that also has ends of tokens, and limits of GitHub."""
+    """A git host that also has ends of tokens, and bounds of its own."""
     with git_host_case(request.param, tmp_path) as served:
         yield served
 
 
-@pytest.fixture(params=["memory", "world", "adapter", DEVOPS])
+@pytest.fixture(params=["memory", "world", "adapter", "gitlab", DEVOPS])
 def told(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     """A git host that has statuses."""
     with git_host_case(request.param, tmp_path) as served:
@@ -244,8 +244,7 @@ def test_the_tree_of_a_commit_lists_every_file_and_flags_what_is_not_plain(case:
 
 
 def test_a_truncated_tree_is_an_error_and_never_a_short_list(full: Case) -> None:
-    commit = full.git.commit({"a.yaml": b"1"})
-    full.git.truncate_trees = True
+    commit = full.with_large_tree()
     with pytest.raises(Unavailable, match=commit):
         full.host.tree(commit)
 
@@ -288,35 +287,56 @@ def test_the_newest_status_of_a_context_counts_and_its_history_stays(told: Case)
         CommitStatus("pending", "3 clusters", "roadstead/plan", "https://example.com/plan"),
         CommitStatus("error", "", "roadstead/other"),
     )
-    done = CommitStatus("success", "d" * 140, "roadstead/plan")
+    done = CommitStatus("success", "d" * told.rules.description, "roadstead/plan")
     for status in (plan, other, done):
         told.host.set_status(commit, status)
-    assert [r.status for r in told.git.statuses.latest(commit)] == [done, other]
-    assert [r.status for r in told.git.statuses.history(commit)] == [done, other, plan]
+    shown = [told.rules.shown(status) for status in (done, other, plan)]
+    assert [r.status for r in told.statuses.latest(commit)] == shown[:2]
+    assert [r.status for r in told.statuses.history(commit)] == shown
+
+
+def test_a_status_that_is_pending_may_be_written_again_and_again(told: Case) -> None:
+    commit = told.git.commit({"a.yaml": b"1"})
+    for text in ("1 of 3", "2 of 3", "3 of 3", "3 of 3"):
+        told.host.set_status(commit, CommitStatus("pending", text, "roadstead/c"))
+    (shown,) = (record.status for record in told.statuses.latest(commit))
+    assert shown.state in ("pending", "running")
+    assert shown.description == ("3 of 3" if told.rules.keeps_statuses else "2 of 3")
+    for state in ("success", "pending", "failure", "failure"):
+        told.host.set_status(commit, CommitStatus(state, state, "roadstead/c"))
+    (shown,) = (record.status for record in told.statuses.latest(commit))
+    assert shown == told.rules.shown(CommitStatus("failure", "failure", "roadstead/c"))
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"),
+    ("state", "more", "target", "reason"),
     [
-        (CommitStatus("success", "d" * 141, "c"), "description is too long"),
-        (CommitStatus("done", "", "c"), "state"),
-        (CommitStatus("success", "", "c", "ftp://example.com"), "target_url"),
+        ("success", 1, "", "description is too long"),
+        ("done", 0, "", "state"),
+        ("success", 0, "ftp://example.com", "target_url"),
     ],
 )
 def test_a_status_that_the_host_would_refuse_is_refused_with_its_reason(
-    told: Case, status: CommitStatus, reason: str
+    told: Case, state: str, more: int, target: str, reason: str
 ) -> None:
+    status = CommitStatus(state, "d" * (told.rules.description + more), "c", target)
     commit = told.git.commit({"a.yaml": b"1"})
     with pytest.raises(InvalidManifest, match=reason):
         told.host.set_status(commit, status)
-    unknown = (InvalidManifest, "No commit found for SHA") if told.of_github else (Dependency, UNKNOWN)
-    with pytest.raises(unknown[0], match=unknown[1]):
+    with pytest.raises((InvalidManifest, Dependency), match=f"No commit found for SHA|{UNKNOWN}"):
         told.host.set_status(UNKNOWN, CommitStatus("success", "", "c"))
-    assert not told.git.statuses.history(commit)
+    assert not told.statuses.history(commit)
 
 
 def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(full: Case) -> None:
     commit = full.git.commit({"a.yaml": b"1"})
+    if not full.rules.keeps_statuses:
+        for number in range(3):
+            full.host.set_status(commit, CommitStatus("pending", f"{number}", "c"))
+        assert {record.id for record in full.statuses.history(commit)} == {1}, (
+            "it is changed, and never a second"
+        )
+        return
     for _ in range(1000):
         full.git.statuses.add(commit, CommitStatus("pending", "", "c"))
     with pytest.raises(InvalidManifest, match="maximum number of statuses"):
@@ -329,7 +349,8 @@ def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(full: Ca
 def test_a_read_says_when_the_token_ends_and_nothing_for_one_without_an_end(full: Case) -> None:
     full.git.commit({"a.yaml": b"1"})
     assert full.host.read_head("main").credential_expires is None
-    ends = datetime.now(UTC).replace(microsecond=0) + timedelta(days=12)
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    ends = today + timedelta(days=12)  # GitLab knows days alone
     full.token_ends(ends)
     assert full.host.read_head("main").credential_expires == ends
 

@@ -121,9 +121,13 @@ class Credentials:
                 401, "Invalid username or token.", headers={"WWW-Authenticate": 'Basic realm="GitHub"'}
             )
 
+    def is_token(self, secret: str) -> bool:
+        """Return whether a token is the configured one, expired or not."""
+        return hmac.compare_digest(secret.encode(), self._token.encode())
+
     def accepts(self, secret: str) -> bool:
         """Return whether a token is the configured one, or an installation token that has not expired."""
-        if hmac.compare_digest(secret.encode(), self._token.encode()):
+        if self.is_token(secret):
             return self.token_expires is None or self._clock() < self.token_expires
         with self._lock:
             expires = self._issued.get(secret)

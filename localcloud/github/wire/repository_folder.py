@@ -10,14 +10,14 @@ from pathlib import Path
 from localcloud.github.world.git_repository import GitRepository
 from shared.ports import Clock
 
-_NAME = re.compile(r"^(?!\.{1,2}$)[\w.-]+$")
+NAME = re.compile(r"^(?!\.{1,2}$)[\w.-]+$")
 
 
 class RepositoryStore:
     """Opens each repository once, so that its statuses are retained, with one lock for its pushes."""
 
-    def __init__(self, root: Path, clock: Clock) -> None:
-        self.root = root
+    def __init__(self, root: Path, clock: Clock, kind: type[GitRepository] = GitRepository) -> None:
+        self.root, self._kind = root, kind
         self._clock = clock
         self._lock = threading.Lock()
         self._open: dict[str, GitRepository] = {}
@@ -28,7 +28,7 @@ class RepositoryStore:
         path = self._path(full_name)
         with self._lock:
             if full_name not in self._open and path is not None and (path / "HEAD").is_file():
-                self._open[full_name] = GitRepository(path, clock=self._clock)
+                self._open[full_name] = self._kind(path, clock=self._clock)
             return self._open.get(full_name)
 
     def names(self) -> Iterator[str]:
@@ -45,7 +45,7 @@ class RepositoryStore:
         if found is not None:
             return found
         with self._lock:
-            self._open[full_name] = GitRepository.create(path, branch, clock=self._clock)
+            self._open[full_name] = self._kind.create(path, branch, clock=self._clock)
             return self._open[full_name]
 
     def push_lock(self, full_name: str) -> threading.Lock:
@@ -61,6 +61,6 @@ class RepositoryStore:
 
     def _path(self, full_name: str) -> Path | None:
         parts = full_name.split("/")
-        if len(parts) != 2 or not all(_NAME.match(part) for part in parts):
+        if len(parts) != 2 or not all(NAME.match(part) for part in parts):
             return None
         return self.root / parts[0] / f"{parts[1]}.git"

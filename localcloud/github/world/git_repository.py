@@ -13,6 +13,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from localcloud.common.clock import system_clock
 from localcloud.github.world.branches import ChangedFile
@@ -72,7 +73,7 @@ class GitRepository:
         self._reader = ObjectReader(path)
 
     @classmethod
-    def create(cls, path: Path, branch: str = "main", *, clock: Clock = system_clock) -> GitRepository:
+    def create(cls, path: Path, branch: str = "main", *, clock: Clock = system_clock) -> Self:
         """Make an empty bare repository whose default branch is ``branch``."""
         path.mkdir(parents=True, exist_ok=True)
         run_git(path, "init", "--quiet", "--bare", f"--initial-branch={branch}")

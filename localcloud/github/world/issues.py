@@ -42,14 +42,17 @@ class IssueStore:
 
     numbers: Iterator[int]
     clock: Clock
+    most_title: int = MAX_TITLE
+    most_text: int = MAX_BODY
     _issues: dict[int, IssueRecord] = field(default_factory=dict)
     _deleted: set[int] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def create(self, title: str, body: str, author: str) -> IssueRecord:
         """Create an issue; raise InvalidManifest for what GitHub answers 422."""
-        if not 1 <= len(title) <= MAX_TITLE or len(body) > MAX_BODY:
-            raise InvalidManifest("title or body is too long (maximum is 256 and 65536 characters)")
+        if not 1 <= len(title) <= self.most_title or len(body) > self.most_text:
+            most = f"{self.most_title} and {self.most_text}"
+            raise InvalidManifest(f"title or body is too long (maximum is {most} characters)")
         with self._lock:
             record = IssueRecord(next(self.numbers), title, body, author, self.clock())
             self._issues[record.number] = record
@@ -68,8 +71,8 @@ class IssueStore:
 
     def comment(self, number: int, body: str) -> None:
         """Write a comment; raise Dependency for an issue that does not exist."""
-        if not body.strip() or len(body) > MAX_BODY:
-            raise InvalidManifest("Body cannot be blank, and is too long (maximum is 65536 characters)")
+        if not body.strip() or len(body) > self.most_text:
+            raise InvalidManifest(f"Body is blank, or too long (maximum is {self.most_text} characters)")
         with self._lock:
             found = self._known(number)
             self._issues[number] = replace(found, comments=(*found.comments, body))

@@ -100,6 +100,10 @@ class Pulls:
     the methods of a merge that the repository allows.
     """
 
+    check_text, check_comment = staticmethod(check_text), staticmethod(check_comment)
+    takes_empty = False
+    """Whether a branch without commits of its own may have one."""
+
     def __init__(self, branches: Branches, clock: Clock) -> None:
         self._branches, self._clock = branches, clock
         self._lock = threading.RLock()
@@ -125,7 +129,7 @@ class Pulls:
         body: str = "",
     ) -> PullRecord:
         """Open a pull request; raise InvalidManifest for what GitHub answers 422."""
-        check_text(title, body)
+        self.check_text(title, body)
         for name, branch in (("head", head), ("base", base)):
             if self._sha(branch) is None:
                 raise InvalidManifest(f"{name} is invalid")
@@ -134,7 +138,8 @@ class Pulls:
                 raise InvalidManifest(f"A pull request already exists for {head}.")
             # GitHub compares the commits: a branch that was merged has none, whatever a revert did since
             # (github.com/piceaTech/node-gitlab-2-github/issues/91).
-            if self._branches.is_descendant(self._branches.head(base), self._branches.head(head)):
+            empty = self._branches.is_descendant(self._branches.head(base), self._branches.head(head))
+            if empty and not self.takes_empty:
                 raise InvalidManifest(f"No commits between {base} and {head}")
             sha, now = self._branches.head(head), self._clock()
             record = PullRecord(next(self._numbers), title, head, base, sha, now, fork=fork, author=author)
@@ -166,7 +171,7 @@ class Pulls:
 
         One that is merged, or whose branch no longer exists, is never open again.
         """
-        check_text(changes.get("title", "-"), changes.get("body") or "")
+        self.check_text(changes.get("title", "-"), changes.get("body") or "")
         with self._lock:
             found = self.get(number)
             if found is None:
@@ -290,7 +295,7 @@ class Pulls:
 
     def write_comment(self, number: int, author: str, body: str) -> CommentRecord:
         """Write a comment; raise InvalidManifest or Dependency."""
-        check_comment(body)
+        self.check_comment(body)
         if self.get(number) is None:
             raise Dependency(f"no pull request {number}")
         with self._lock:
@@ -301,7 +306,7 @@ class Pulls:
 
     def edit_comment(self, number: int, body: str) -> CommentRecord:
         """Write over a comment by its id; raise InvalidManifest or Dependency."""
-        check_comment(body)
+        self.check_comment(body)
         with self._lock:
             found = self._comments.get(number)
             if found is None:

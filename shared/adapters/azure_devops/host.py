@@ -50,14 +50,14 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
         address = Address.of(url)
         self._client, self._identity = DevOpsClient(address, credential), credential
         self._git = DevOpsGit(address.url, self._client.authorization)
-        super().__init__(address.url, server=self._git)
+        super().__init__(address.url, server=self._git, elsewhere=self._exists)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """Everything but check runs, auto-merge and issues."""
         return CAPABILITIES
 
-    def _new_other(self, repository: str) -> AzureDevOpsHost:
+    def _other(self, repository: str) -> AzureDevOpsHost:
         """Return another repository, "project/repository", of the organization."""
         project, _, name = repository.replace("/_git/", "/").rpartition("/")
         here = self._client.address
@@ -79,17 +79,14 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
     def _first(self, _head: str) -> int:
         return 0  # what stands for an id on a server without one
 
-    def _bring(self, sha: str) -> None:
-        """Fetch the branches, and otherwise the commit alone, as of a test merge or a deleted branch."""
-        super()._bring(sha)
-        if self._has(sha):
-            return
+    def _exists(self, sha: str) -> bool:
+        """Return whether there is a commit that may be on no branch: a test merge, or of a deleted branch."""
         try:
             with self._client.calling(f"no commit {sha}") as call:
                 call("GET", f"/commits/{sha}", query={"changeCount": 0})
         except Dependency:
-            return
-        self._server.fetch_commit(self._store, {head.encode() for head in self._heads.values()}, sha)
+            return False
+        return True
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Create the status of a commit, and the same of the pull request that it is about.

@@ -11,7 +11,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import ROOT
-from shared.adapters.azure_devops.host import CAPABILITIES
+from shared.adapters.azure_devops.host import CAPABILITIES as AZURE_DEVOPS
+from shared.adapters.gitlab.host import CAPABILITIES as GITLAB
 from shared.app.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
@@ -75,7 +76,7 @@ def test_what_the_git_host_lacks_is_said_with_what_is_lost_and_makes_the_app_no_
     cloud.git_host.is_app, cloud.git_host.lacks = True, frozenset({Capability.ISSUES})
     reading = Health(with_bus(cloud, Answering())).read()
     assert reading.ready
-    assert health_view(reading).body["lacks"] == ["issues: a route of the type github delivers nothing"]
+    assert health_view(reading).body["lacks"] == [str(Capability.ISSUES)]
 
 
 def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it() -> None:
@@ -89,7 +90,7 @@ def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it
         assert said[host] & {*Capability} == {*Capability} - has, host
 
 
-HOSTS = {"Azure DevOps": CAPABILITIES, "git": frozenset[Capability]()}
+HOSTS = {"GitLab": GITLAB, "Azure DevOps": AZURE_DEVOPS, "git": frozenset[Capability]()}
 """What each host has, by its column; GitHub has everything, some of it as an App alone."""
 
 

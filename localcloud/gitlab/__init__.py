@@ -1,0 +1,1 @@
+"""GitLab: projects with merge requests, on real bare repositories; see README.md."""

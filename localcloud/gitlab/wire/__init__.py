@@ -1,0 +1,1 @@
+"""How GitLab is reached: REST and GraphQL, git over HTTP, and webhooks."""

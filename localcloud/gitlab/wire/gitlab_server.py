@@ -1,0 +1,142 @@
+"""The local GitLab: REST, git over HTTP and webhooks, on real bare repositories.
+
+Besides GitLab's own paths: ``GET /_local/deliveries``, ``PUT /_local/webhooks`` with {"drop": n} to lose
+the next n deliveries, or with "url", "token" and "signing_token" to change the receiver, and ``POST
+/_local/reviews`` with {"project", "number", "login", "event"} to let somebody APPROVE, or REQUEST_CHANGES.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.clock import system_clock
+from localcloud.common.front_door import FrontDoor
+from localcloud.common.http_server import HttpServer, json_response
+from localcloud.github.wire.git_http import SmartHttp
+from localcloud.github.wire.github_auth import Credentials, GitHubError
+from localcloud.github.wire.github_json import Place as GitPlace
+from localcloud.github.wire.push_events import Refs, changes
+from localcloud.github.world.git_commands import GitError
+from localcloud.gitlab.wire import api_merge_requests as merge_requests
+from localcloud.gitlab.wire.gitlab_api import GitLabApi, error_response
+from localcloud.gitlab.wire.gitlab_events import push_event
+from localcloud.gitlab.wire.gitlab_json import GitLabError, Place, not_found, read_object
+from localcloud.gitlab.wire.gitlab_webhooks import Hook, ProjectHook
+from localcloud.gitlab.wire.project_folder import ProjectStore
+from localcloud.gitlab.world.project import Groups, Project
+from shared.ports import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+_GIT_PATH = re.compile(r"^/(.+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$")
+
+
+class GitLabServer:
+    """Serves the bare repositories at ``root/group/project.git``. A context manager.
+
+    ``hooks.hook``, ``credentials.token_expires``, ``api.scopes`` and ``api.throttle.limit`` may be set later.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        port: int = 0,
+        token: str,
+        hook: Hook | None = None,
+        log_file: Path | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self._store = ProjectStore(root, clock)
+        self.credentials = Credentials(token, app=None, clock=clock)
+        self.hooks = ProjectHook(hook or Hook(), "https://gitlab.example", clock)
+        self.api = GitLabApi(self._store, self.credentials, self.hooks, clock)
+        self._git = SmartHttp(self._store, self.credentials, self._pushed)
+        self.door = FrontDoor(self._answer, "gitlab", log_file=log_file, clock=clock)
+        self._http = HttpServer(self.door, port=port)
+        self.port, self.url = self._http.port, self._http.url
+
+    @property
+    def groups(self) -> Groups:
+        """The groups; their members may be changed."""
+        return self.api.groups
+
+    def clone_url(self, full_name: str) -> str:
+        """Return the URL to clone, fetch and push a project, which is that of GIT_URL too."""
+        return f"{self.url}/{full_name}.git"
+
+    def create_repository(self, full_name: str, branch: str = "main") -> Project:
+        """Make an empty project "group/subgroup/name", or return the one that is there."""
+        self._store.create(full_name, branch)
+        return self.repository(full_name)
+
+    def repository(self, full_name: str) -> Project:
+        """Return a project; raise KeyError when there is none."""
+        found = self._store.project(full_name)
+        if found is None:
+            raise KeyError(full_name)
+        return found[1]
+
+    def close(self) -> None:
+        """Stop serving and delivering."""
+        self._http.close()
+        self.hooks.close()
+        self._store.close()
+
+    def __enter__(self) -> GitLabServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        git_path = _GIT_PATH.match(request.path)
+        try:
+            if request.path.startswith("/_local/"):
+                reply = self._control(request)
+            elif git_path and not request.path.startswith("/api/"):
+                reply = self._git.answer(request, git_path[1], git_path[2])
+            else:
+                reply = self.api.answer(request)
+        except GitLabError as error:
+            reply = error_response(error)
+        except GitHubError as error:  # of git alone, which is the same program
+            text = f"HTTP {error.status}: {error.message}"
+            reply = error_response(GitLabError(error.status, text, error.headers))
+        except GitError as error:
+            reply = error_response(GitLabError(500, {"message": str(error)}))
+        return reply(environ, start_response)
+
+    def _control(self, request: Request) -> Response:
+        if request.path == "/_local/deliveries" and request.method == "GET":
+            return json_response(200, [attempt.as_json() for attempt in self.hooks.attempts()])
+        if request.path == "/_local/webhooks" and request.method == "PUT":
+            wanted = read_object(request)
+            self.hooks.drop(int(wanted.pop("drop", 0)))
+            self.hooks.hook = replace(self.hooks.hook, **wanted)
+            return json_response(200, {"url": self.hooks.hook.url})
+        if request.path == "/_local/reviews" and request.method == "POST":
+            wanted = read_object(request)
+            name = str(wanted.get("project") or next(self._store.names(), ""))
+            place = self.api.place(name, request)
+            if place is None:
+                raise not_found("Project")
+            who, number = str(wanted.get("login")), int(wanted.get("number") or 0)
+            return json_response(201, merge_requests.approve(place, who, number, str(wanted.get("event"))))
+        return json_response(404, {"message": "no such control of the local GitLab"})
+
+    def _pushed(self, pushed: GitPlace, before: Refs, after: Refs) -> None:
+        place = Place(self.repository(pushed.full_name), pushed.full_name, pushed.base, self.hooks.send)
+        for change in changes(before, after):
+            if change.ref.startswith("refs/heads/"):
+                self.hooks.send(merge_requests.PUSH, push_event(place, change, before))
+                merge_requests.pushed(place, change)

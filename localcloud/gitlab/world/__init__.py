@@ -1,0 +1,1 @@
+"""What GitLab does: its rules for merge requests, notes, issues and statuses, on the repositories of git."""

@@ -1,0 +1,98 @@
+"""A project: its repository, its merge requests, its statuses and its issues.
+
+Sources: docs.gitlab.com/administration/instance_limits, "Size of comments and descriptions of issues, merge
+requests, and epics" (1,000,000 characters); app/models/concerns/issuable.rb of gitlab-org/gitlab (255
+characters of a title); docs.gitlab.com/api/merge_requests, "Retrieve merge request diff versions". Issues
+and merge requests have numbers of their own. A branch without commits may have a merge request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from localcloud.common.clock import system_clock
+from localcloud.github.world.branches import Branches
+from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.issues import IssueStore
+from localcloud.github.world.people import PEOPLE, Person
+from localcloud.github.world.pull_requests import PullRecord, Pulls
+from localcloud.github.world.reviews import ReviewRecord
+from localcloud.gitlab.world.job_statuses import JobStatuses
+from shared.cluster.failures.errors import InvalidManifest
+from shared.ports import Clock
+
+MAX_TITLE = 255
+MAX_TEXT = 1_000_000
+
+
+def _check_text(title: str, body: str) -> None:
+    if not 1 <= len(title) <= MAX_TITLE:
+        raise InvalidManifest(f"title is too long (maximum is {MAX_TITLE} characters)")
+    if len(body) > MAX_TEXT:
+        raise InvalidManifest(f"description is too long (maximum is {MAX_TEXT} characters)")
+
+
+def _check_note(body: str) -> None:
+    if not body.strip():
+        raise InvalidManifest("note can't be blank")
+    if len(body) > MAX_TEXT:
+        raise InvalidManifest(f"note is too long (maximum is {MAX_TEXT} characters)")
+
+
+class MergeRequests(Pulls):
+    """The merge requests of a project, with the versions that each one had."""
+
+    check_text, check_comment = staticmethod(_check_text), staticmethod(_check_note)
+    takes_empty = True
+
+    def __init__(self, branches: Branches, clock: Clock) -> None:
+        super().__init__(branches, clock)
+        self.issues = IssueStore(count(1), clock, MAX_TITLE, MAX_TEXT)
+        self._versions: dict[int, list[tuple[datetime, str]]] = {}
+
+    def get(self, number: int) -> PullRecord | None:
+        """Return a merge request with its newest commit, or None; a new commit is a new version."""
+        found = super().get(number)
+        if found is not None:
+            known = self._versions.setdefault(number, [(found.created_at, found.sha)])
+            if known[-1][1] != found.sha:
+                known.append((self._clock(), found.sha))
+        return found
+
+    def versions(self, number: int) -> Sequence[tuple[datetime, str]]:
+        """Return when each version came, and its newest commit, newest first."""
+        self.get(number)
+        return list(reversed(self._versions.get(number, [])))
+
+    def said(self, number: int, state: str) -> Sequence[ReviewRecord]:
+        """Return the reviews of people whose last decision is in a state: GitLab shows no former ones."""
+        last: dict[str, ReviewRecord] = {}
+        for review in self.reviews.of(number):
+            if review.state != "COMMENTED":
+                last[review.author.login] = review
+        return [review for review in last.values() if review.state == state]
+
+
+class Project(GitRepository):
+    """A project on disk."""
+
+    def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
+        super().__init__(path, clock=clock)
+        self.pulls: MergeRequests = MergeRequests(self, clock)
+        self.jobs = JobStatuses(clock)
+
+
+class Groups:
+    """The direct members of each group, by login; every group has a subgroup "approvers"."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, tuple[str, ...]] = {}
+
+    def of(self, group: str) -> Sequence[Person] | None:
+        """Return the direct members of a group, None where there is none."""
+        default = ("reviewer",) if group.lower().endswith("/approvers") else None
+        logins = self.members.get(group.lower(), default)
+        return None if logins is None else [PEOPLE[login] for login in logins]

@@ -1,0 +1,58 @@
+"""A fleet on GitLab: a merge request has its plan, an approval releases a delete, and timers find it all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from localcloud.runtime.options import Options
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
+from tests.support.local_cloud_start import Start
+from tests.support.merge_request_author import GitLabProject, MergeRequest
+
+GITLAB = {"GIT_HOST": "gitlab", "POLL_SECONDS": "0.5", "APPROVAL_TEAMS": "example/approvers"}
+
+
+@contextmanager
+def polling(start: Start) -> Iterator[tuple[Operator, GitLabProject]]:
+    """Start a cloud whose app reads GitLab; nobody delivers a webhook."""
+    operator = start(Options(create_seconds=1, plan_schedule="*/2 * * * * *", extra=GITLAB))
+    project = GitLabProject(operator)
+    yield operator, project
+    project.close()
+
+
+def test_a_merge_request_has_its_plan_and_its_merge_makes_a_cluster(start: Start) -> None:
+    with polling(start) as (operator, project):
+        first = operator.push(fleet_files.fleet("one"))
+        project.wait_for_status(first, "success")
+        request = MergeRequest(project, "grow", fleet_files.fleet("one", "two"))
+        note = request.wait_for("create")
+        assert "two" in note
+        assert project.wait_for_status(request.head, "success").endswith("1 create, 1 unchanged")
+        commit = request.merge()
+        status = project.wait_for_status(commit, "success")
+        assert status == "success: 2 of 2 clusters in sync (1 create, 1 unchanged)"
+        assert operator.phases() == {"one": "Ready", "two": "Ready"}
+        health = operator.api.get("health")
+        assert not any(line.startswith("commit statuses:") for line in health["lacks"])
+        asked = {call["path"].partition("?")[0] for call in operator.cloud.requests("gitlab")}
+        assert not [path for path in asked if path.startswith("/repos/")], "GitLab's API is spoken"
+
+
+@pytest.mark.long
+def test_an_approval_of_the_team_releases_a_delete(start: Start) -> None:
+    with polling(start) as (operator, project):
+        project.wait_for_status(operator.push(fleet_files.fleet("one", "two", "three", "four")), "success")
+        request = MergeRequest(project, "shrink", fleet_files.fleet("one", "two"))
+        request.wait_for("example/approvers")
+        project.approve(request.number, "contributor")
+        project.approve(request.number, "reviewer")
+        project.wait_for_status(request.merge(), "success")
+        assert sorted(operator.phases()) == ["one", "two"]
+        (act,) = [act for act in operator.api.get("audit")["acts"] if act["action"] == "approve"]
+        assert act["by"] == "reviewer on GitLab"
+        assert act["address"].endswith(f"/example/fleet/-/merge_requests/{request.number}")
