@@ -42,6 +42,7 @@ PAGES: Mapping[str, str] = {
     "rollouts": "/rollouts",
     "versions": "/versions",
     "systems": "/systems",
+    "costs": "/costs",
     "activity": "/activity",
 }
 

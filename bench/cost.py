@@ -27,6 +27,7 @@ from shared.app.runs import record_run
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports, Timing
+from shared.prices import own_prices
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
@@ -63,15 +64,13 @@ COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
 """A busy month: commits that change five clusters, commits that change all, and what part comes and goes."""
 
 PRICES = {
-    "executions": 0.40 / 1_000_000,
-    "gigabyte-seconds": 0.000026,
-    "tables": 0.00036 / 10_000,
-    "bus": 0.80 / 1_000_000,
+    "executions": own_prices.EXECUTION,
+    "gigabyte-seconds": own_prices.GIGABYTE_SECOND,
+    "tables": own_prices.TABLE_OPERATION,
+    "bus": own_prices.BUS_OPERATION,
 }
-"""The price list of Functions (Flex Consumption, on demand), Table Storage (LRS) and Service Bus in 2026."""
-NAMESPACE = 0.0135 * 24 * DAYS
-"""The base charge of a Service Bus namespace in the Standard tier; it includes 13 million operations."""
-INCLUDED = 13_000_000
+NAMESPACE = own_prices.BUS_HOUR * 24 * DAYS
+"""The base charge of a Service Bus namespace in the Standard tier."""
 
 
 @dataclass
@@ -86,7 +85,7 @@ class Usage:
 
     def dollars(self) -> float:
         """Return the price of it in a month, with the namespace."""
-        used = self.used | {"bus": max(0.0, self.used["bus"] - INCLUDED)}
+        used = self.used | {"bus": max(0.0, self.used["bus"] - own_prices.BUS_INCLUDED)}
         return NAMESPACE + sum(price * used[kind] for kind, price in PRICES.items())
 
 

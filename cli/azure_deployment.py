@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shared.prices.own_prices import warm_price
+
 OWN = (
     "Microsoft.App",
     "Microsoft.Insights",
@@ -41,6 +43,8 @@ deleter and the worker write the records of the clusters on which they work, and
 """
 WARM = "alwaysReadyGigabyteSeconds"
 """The output with what is billed for warm instances in a month."""
+SCALING = 18
+"""How many functions scale by themselves, those with HTTP as one: infra/main.bicep has the same number."""
 PRICES = "https://azure.microsoft.com/pricing/details/functions/"
 LONGEST_NAME = 64
 """Characters of the name of a deployment: learn.microsoft.com/azure/azure-resource-manager/management/
@@ -86,6 +90,13 @@ class Deployment:
     def targets(self) -> tuple[str, ...]:
         """Return the ids of the target subscriptions."""
         return tuple(self.given.get("targetSubscriptions") or [self.subscription])
+
+    @property
+    def warm(self) -> int:
+        """Return the gigabyte-seconds of a month of warm instances, as infra/main.bicep has them."""
+        counts = [int(count) for count in (self.given.get("alwaysReady") or {}).values() if count]
+        spread = 2 * (SCALING - len(counts)) if self.given.get("zoneRedundant") else 0
+        return (sum(counts) + spread) * 2 * 2_628_000
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -184,6 +195,8 @@ def preview(az: Az, deployment: Deployment) -> None:
     """Show what a deployment would change, and what would follow. Writes nothing."""
     az.run("Ask Azure what would change.", "deployment", "sub", "what-if", *deployment.place)
     then = f"create the resources, and publish {deployment.package} to the three apps"
+    if deployment.warm:
+        az.say(of_warm(deployment.warm))
     az.say(f"Nothing was changed. Without --what-if, the next steps are: {then}.")
 
 
@@ -269,14 +282,18 @@ def _of_host(webhook: str, fleet: str) -> str:
     return ""
 
 
+def of_warm(gigabyte_seconds: int) -> str:
+    """Return what warm instances are billed for in a month, and what that is listed at."""
+    return (
+        f"Warm instances are billed for {gigabyte_seconds:,} GB-s a month, whatever they do, by the meter "
+        f"Always Ready Baseline: {warm_price(gigabyte_seconds)}. Other regions have other prices: {PRICES}"
+    )
+
+
 def ending(webhook: str, fleet: str, warm: int) -> str:
     """Return what a person does next, and which GB-s a month ``warm`` instances are billed for."""
     app = address_in(webhook)
-    price = (
-        f"Warm instances are billed for {warm:,} GB-s a month, whatever they do, by the meter Always Ready "
-        f"Baseline of the region: {PRICES}\n"
-    )
-    return (price if warm else "") + (
+    return (f"{of_warm(warm)}\n" if warm else "") + (
         f"Deployed. {_of_host(webhook, fleet)}"
         f"Then push a commit, and watch it in the console, {app}, or with:\n"
         f"  roadstead status --watch --url {app}"

@@ -34,7 +34,7 @@ from shared.ports.state import ListedClusters, SubscriptionCosts
 from shared.prices.cost_groups import OWNER, KnownCost, ListedCluster
 from shared.prices.monthly import idle
 from shared.prices.price_file import PRICE_FILE, Prices
-from shared.prices.quota_prices import price_of
+from shared.prices.quota_prices import price_key, price_of
 from shared.resource_ids import SubscriptionId
 
 log = logging.getLogger(__name__)
@@ -92,18 +92,21 @@ def _listed(
     none = ListedClusters(now, prices.day.isoformat(), prices.currency)
     clusters = defaultdict[str, dict[str, ListedCluster]](dict)
     missing = defaultdict[str, dict[str, None]](dict)
+    known = dict[str, tuple[ListedCluster, tuple[str, ...]]]()
     for record in records:
         cluster = record.desired
         if cluster.is_attached or record.deleting:
             continue
         subscription = cluster.azure_names.subscription_id.lower()
         try:
-            found, lacking = _of_cluster(cluster, prices)
+            key = price_key(cluster)
+            known[key] = known.get(key) or _of_cluster(cluster, prices)
         except ValidationError:
             missing[subscription][f"{cluster.name}: its accepted spec is not valid by the rules of today"] = (
                 None
             )
             continue
+        found, lacking = known[key]
         clusters[subscription][cluster.name] = found
         missing[subscription] |= dict.fromkeys(lacking)
     return {"": none} | {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 
 from pydantic import ValidationError
 
@@ -51,7 +50,7 @@ class QuotaPrices:
         """
         if isinstance(self._prices, str):
             return 0, f"the list price is {self._prices}"
-        key = _key(cluster.document()["spec"], cluster.labels)
+        key = price_key(cluster)
         if key not in self._known:
             self._known[key] = self._priced(cluster, self._prices)
         return self._known[key]
@@ -65,7 +64,8 @@ class QuotaPrices:
         return math.ceil(found.high), f"{'; '.join(found.missing[:2])}{remedy}"
 
 
-def _key(spec: Mapping[str, object], labels: Mapping[str, str]) -> str:
+def price_key(cluster: Desired) -> str:
     """Return what the list price of a cluster comes from: most clusters of a fleet have it in common."""
-    kept = labels if spec.get("sleep") else {}
-    return json.dumps([{part: spec.get(part) for part in PRICED_PARTS}, dict(kept)], sort_keys=True)
+    spec = cluster.document()["spec"]
+    labels = dict(cluster.labels) if spec.get("sleep") else {}
+    return json.dumps([{part: spec.get(part) for part in PRICED_PARTS}, labels], sort_keys=True)

@@ -46,6 +46,7 @@ def pages_of(cloud: MemoryCloud) -> list[str]:
         f"/rollouts/{commit}",
         "/versions?environment=production&to=1.37",
         "/systems",
+        "/costs",
         "/activity",
         "/nowhere",
     ]

@@ -12,12 +12,16 @@ from cli.errors import ExitCode
 from cli.worktree import open_worktree
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.costs import read_costs
+from shared.ports.state import SubscriptionCosts
 from shared.prices.price_file import Kind, Prices, written
 from tests.support import fleet_files
+from tests.support.pipeline_runs import push
+from tests.support.priced_fleets import ASLEEP, with_prices
 from tests.support.proposals import Repo
 from tests.support.recorded_prices import prices_of
 from tests.support.roadstead_command import roadstead, write
 
+TWO = "clusters/two/cluster.yaml"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
 
 
@@ -106,6 +110,42 @@ def test_the_accepted_clusters_are_those_of_the_app(tmp_path: Path, url: str) ->
 
     assert done.returncode == ExitCode.OK, done.stderr
     assert [text.split()[0] for text in done.stdout.splitlines()[2:]] == ["one", "two"]
+
+
+def test_roadstead_itself_is_what_its_own_group_has_cost(url: str, cloud: MemoryCloud) -> None:
+    assert "Not known: " in roadstead("cost", "--own", "--url", url).stdout
+    now = cloud.clock()
+    own = {"microsoft.web/sites": 18.5, "microsoft.servicebus/namespaces": 9.86}
+    cloud.state.save_costs(
+        SubscriptionCosts("a", now, now, "2026-10-01", "2026-10-30", "USD", {"one": 70.0}, own=own)
+    )
+    done = roadstead("cost", "--own", "--url", url)
+    view = json.loads(roadstead("cost", "--own", "--url", url, "-o", "json").stdout)
+
+    head, *rows = done.stdout.splitlines()
+    assert head == "Roadstead itself: $28.36, billed by Azure from 2026-10-01 to 2026-10-30"
+    assert [row.split() for row in rows] == [
+        ["TYPE", "OF", "RESOURCE", "BILLED"],
+        ["microsoft.web/sites", "$18.50"],
+        ["microsoft.servicebus/namespaces", "$9.86"],
+    ]
+    assert view["total"]["amount"] == 28.36
+
+
+def test_a_cluster_that_sleeps_has_what_it_costs_idle(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:
+    files = with_prices(fleet_files.fleet("one") | {TWO: fleet_files.cluster("two", extra=ASLEEP)})
+    push(cloud, files)
+    cloud.run(seconds=20 * 3600, until=lambda: False)
+    write(tmp_path, files)
+
+    done = roadstead("cost", str(tmp_path), "--url", url)
+    view = json.loads(roadstead("cost", str(tmp_path), "--url", url, "--by", "system", "-o", "json").stdout)
+
+    assert "ASLEEP" in done.stdout
+    assert "IDLE AT MOST" in done.stdout
+    assert "$23.36" in done.stdout
+    assert (view["asleep"], view["idle"]) == (1, {"low": 3.65, "high": 23.36})
+    assert [group["name"] for group in view["groups"]] == ["(none)"]
 
 
 def test_what_azure_has_billed_is_a_column_of_its_own(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:

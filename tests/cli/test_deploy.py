@@ -12,13 +12,23 @@ from typing import Any
 
 import pytest
 
-from cli.azure_deployment import LONGEST_NAME, OF_TARGETS, ORDER, OWN, WARM, apps_among, deployment_name
+from cli.azure_deployment import (
+    LONGEST_NAME,
+    OF_TARGETS,
+    ORDER,
+    OWN,
+    SCALING,
+    WARM,
+    Deployment,
+    apps_among,
+    deployment_name,
+)
 from cli.deployment_checks import errors_in
 from cli.errors import ExitCode
 from tests.support import az_stand_in
 from tests.support.az_stand_in import SUBSCRIPTION
 from tests.support.roadstead_command import roadstead
-from tests.support.templates import EVERYTHING, EXISTING, GIVEN, REQUIRED, outputs, resources
+from tests.support.templates import EVERYTHING, EXISTING, GIVEN, MAIN, REQUIRED, outputs, resources
 
 ROOT = Path(__file__).parent.parent.parent
 TARGET = "00000000-0000-0000-0000-000000000003"
@@ -104,6 +114,23 @@ def test_a_deployment_says_what_warm_instances_are_billed_for(place: Place) -> N
     place.printed = outputs(EVERYTHING)
     done = place.deploy()
     assert f"Warm instances are billed for {outputs(EVERYTHING)[WARM]:,} GB-s a month" in done.stdout
+
+
+def test_before_a_deployment_warm_instances_have_their_price_too(place: Place) -> None:
+    path = place.folder / "fleet.bicepparam"
+    given = json.loads(path.read_text()) | {"alwaysReady": {"value": {"http": 1, "planner": 0, "worker": 1}}}
+    path.write_text(json.dumps(given))
+    done = place.deploy("--what-if")
+    assert "Warm instances are billed for 10,512,000 GB-s a month, whatever they do" in done.stdout
+    assert "by the meter Always Ready Baseline: $42 a month" in done.stdout
+    assert "at the list price of East US. Other regions have other prices" in done.stdout
+
+
+def test_the_command_counts_warm_instances_as_the_template_does() -> None:
+    assert MAIN["variables"]["scaling"] == SCALING
+    spread = {"alwaysReady": {"http": 1, "worker": 2}, "zoneRedundant": True}
+    found = Deployment(Path(), SUBSCRIPTION, "westeurope", spread, Path())
+    assert found.warm == (3 + 2 * (SCALING - 2)) * 2 * 2_628_000
 
 
 def test_who_receives_gets_the_code_before_who_sends(place: Place) -> None:

@@ -33,6 +33,10 @@ from shared.prices.price_file import Prices
 from shared.prices.quota_prices import price_of
 from shared.sentences import some_of
 
+OWN_UNKNOWN = (
+    "Not known: Azure's costs are read for the app's own resource group where its subscription has "
+    "clusters of the fleet, and readCosts"
+)
 IDLE = "Idle: a month asleep has addresses, and at most the disks of nodes; the tier is not billed"
 
 
@@ -49,6 +53,10 @@ def cost(
     files: Annotated[
         bool, typer.Option("--files", help="Take the files on disk instead of what the app has accepted.")
     ] = False,
+    own: Annotated[
+        bool,
+        typer.Option("--own", help="Show what Azure has billed for Roadstead itself, by type of resource."),
+    ] = False,
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
@@ -58,6 +66,10 @@ def cost(
 
     Takes the prices of prices.yaml in PATH: list prices, before every discount, and not what a bill says.
     """
+    if own:
+        with connect(url, key_file, timeout) as api:
+            _show_own(api.costs(), output)
+        return
     tree = open_worktree(path)
     prices = tree.prices()
     if isinstance(prices, str):
@@ -97,6 +109,33 @@ def cost(
         table=lambda wide: _table(found_groups, prices, invalid, problems, wide=wide),
         names=lambda: (f"{by}/{group}" for group in found_groups.groups),
     )
+
+
+def _show_own(view: schema.CostsView, output: Output) -> None:
+    """Show what the resources of the app's own group have cost; nothing of it is computed here."""
+    total = _billed([kind["billed"] for kind in view["own"]])
+    found = {"own": view["own"], "total": asdict(total) if total else None, "problems": view["problems"]}
+    show(
+        found,
+        output,
+        table=lambda _: Group(*_own_lines(view, total)),
+        names=lambda: (kind["type"] for kind in view["own"]),
+    )
+
+
+def _own_lines(view: schema.CostsView, total: _Billed | None) -> Iterator[Text]:
+    if total is None:
+        yield Text(OWN_UNKNOWN, "yellow")
+        yield from (Text(line(problem["problem"]), "yellow") for problem in view["problems"])
+        return
+    billed = amount(total.amount, total.currency, signed=False)
+    yield Text(f"Roadstead itself: {billed}, billed by Azure from {total.since} to {total.until}", "bold")
+    entries = [
+        (line(kind["type"]), [Text(amount(kind["billed"]["cost"], total.currency, signed=False))])
+        for kind in view["own"]
+    ]
+    lines, _ = fitted([("TYPE OF RESOURCE", [Text("BILLED")]), *entries], 2, console().width)
+    yield from lines
 
 
 def _accepted(known: Against) -> Mapping[str, Desired]:
