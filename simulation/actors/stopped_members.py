@@ -127,7 +127,10 @@ class StoppedMembers(OnceMore):
 
 
 def _needing(operators: Operators, stopped: str) -> set[str]:
-    """Return the clusters of the newest rollout that may wait for a stopped one, which its group needs."""
+    """Return the clusters of the newest rollout that may wait for a stopped one, which its group needs.
+
+    A stage without any other cluster shows nothing, and needs it too.
+    """
     commit = operators.history.head_line[-1]
     rollout, staging = operators.cloud.state.rollout(commit), operators.history.desired(commit).in_force
     members = rollout.members if rollout else ()
@@ -135,6 +138,10 @@ def _needing(operators: Operators, stopped: str) -> set[str]:
     if rollout is None or place is None or rollout.stages[place[0]].back:
         return set()
     size = sum((member.stage, member.group) == place for member in rollout.members)
-    if stage_of(staging, stopped).groups[place[1]].needs(size) < size:
+    rule = stage_of(staging, stopped).groups[place[1]]
+    alone = not rule.success and all(
+        member.at_once or member.stage != place[0] or member.cluster == stopped for member in rollout.members
+    )
+    if rule.needs(size) < size and not alone:
         return set()
     return {member.cluster for member in rollout.members if (member.stage, member.group) > place}

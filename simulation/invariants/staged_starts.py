@@ -200,6 +200,7 @@ class RolloutRules:
             if other.stage < member.stage:
                 reached = max(reached, min(times))
         self._enough_succeeded(cloud, rollout, member, staging)
+        self._shown(cloud, rollout, member, staging)
         if written is not None:
             self._past_its_gate(cloud, rollout, member, written, reached)
             runs = cloud.repository.pulls.checks(stage.commit or rollout.commit)
@@ -234,6 +235,20 @@ class RolloutRules:
             if sum(ready) < needed:
                 what = f"{member.cluster} starts, and of {place} with {rule} {sum(ready)} are Ready"
                 raise RuleViolated("rollout success", f"{what}: {needed} must be")
+
+    def _shown(self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging) -> None:
+        """Check that each stage before has a cluster that shows the change."""
+        for number in range(_first_of(rollout, member.stage), member.stage):
+            own = [peer for peer in rollout.members if peer.stage == number and not peer.at_once]
+            own = [peer for peer in own if not _is_left_out(cloud, rollout, peer)]
+            rule = _rule(rollout, own[0], staging) if own else None
+            if rule is None or rule.success or rollout.stages[number].back:
+                continue
+            seen = (self.seen.get((cloud.ports.config.fleet, peer.cluster, peer.uid)) for peer in own)
+            if not any(life and life.is_verified(peer) for peer, life in zip(own, seen, strict=True)):
+                stage = rollout.stages[number].name
+                what = f"{member.cluster} starts, and no cluster of {stage} shows the change"
+                raise RuleViolated("rollout order", what)
 
     def _answered(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> None:
         """Check that the endpoint said yes twice, and last, when the first cluster of its stage starts.

@@ -305,6 +305,11 @@ def a_stopped_cluster_holds_its_group(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupStanding, "unfinished", unfinished)
 
 
+def a_stage_of_which_nobody_can_take_part_passes(patch: pytest.MonkeyPatch) -> None:
+    group = begin._group
+    patch.setattr(begin, "_group", lambda rule, own, **_: group(rule, own, first=False))
+
+
 def an_older_rollout_is_shown_as_under_way(patch: pytest.MonkeyPatch) -> None:
     def state(rollout: Rollout, decision: Any) -> str:
         older = rollout.state is RolloutState.SUPERSEDED
@@ -383,6 +388,7 @@ ROLLOUT_MUTATIONS = (
     mutation(a_stopped_cluster_counts_as_ready, ROLLOUTS, "rollout aside", "rollout end"),
     mutation(a_stopped_cluster_is_left_out_for_good, ROLLOUTS, "rollout aside", "rollout end"),
     mutation(a_stopped_cluster_holds_its_group, ROLLOUTS, "rollout aside"),
+    mutation(a_stage_of_which_nobody_can_take_part_passes, ROLLOUTS, "rollout order"),
     mutation(an_older_rollout_is_shown_as_under_way, ROLLOUTS, "untrue"),
     mutation(what_waits_takes_the_spec_of_the_older_rollout, ROLLOUTS, "another spec", "untrue"),
     mutation(a_cluster_that_was_set_aside_once_holds_nobody_back, ROLLOUTS, "rollout order"),
