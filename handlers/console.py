@@ -165,6 +165,7 @@ class Console:
             "may": lambda name: caller is not None and self._may(caller.principal, self.acts[name]),
             "setup": self._setup_page(caller),
             "role_of": lambda name: self.acts[name].role.value,
+            "says_why": lambda name: bool(self.acts[name].needs_reason),
         }
         body = rendered(page, shared)
         etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'

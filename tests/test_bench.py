@@ -6,6 +6,8 @@ import json
 from datetime import time
 from pathlib import Path
 
+import pytest
+
 from bench.components import EXAMPLE, requests_of
 from bench.contention import contend
 from bench.cost import NAMESPACE, Usage
@@ -17,6 +19,7 @@ from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.handover import IN_TURN, PARTS
 from bench.handover import measure as measure_handover
 from bench.lane import measure as measure_lane
+from bench.nights import measure as measure_nights
 from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.platform import change as change_platform
@@ -77,6 +80,16 @@ def test_a_check_of_installed_components_writes_nothing() -> None:
     assert first["write"] == 12
     assert check["write"] == 0
     assert check["dry run"] == 2
+
+
+@pytest.mark.parametrize("scope", ["cluster", "pools"])
+def test_a_night_costs_six_requests_to_azure_for_each_cluster_beyond_the_lists(scope: str) -> None:
+    week = measure_nights(3, scope, days=2)
+    for night in week.nights:
+        assert (night.slept, len(night.clusters)) == (3, 3)
+        assert max(night.clusters.values()) <= 6
+    assert week.ready == 3
+    assert week.ran < (0.6 if scope == "cluster" else 0.75) * week.hours
 
 
 def test_a_delete_reads_eight_records_in_a_fleet_of_any_size_and_a_creation_no_more() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
+from shared.azure.node_pools.body import power_write
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, ReconcileError
+from shared.language.model.node_pool import NodePool
 from shared.ports.azure import (
     DeleteCluster,
     DeleteGroup,
@@ -146,6 +148,43 @@ def test_a_cluster_that_runs_is_stopped_with_its_pools(azure: Azure) -> None:
         azure.call(StopCluster(CLUSTER))
     azure.clock.advance(2)
     assert (azure.state(), azure.seen()["properties"]["powerState"]) == ("Succeeded", {"code": "Stopped"})
+
+
+SPOT = {"scaleSetPriority": "Spot", "scaleSetEvictionPolicy": "Delete"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"count": 3},
+        {"count": 3, **SPOT},
+        {"count": 3, "enableAutoScaling": True, "minCount": 2, "maxCount": 5},
+    ],
+)
+def test_a_user_pool_stops_and_starts_by_the_body_of_a_sleep_with_what_it_had(
+    azure: Azure, kind: dict[str, Any]
+) -> None:
+    azure.with_cluster()
+    azure.call(PutPool(CLUSTER, "apps", pool(**kind), etag=None))
+    azure.clock.advance(2)
+    before = azure.pool("apps")
+    sizes = {name: value for name, value in kind.items() if name in ("count", "minCount", "maxCount")}
+    given = sizes if "maxCount" not in sizes else {k: v for k, v in sizes.items() if k != "count"}
+    wanted = NodePool.model_validate({"name": "apps", "vmSize": before["vmSize"], **given})
+    for code, count in (("Stopped", 0), ("Running", 3)):
+        live = azure.pool("apps")
+        body = power_write(wanted, live, code).body
+        azure.call(PutPool(CLUSTER, "apps", body, etag=live["eTag"]))
+        azure.clock.advance(2)
+        after = azure.pool("apps")
+        assert (after["powerState"], after["provisioningState"], after["count"]) == (
+            {"code": code},
+            "Succeeded",
+            count,
+        )
+    assert {**after, "eTag": ""} == {**before, "eTag": ""}
+    with pytest.raises(ReconcileError, match="A System agent pool cannot be stopped"):
+        azure.call(PutPool(CLUSTER, "system", {"properties": {"powerState": {"code": "Stopped"}}}, etag=None))
 
 
 def test_a_cluster_with_node_auto_provisioning_is_not_stopped(azure: Azure) -> None:

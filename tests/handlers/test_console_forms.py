@@ -20,6 +20,7 @@ from shared.app.http_result import HttpResult
 from shared.frozen import replace
 from tests.support.console_pages import Shown, browse, shown
 from tests.support.pipeline_runs import ready
+from tests.support.sleepers import on_monday, until
 
 FORMS = {act.name: act for act in ACTS if act.method == "POST"}
 SAID: Mapping[str, Mapping[str, str]] = {
@@ -162,3 +163,39 @@ def test_a_form_that_is_none_has_no_effect(cloud: MemoryCloud, done: list[str]) 
         reply = browse(cloud.ports, "/acts/sync", form=form, headers={"content-type": kind})
         assert reply.status_code == 303
     assert done == []
+
+
+def test_a_cluster_that_sleeps_is_woken_postponed_and_put_to_sleep_on_its_own_page() -> None:
+    cloud = on_monday()
+    until(cloud, 18)
+
+    def send(name: str, **fields: str) -> str:
+        form = {**form_of(FORMS[name], token_of(cloud), "/clusters/one"), "until": "", **fields}
+        return told(cloud, browse(cloud.ports, f"/acts/{name}", form=form))
+
+    page = shown(cloud.ports, "/clusters/one")
+    assert "Sleep asleep until" in page.text
+    assert {"/acts/wake", "/acts/suspend"} <= set(page.actions)
+    assert not {"/acts/sleep", "/acts/postpone"} & set(page.actions)
+    assert "Accepted: wake" in send("wake", until=f"{cloud.clock():%Y-%m-%d}T22:00:00Z")
+    until(cloud, 18, minute=30)
+    page = shown(cloud.ports, "/clusters/one")
+    assert "Sleep awake until 2026-01-12 22:00:00 UTC , ordered by" in page.text
+    assert {"/acts/sleep", "/acts/postpone"} <= set(page.actions)
+    assert "/acts/wake" not in page.actions
+    assert "Accepted: postpone" in send("postpone", until=f"{cloud.clock():%Y-%m-%d}T23:00:00Z")
+    assert "say why in reason" in send("sleep", reason="")
+    assert "Accepted: sleep" in send("sleep")
+    until(cloud, 18, minute=50)
+    assert "Sleep asleep until" in shown(cloud.ports, "/clusters/one").text
+    found = [act.action for act in cloud.state.acts(10)]
+    assert sorted(found) == ["postpone", "sleep", "wake"]
+
+
+def test_a_cluster_without_sleep_has_no_button_for_it_and_is_suspended_on_its_page(
+    cloud: MemoryCloud,
+) -> None:
+    page = shown(cloud.ports, "/clusters/one")
+    assert not {"/acts/sleep", "/acts/postpone", "/acts/wake"} & set(page.actions)
+    form = form_of(FORMS["suspend"], token_of(cloud), "/clusters/one")
+    assert "Accepted: suspend" in told(cloud, browse(cloud.ports, "/acts/suspend", form=form))

@@ -108,16 +108,29 @@ class RateLimiter:
 
     def call(self, subscription: str, limits: Sequence[Limit], send: Callable[[], T]) -> T:
         """Take a token of each limit, then send the call; raise RateLimited when a token is missing."""
-        for number, limit in enumerate(limits):
-            reservation = self._take(limit, subscription)
-            if reservation is not None:
-                raise self._wait(limit, subscription, reservation, unused=limits[:number])
+        self._take_all(subscription, limits)
         self._called.update((limit, subscription) for limit in limits)
         try:
             return send()
         except Throttled as error:
             self._correct(error, limits, subscription)
             raise
+
+    def hold(self, subscription: str, limits: Sequence[Limit]) -> None:
+        """Take the tokens of a write before the reads that lead to it; raise RateLimited without one.
+
+        Who finds none after a read has to read again.
+        """
+        self._take_all(subscription, limits)
+        for limit in limits:
+            held = self.reservations.setdefault(self._own_key(limit, subscription), [])
+            held.insert(0, self._ports.clock())
+
+    def _take_all(self, subscription: str, limits: Sequence[Limit]) -> None:
+        for number, limit in enumerate(limits):
+            reservation = self._take(limit, subscription)
+            if reservation is not None:
+                raise self._wait(limit, subscription, reservation, unused=limits[:number])
 
     def turn(self, limit: Limit, name: str) -> None:
         """Take the token of what is not a subscription's; raise RateLimited when it is missing."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 
@@ -34,6 +35,7 @@ from shared.app.records import Transition, change
 from shared.app.worker.stay import Stay
 from shared.app.worker.steps.guards.inside import begins_inside
 from shared.app.worker.steps.registry import run_step
+from shared.azure.rate_limits import Limit
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.findings.health import needs_check
 from shared.cluster.job import JobQueue
@@ -73,6 +75,7 @@ from shared.cluster.transitions.lease import (
 from shared.frozen import replace
 from shared.logs import about, about_record
 from shared.ports import Ports
+from shared.ports.azure import PutPool, StartCluster, StopCluster
 
 log = logging.getLogger(__name__)
 
@@ -188,6 +191,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
 
     def run(current: ClusterRecord) -> Outcome:
         limiter.run_again()
+        limiter.hold(current.document["spec"]["subscriptionId"], _write_ahead(current))
         return _outcome(current, inside, first)
 
     try:
@@ -246,6 +250,16 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     if not after.job.active:
         outbox.request_replacing_plan(after, ports)
     return following is not None
+
+
+def _write_ahead(record: ClusterRecord) -> Sequence[Limit]:
+    """Return the limits of the write with which a step begins: all clusters of a schedule come at once."""
+    step = record.job.step
+    if step.last_write is not None or step.name not in (Step.SLEEP, Step.WAKE):
+        return ()
+    if record.sleeps_in_pools:
+        return PutPool.limits
+    return StopCluster.limits if step.name is Step.SLEEP else StartCluster.limits
 
 
 def _reported(record: ClusterRecord) -> tuple[Phase, bool, bool]:

@@ -90,13 +90,16 @@ def test_a_pool_that_git_has_stopped_stays_so_by_day() -> None:
     assert power(cloud)["apps"] == ("Running", 3)
 
 
-def test_a_night_costs_six_calls_to_azure_for_a_cluster_with_one_user_pool() -> None:
-    cloud = asleep_by_night(extra=ENTRA)
+@pytest.mark.parametrize(
+    ("node_pools", "most"), [(APPS, 6), (APPS + AUTOSCALED, 10), (APPS + AUTOSCALED + SPOT, 14)]
+)
+def test_a_night_costs_six_calls_to_azure_and_four_for_each_further_pool(node_pools: str, most: int) -> None:
+    cloud = asleep_by_night(node_pools=node_pools, extra=ENTRA)
     until(cloud, 16, minute=55)
     calls = calls_of(cloud, "azure", "call")
     until(cloud, 5, 1, 30)
     assert phases(cloud) == {"one": Phase.READY}
-    assert len(calls) <= 6
+    assert len(calls) <= most
 
 
 def test_neither_sweep_nor_check_finds_anything_wrong_at_night() -> None:

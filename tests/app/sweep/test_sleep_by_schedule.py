@@ -10,6 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts import fleet
 from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.views.why import why_view
+from shared.azure.rate_limits import AKS_OTHER
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import READY
 from shared.cluster.record_parts import Phase
@@ -18,6 +19,7 @@ from shared.ports.state.clusters import CLUSTERS
 from simulation.newer_forms import NewerTable
 from tests.support import fleet_files
 from tests.support.activity import ANN
+from tests.support.limited_clusters import emptied
 from tests.support.one_cluster import ENTRA, ONE, cluster, files, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import calls_of, on_azure
@@ -49,6 +51,19 @@ def test_a_night_costs_six_calls_to_azure() -> None:
     calls = calls_of(cloud, "azure", "call")
     until(cloud, 5, 1, 30)
     assert len(calls) <= 6
+
+
+def test_a_cluster_for_whose_stop_azure_has_no_token_left_waits_without_a_read() -> None:
+    cloud = on_monday()
+    until(cloud, 16, minute=59)
+    for share in (AKS_OTHER, AKS_OTHER.set_aside):
+        emptied(cloud, share, 600)
+    calls = calls_of(cloud, "azure", "call")
+    until(cloud, 17, minute=5)
+    assert "waits for Azure's limit" in record(cloud).job.reason
+    assert calls == []
+    until(cloud, 17, minute=20)
+    assert (phases(cloud), [type(call) for call in calls].count(StopCluster)) == ({"one": Phase.SLEEPING}, 1)
 
 
 def test_an_early_start_has_the_cluster_ready_when_people_arrive() -> None:

@@ -166,13 +166,22 @@ class LifetimeView(TypedDict):
     waits: str
 
 
+class SleepView(TypedDict):
+    """Whether a cluster is to be awake, until when, and by whose order, "" for its schedules."""
+
+    awake: bool
+    until: str | None
+    by: str
+    reason: str
+
+
 class ClusterSummaryView(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
     ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
     ``awaitsTakeover`` a takeover is one way. ``trial`` is a try of a pull request, and ``lifetime`` when the
-    cluster ends, None for none. ``behind`` is how many commits of the branch follow the one that Flux pulls,
-    None where no newer one is for the cluster, or that is not known.
+    cluster ends; both, and ``sleep``, are None for none. ``behind`` is how many commits of the branch follow
+    the one that Flux pulls, None where no newer one is for the cluster, or that is not known.
     """
 
     name: str
@@ -207,6 +216,7 @@ class ClusterSummaryView(TypedDict):
     conditions: list[ConditionView]
     trial: TrialView | None
     lifetime: LifetimeView | None
+    sleep: SleepView | None
     retirements: list[RetirementView]
     certificates: list[EndingCertificate]
     createdAt: str | None

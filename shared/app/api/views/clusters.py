@@ -264,9 +264,18 @@ def cluster_view(
         ],
         trial=projected(schema.TrialView, record.trial, startedAt=record.trial.at) if record.trial else None,
         lifetime=lifetime_view(record, now),
+        sleep=_sleep_view(record, now),
         retirements=retirements_of(record, now),
         certificates=certificates_of(record, now),
     )
+
+
+def _sleep_view(record: ClusterRecord, now: datetime) -> schema.SleepView | None:
+    decision = None if record.deleting else record.sleep_at(now)
+    if decision is None:
+        return None
+    by, reason = (decision.order.by, decision.order.reason) if decision.order else ("", "")
+    return projected(schema.SleepView, decision, by=by, reason=reason)
 
 
 def _is_known(name: str, ports: Ports) -> bool:

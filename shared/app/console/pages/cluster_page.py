@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import partial
 
 from shared.app.api.views.clusters import EVENTS_SHOWN, cluster_detail, describe_unknown
 from shared.app.api.views.costs import costs_by_name
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.tree import outputs_view, tree_view
 from shared.app.api.views.why import why_view
+from shared.app.console.pages.clusters_page import LASTS
 from shared.app.console.pages.costs_page import money, span_of
 from shared.app.console.visit import Page, Visit, message
 from shared.frozen import dataclass
@@ -44,7 +47,8 @@ def make(visit: Visit) -> Page:
     if detail is None or why is None:
         return message("No such cluster", describe_unknown(name, ports), 404)
     drift, tree = drift_of_cluster(name, ports), tree_view(name, ports)
-    outputs = outputs_view(name, ports)
+    outputs, cluster = outputs_view(name, ports), detail if "spec" in detail else None
+    spec: Json = cluster["spec"] if cluster else {}
     differs = drift["clusters"][0] if drift and drift["clusters"] else None
     costs = costs_by_name((name,), ports)[name] if visit.asked("show") == COSTS else None
     paths = [field["path"] for field in differs["fields"]] if differs else []
@@ -59,13 +63,31 @@ def make(visit: Visit) -> Page:
             "drift": differs,
             "accepted": drift["accepted"] if drift else [],
             "tree": tree,
-            "grants": [*grants_of(detail["spec"], paths)] if "spec" in detail else [],
+            "grants": [*grants_of(spec, paths)] if spec else [],
             "outputs": outputs["outputs"] if outputs else {},
             "costs": costs,
             "money": money,
             "span": span_of(costs) if costs else "",
+            "lasts": LASTS,
+            "ends": partial(ends_of_orders, spec, ports.clock()),
         },
     )
+
+
+_HOURS = (1, 2, 4, 8, 24, 72)
+
+
+def ends_of_orders(spec: Json, now: datetime, by_schedule: bool) -> Mapping[str, str]:
+    """Return the ends that an order about sleep may have, full hours, with what a person reads of each.
+
+    ``by_schedule``: also none, where a schedule says what comes next.
+    """
+    hour = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    ends = [(hours, hour + timedelta(hours=hours - 1)) for hours in _HOURS]
+    first = {"": "until its schedule changes that"} if by_schedule and spec["sleep"]["schedules"] else {}
+    return first | {
+        f"{at:%Y-%m-%dT%H:%M:%SZ}": f"until {at:%a %H:%M} UTC, {hours} h at most" for hours, at in ends
+    }
 
 
 def grants_of(spec: Json, differing: Collection[str]) -> Iterator[Grant]:
