@@ -54,3 +54,13 @@ def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
     number = case.host.open_issue("x" * 256, "y" * 65_536)
     with pytest.raises(InvalidManifest):
         case.host.comment_issue(number, "x" * 65_537)
+
+
+def test_our_comment_on_an_issue_is_found_by_its_marker_and_nobody_elses(case: Case) -> None:
+    number = case.host.open_issue("A cluster, please", "text")
+    case.git.pulls.issues.comment(number, f"{MARKER}\ntheirs", "mallory")
+    assert case.host.comment(number, MARKER) is None
+    case.host.comment_issue(number, f"{MARKER}\nours")
+    found = case.host.comment(number, MARKER)
+    assert found is not None
+    assert found.body == f"{MARKER}\nours"

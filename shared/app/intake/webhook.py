@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
+from shared.app.intake.issue_form import LONGEST, is_form
 from shared.cluster.divergence.drift import BRANCHES, PROMOTIONS, VERSIONS
 from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
@@ -86,7 +87,20 @@ class ReviewDelivery:
     repository: int = 0
 
 
-Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery
+@dataclass(frozen=True)
+class IssueOpened:
+    """Somebody has opened an issue with the form for clusters by request; ``body`` is what it says."""
+
+    delivery: str
+    digest: str
+    number: int
+    login: str
+    account: int
+    body: str
+    repository: int = 0
+
+
+Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery | IssueOpened
 
 PLANNED_ACTIONS = ("opened", "synchronize", "reopened")
 
@@ -105,9 +119,11 @@ def read_delivery(
     payload = _payload(body, header.get("content-type", ""))
     if event == "ping" and payload is not None:
         return _read_ping(payload, repository)
-    read = _READERS.get(event)
+    read = {**_READERS, **_OPTIONAL}.get(event)
     if read is None and event != "ping":
-        return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
+        return IgnoredDelivery(
+            f"the event {cut(event, 40) or '(none)'} is none of {', '.join((*_READERS, *_OPTIONAL))}"
+        )
     if payload is None or read is None:
         return DeliveryRefusal(
             400, "the body is not a JSON object; set the webhook's content type to application/json"
@@ -246,7 +262,23 @@ def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: st
     return ReviewDelivery(delivery, digest, commit, _repository_id(payload))
 
 
+def _read_issue(payload: dict[str, Any], delivery: str, digest: str, _: str) -> Delivery:
+    """Return an issue that a person opened with the form: docs.github.com/webhooks, issues."""
+    action, number, body = payload.get("action"), _at(payload, "issue.number"), _at(payload, "issue.body")
+    login, account = _at(payload, "issue.user.login"), _at(payload, "issue.user.id")
+    if not (isinstance(action, str) and type(number) is int and 0 < number <= MAX_NUMBER):
+        return DeliveryRefusal(400, "the issue has no action or number")
+    if action != "opened" or not isinstance(body, str) or not is_form(body):
+        return IgnoredDelivery("only an issue that is opened with the form asks for a cluster")
+    if _at(payload, "issue.user.type") != "User" or not isinstance(login, str) or type(account) is not int:
+        return IgnoredDelivery("the issue is not by the account of a person")
+    text = cut(body, LONGEST + 1)
+    return IssueOpened(delivery, digest, number, login, account, text, _repository_id(payload))
+
+
 _READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}
+_OPTIONAL = {"issues": _read_issue}
+"""What a webhook may leave out."""
 
 
 def _at(value: Any, path: str) -> Any:
