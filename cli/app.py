@@ -32,6 +32,9 @@ EPILOG = "roadstead COMMAND --help describes a command. ROADSTEAD_URL or a conte
 NEW: Sections = {
     "Commands": {
         "cluster": Entry("cli.commands.write.init:new_cluster", "Add the manifest of a cluster."),
+        "request-form": Entry(
+            "cli.commands.write.init:new_request_form", "Add the issue form for clusters by request."
+        ),
     }
 }
 PRICES: Sections = {

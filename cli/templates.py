@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
 from cli.schemas import FOLDER
 from cli.text import scalar
+from shared.app.intake.issue_form import HEADINGS
+from shared.language.model.self_service import SelfServiceRule
 from shared.language.resolve.repository_layout import cluster_path
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
@@ -174,3 +181,42 @@ def cluster(name: str, chosen: dict[str, str]) -> tuple[str, str]:
         path,
         f"{head('Cluster', path)}metadata:\n  name: {scalar(name)}\nspec:{' {}' * (not fields)}\n{fields}",
     )
+
+
+REQUEST_FORM = ".github/ISSUE_TEMPLATE/roadstead-cluster.yaml"
+"""Where GitHub looks for the form: docs.github.com, "Syntax for issue forms"."""
+
+
+def request_form(rules: Sequence[SelfServiceRule]) -> str:
+    """Return the form of an issue by which people of GitHub ask for a cluster, with what rules allow."""
+    answers = {
+        "class": sorted({name for rule in rules for name in rule.classes}),
+        "environment": [*dict.fromkeys(name for rule in rules for name in rule.environments)],
+    }
+    places = sorted({name for rule in rules for name in rule.locations})
+    told = {
+        "name": "Lower-case letters, digits and hyphens.",
+        "lifetime": f"Such as 8h; at most {', '.join(dict.fromkeys(rule.max_lifetime for rule in rules))}.",
+        "location": f"One of {', '.join(places)}; nothing for the usual one."
+        if places
+        else "Leave it empty.",
+    }
+    form = {
+        "name": "Cluster for a time",
+        "description": "Ask for a cluster. Roadstead answers those whom selfService in fleet.yaml names.",
+        "title": "A cluster, please",
+        "body": [_question(name, heading, answers, told) for name, heading in HEADINGS.items()],
+    }
+    return (
+        "# Written by roadstead new request-form; the headings are those that Roadstead reads.\n"
+        + yaml.safe_dump(form, sort_keys=False, width=100)
+    )
+
+
+def _question(name: str, heading: str, answers: dict[str, list[str]], told: dict[str, str]) -> dict[str, Any]:
+    kind = "dropdown" if name in answers else "textarea" if name == "reason" else "input"
+    attributes: dict[str, Any] = {"label": heading}
+    attributes |= {"description": told[name]} if name in told else {}
+    attributes |= {"options": answers[name]} if name in answers else {}
+    required = {"validations": {"required": True}} if name != "location" else {}
+    return {"type": kind, "id": name, "attributes": attributes, **required}

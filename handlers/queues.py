@@ -19,6 +19,7 @@ from shared.cluster.job import JobQueue
 from shared.cluster.queues.messages import (
     EXAMINATION,
     CheckMessage,
+    IssueRequest,
     JobMessage,
     NotifyRequest,
     PromoteRequest,
@@ -54,6 +55,10 @@ def handle_request(request: QueueRequest, ports: Ports) -> None:
         from shared.app.proposals import promote
 
         promote.handle(request, ports)
+    elif isinstance(request, IssueRequest):
+        from shared.app.api.acts import issue_requests
+
+        issue_requests.handle(request, ports)
     elif isinstance(request, NotifyRequest):
         from shared.app.notifier import notifier
 

@@ -47,7 +47,9 @@ PERMISSIONS = (
         "branches of pins, and pull requests for drift, promotions and rollbacks",
         Feature.PROPOSALS,
     ),
-    Permission("issues", "Issues", "write", "notifications as issues", Feature.ISSUES),
+    Permission(
+        "issues", "Issues", "write", "notifications as issues, and clusters by an issue", Feature.ISSUES
+    ),
     Permission("members", "Members", "read", "who is in the teams of `APPROVAL_TEAMS`", Feature.TEAMS),
 )
 """Each permission and its reason. Of two levels of one name the later is asked for."""
@@ -58,6 +60,8 @@ EVENTS = {
     "pull_request_review": "a review approves the deletes of its pull request",
 }
 """What the App hears, and why: those that ``shared/app/intake/github_webhook.py`` reads."""
+OPTIONAL_EVENTS = {"issues": ("an issue with the form asks for a cluster by request", Feature.ISSUES)}
+"""What it hears only with a feature, whose permission GitHub wants for it."""
 
 APP_ID, INSTALLATION, KEY = "github-app-id", "github-app-installation-id", "github-app-private-key"
 WEBHOOK, SECOND_WEBHOOK = "github-webhook-secret", "github-webhook-secret-previous"
@@ -97,6 +101,8 @@ def event_table() -> Iterator[str]:
     yield "|---|---|"
     for event, reason in EVENTS.items():
         yield f"| `{event}` | {reason} |"
+    for event, (reason, feature) in OPTIONAL_EVENTS.items():
+        yield f"| `{event}` | {reason}, with `--allow {feature}` |"
 
 
 def manifest(*, fleet: str, app: str, redirect: str, features: Collection[Feature]) -> dict[str, Any]:
@@ -109,7 +115,10 @@ def manifest(*, fleet: str, app: str, redirect: str, features: Collection[Featur
         "hook_attributes": {"url": f"{app}/api/github", "active": True},
         "redirect_url": redirect,
         "default_permissions": asked(features),
-        "default_events": list(EVENTS),
+        "default_events": [
+            *EVENTS,
+            *(event for event, (_, own) in OPTIONAL_EVENTS.items() if own in features),
+        ],
     }
 
 

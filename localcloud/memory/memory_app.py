@@ -7,6 +7,7 @@ from typing import Any
 
 from localcloud.memory.crashes import Crash
 from shared.app import tries
+from shared.app.api.acts import issue_requests
 from shared.app.check import check as checks
 from shared.app.door import NotReady, enter
 from shared.app.examination import examine
@@ -34,7 +35,10 @@ from shared.ports import Ports
 
 _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
 _APPS = {"jobs": "worker", "deletes": "deleter"}
-_HANDLERS: Mapping[str, Any] = {"sweep": sweep, "propose": proposals, "notify": notifier, **_PROMOTES}
+_HANDLERS: Mapping[str, Any] = {
+    **{"sweep": sweep, "propose": proposals, "notify": notifier, "issue": issue_requests},
+    **_PROMOTES,
+}
 """Whom a message of the queue ``plans`` is for, if not for the planner."""
 
 

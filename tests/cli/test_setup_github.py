@@ -16,10 +16,11 @@ from github import Github
 
 from cli.errors import ExitCode
 from shared.adapters.github.client import github_auth
-from shared.app.intake.github_webhook import _READERS
+from shared.app.intake.github_webhook import _OPTIONAL, _READERS
 from shared.github_app import (
     EVENTS,
     LONGEST_NAME,
+    OPTIONAL_EVENTS,
     PERMISSIONS,
     SECRETS,
     Feature,
@@ -305,6 +306,7 @@ def test_the_guide_has_each_permission_and_each_event_with_its_reason() -> None:
 
 def test_the_app_hears_what_is_read_and_nothing_else() -> None:
     assert set(EVENTS) == set(_READERS)
+    assert set(OPTIONAL_EVENTS) == set(_OPTIONAL)
 
 
 def test_the_least_is_asked_for_and_each_feature_adds_one_permission() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from shared.cluster.failures.errors import Dependency, InvalidManifest
-from tests.support.git_hosts import CASES, Case, git_host_case
+from tests.support.git_hosts import ON_GITHUB, Case, git_host_case
 
 MARKER = "<!-- roadstead 0123456789abcdef -->"
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=[*ON_GITHUB, "gitlab"])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     """A git host that has issues, whose repository has a first commit."""
     with git_host_case(request.param, tmp_path) as served:
@@ -65,3 +65,14 @@ def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
     number = case.host.open_issue("x" * 255, "y" * 65_536)
     with pytest.raises(InvalidManifest):
         case.host.comment_issue(number, "x" * (case.rules.text + 1))
+
+
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
+def test_our_comment_on_an_issue_is_found_by_its_marker_and_nobody_elses(case: Case) -> None:
+    number = case.host.open_issue("A cluster, please", "text")
+    case.git.pulls.issues.comment(number, f"{MARKER}\ntheirs", "mallory")
+    assert case.host.comment(number, MARKER) is None
+    case.host.comment_issue(number, f"{MARKER}\nours")
+    found = case.host.comment(number, MARKER)
+    assert found is not None
+    assert found.body == f"{MARKER}\nours"

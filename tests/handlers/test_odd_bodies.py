@@ -30,6 +30,7 @@ from shared.cluster.queues.message_parts import (
 from shared.cluster.queues.messages import (
     ActRequest,
     CheckMessage,
+    IssueRequest,
     PlanRequest,
     PreviewRequest,
     PromotionRequest,
@@ -62,6 +63,15 @@ DELIVERIES: Mapping[str, Any] = {
         "action": "submitted",
         "review": {"state": "approved"},
         "pull_request": {"base": BRANCH, "merge_commit_sha": COMMIT, "merged_at": "2026-01-01T12:00:00Z"},
+        "repository": REPOSITORY,
+    },
+    "issues": {
+        "action": "opened",
+        "issue": {
+            "number": 3,
+            "body": "### Name of the cluster\n\none\n",
+            "user": {"login": "octocat", "id": 9, "type": "User"},
+        },
         "repository": REPOSITORY,
     },
 }
@@ -194,6 +204,7 @@ def messages() -> list[tuple[str, Any]]:
         ("plans", request),
         ("plans", ActRequest(act=act)),
         ("plans", PromotionRequest(promotion=asked)),
+        ("plans", IssueRequest(number=3, login="octocat", account=9, body="### Name of the cluster")),
         ("plans", sweep),
         ("plans", ProposeRequest(beyond="one")),
         ("previews", PreviewRequest(pull=7, head=COMMIT)),

@@ -83,6 +83,22 @@ def new_cluster(
     check_new(tree, name)
 
 
+def new_request_form(path: RepositoryPath = Path()) -> None:
+    """Add the issue form for clusters by request.
+
+    It asks what selfService in fleet.yaml allows people of GitHub.
+    """
+    tree = open_worktree(path)
+    manifest = tree.layers().manifest
+    rules = [rule for rule in manifest.spec.self_service if rule.github] if manifest else []
+    if not rules:
+        raise CommandError(
+            "no rule of spec.selfService in fleet.yaml has github: write there which logins and teams may ask"
+        )
+    write_new(tree.root, {templates.REQUEST_FORM: templates.request_form(rules)})
+    echo(Text(f"Wrote {tree.shown(templates.REQUEST_FORM)}."), soft_wrap=True)
+
+
 def check_new(tree: Worktree, name: str) -> None:
     """Print what the new manifest of a cluster lacks, and fail if it lacks anything."""
     problems = open_worktree(tree.root).resolve().cluster_problems.get(name, ())

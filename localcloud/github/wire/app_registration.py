@@ -39,6 +39,7 @@ PERMISSIONS = {
 }
 """The permissions that are known here, with their levels."""
 NEEDED = {"push": "contents", "pull_request": "pull_requests", "pull_request_review": "pull_requests"}
+NEEDED |= {"issues": "issues"}
 """The permission that an event needs, to read at least."""
 
 _FORM = re.compile(r"(?:/organizations/([^/]+))?/settings/apps(/new)?")

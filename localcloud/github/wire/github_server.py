@@ -4,7 +4,8 @@ Besides GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliverie
 ``PUT /_local/webhooks`` with {"drop": n} to lose the next n deliveries or {"url": ...} to change the
 receiver, and ``POST /_local/pulls`` with {"repository", "head", "base", "title", "fork"} to open a pull
 request, "fork": true as from another repository, and ``POST /_local/reviews`` with {"repository", "number",
-"login", "event", "body"} to review one as somebody.
+"login", "event", "body"} to review one as somebody,
+and ``POST /_local/issues`` with {"repository", "login", "title", "body"} to open an issue as somebody.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
+from localcloud.github.wire import rest_issues as issues
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire.app_registration import AppRegistrations
 from localcloud.github.wire.git_http import SmartHttp
@@ -111,7 +113,7 @@ class GitHubServer:
         hook = {
             "type": "Repository",
             "id": 1,
-            "events": ["push", "pull_request", "pull_request_review"],
+            "events": ["push", "pull_request", "pull_request_review", "issues"],
             "active": True,
         }
         body = {"zen": "Keep it logically awesome.", "hook_id": 1, "hook": hook}
@@ -172,6 +174,8 @@ class GitHubServer:
             return self._asked(request, pulls.opened)
         if request.path == "/_local/reviews" and request.method == "POST":
             return self._asked(request, _review)
+        if request.path == "/_local/issues" and request.method == "POST":
+            return self._asked(request, issues.opened)
         return json_response(404, {"message": "no such control of the local GitHub"})
 
     def _asked(self, request: Request, act: Callable[[Place, JsonObject], JsonObject]) -> Response:

@@ -84,7 +84,7 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "/issues", issues.create),
     ("PATCH", "/issues/<int:number>", issues.change),
     ("POST", "/issues/<int:number>/labels", pulls.add_labels),
-    ("GET", "/issues/<int:number>/comments", pulls.comments),
+    ("GET", "/issues/<int:number>/comments", issues.comments),
     ("POST", "/issues/<int:number>/comments", issues.comment),
     ("PATCH", "/issues/comments/<int:number>", pulls.edit_comment),
     ("GET", "/commits/<path:ref>/check-runs", checks.listed),

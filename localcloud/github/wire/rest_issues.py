@@ -12,10 +12,20 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import GitHubError
-from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, paged, read_object
+from localcloud.github.wire.github_json import (
+    OPERATOR,
+    JsonObject,
+    Place,
+    paged,
+    person_json,
+    read_object,
+    repository_json,
+)
 from localcloud.github.wire.rest_pulls import comment as comment_pull
+from localcloud.github.wire.rest_pulls import comments as comments_of_pull
 from localcloud.github.wire.rest_pulls import pull_json
 from localcloud.github.world.issues import DELETED, IssueRecord
+from localcloud.github.world.people import PEOPLE
 from shared.cluster.failures.errors import Dependency, ReconcileError
 
 STATES = ("open", "closed")
@@ -38,13 +48,36 @@ def listed(place: Place, request: Request) -> Response:
 
 def create(place: Place, request: Request) -> Response:
     """Create an issue."""
-    given = read_object(request)
+    return json_response(201, opened(place, read_object(request)))
+
+
+def opened(place: Place, given: JsonObject) -> JsonObject:
+    """Open the issue of {"title", "body"} as the caller, or as a person "login", and call the webhook."""
     title, body = str(given.get("title") or ""), str(given.get("body") or "")
+    author = str(given.get("login") or place.caller["login"])
     try:
-        record = place.repository.pulls.issues.create(title, body, place.caller["login"])
+        record = place.repository.pulls.issues.create(title, body, author)
     except ReconcileError as error:
         raise refusal(error) from error
-    return json_response(201, issue_json(place, record))
+    issue = issue_json(place, record)
+    event = {
+        "action": "opened",
+        "issue": issue,
+        "repository": repository_json(place),
+        "sender": issue["user"],
+    }
+    place.send("issues", event)
+    return issue
+
+
+def comments(place: Place, request: Request, number: int) -> Response:
+    """List the comments of an issue, or of a pull request, oldest first, in pages."""
+    record = place.repository.pulls.issues.get(number)
+    if record is None:
+        return comments_of_pull(place, request, number)
+    pairs = [*zip(record.commenters, record.comments, strict=True)]
+    found = [{"id": at, "user": {"login": by}, "body": body} for at, (by, body) in enumerate(pairs, 1)]
+    return paged(request, found, lambda comment: comment)
 
 
 def change(place: Place, request: Request, number: int) -> JsonObject:
@@ -66,7 +99,7 @@ def comment(place: Place, request: Request, number: int) -> Response:
         return comment_pull(place, request, number)
     text = str(read_object(request).get("body") or "")
     try:
-        place.repository.pulls.issues.comment(number, text)
+        place.repository.pulls.issues.comment(number, text, place.caller["login"])
     except ReconcileError as error:
         raise refusal(error) from error
     return json_response(201, {"body": text, "user": place.caller})
@@ -78,6 +111,7 @@ def issue_json(place: Place, record: IssueRecord) -> JsonObject:
     Source: "issue" of github.com/github/rest-api-description, whose ``user`` is a nullable-simple-user.
     """
     kind = "Bot" if record.author.endswith("[bot]") else "User"
+    account = person_json(PEOPLE[record.author]) if record.author in PEOPLE else OPERATOR
     return {
         "id": record.number,
         "node_id": f"I_{record.number}",
@@ -88,7 +122,7 @@ def issue_json(place: Place, record: IssueRecord) -> JsonObject:
         "state_reason": record.state_reason,
         "title": record.title,
         "body": record.body or None,
-        "user": {**OPERATOR, "login": record.author, "type": kind} if record.author else None,
+        "user": {**account, "login": record.author, "type": kind} if record.author else None,
         "comments": len(record.comments),
         "created_at": in_seconds(record.created_at),
         "updated_at": in_seconds(record.created_at),

@@ -99,6 +99,14 @@ class WorldHost:
 
     def comment(self, number: int, marker: str) -> Comment | None:
         """Return our oldest comment with the marker."""
+        issue = self._pulls.issues.get(number)
+        if issue is not None:
+            own = (
+                pair[0]
+                for pair in zip(issue.comments, issue.commenters, strict=True)
+                if pair[1] == self._author
+            )
+            return next((Comment(0, body) for body in own if body.startswith(marker)), None)
         mine = (c for c in self._pulls.comments(number) if c.author == self._author)
         return next((Comment(c.id, c.body) for c in mine if c.body.startswith(marker)), None)
 
@@ -240,7 +248,7 @@ class WorldHost:
 
     def comment_issue(self, number: int, body: str) -> None:
         """Write a comment."""
-        self._pulls.issues.comment(number, body)
+        self._pulls.issues.comment(number, body, self._author)
 
     def close_issue(self, number: int) -> None:
         """Close an issue."""

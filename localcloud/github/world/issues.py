@@ -24,7 +24,7 @@ DELETED = "IssueDeleted"
 
 @dataclass(frozen=True)
 class IssueRecord:
-    """An issue; ``comments`` are the bodies of its comments, oldest first."""
+    """An issue; ``comments`` are the bodies of its comments, oldest first, ``commenters`` by whom each is."""
 
     number: int
     title: str
@@ -34,6 +34,7 @@ class IssueRecord:
     state: str = "open"
     state_reason: str | None = None
     comments: tuple[str, ...] = ()
+    commenters: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass
@@ -69,13 +70,15 @@ class IssueStore:
             found = [issue for issue in self._issues.values() if state in ("all", issue.state)]
         return sorted(found, key=lambda issue: issue.number, reverse=True)
 
-    def comment(self, number: int, body: str) -> None:
+    def comment(self, number: int, body: str, author: str) -> None:
         """Write a comment; raise Dependency for an issue that does not exist."""
         if not body.strip() or len(body) > self.most_text:
             raise InvalidManifest(f"Body is blank, or too long (maximum is {self.most_text} characters)")
         with self._lock:
             found = self._known(number)
-            self._issues[number] = replace(found, comments=(*found.comments, body))
+            self._issues[number] = replace(
+                found, comments=(*found.comments, body), commenters=(*found.commenters, author)
+            )
 
     def change(self, number: int, *, state: str, state_reason: str | None) -> IssueRecord:
         """Open or close an issue."""

@@ -155,5 +155,5 @@ def change_issue(place: Place, request: Request, number: int) -> JsonObject:
 def comment_issue(place: Place, request: Request, number: int) -> Response:
     """Write a note on an issue."""
     text = str(read_object(request).get("body") or "")
-    place.project.pulls.issues.comment(number, text)
+    place.project.pulls.issues.comment(number, text, OPERATOR.login)
     return json_response(201, {"id": 1, "body": text})

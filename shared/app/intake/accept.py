@@ -16,6 +16,7 @@ from shared.app.intake.webhook import (
     Delivery,
     DeliveryRefusal,
     IgnoredDelivery,
+    IssueOpened,
     PullChanged,
     Push,
     ReviewDelivery,
@@ -23,6 +24,7 @@ from shared.app.intake.webhook import (
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Retryable, Unreadable
 from shared.cluster.queues.messages import (
+    IssueRequest,
     PlanRequest,
     PreviewRequest,
     PromoteRequest,
@@ -60,11 +62,20 @@ def _accepted(delivery: Delivery, ports: Ports) -> HttpResult:
         return rejected(delivery.status, delivery.reason)
     if isinstance(delivery, IgnoredDelivery):
         return HttpResult(200, {"ignored": delivery.reason})
-    with about(commit=delivery.head if isinstance(delivery, PullChanged) else delivery.commit):
+    with about(commit=_commit_of(delivery)):
         return _accepted_once(delivery, ports)
 
 
-def _accepted_once(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> HttpResult:
+Taken = Push | PullChanged | ReviewDelivery | IssueOpened
+
+
+def _commit_of(delivery: Taken) -> str:
+    if isinstance(delivery, IssueOpened):
+        return ""
+    return delivery.head if isinstance(delivery, PullChanged) else delivery.commit
+
+
+def _accepted_once(delivery: Taken, ports: Ports) -> HttpResult:
     try:
         ignored = _ignored(delivery, ports)
     except Retryable as error:
@@ -75,7 +86,7 @@ def _accepted_once(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) 
     return ignored or _queued(delivery, ports)
 
 
-def _ignored(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> HttpResult | None:
+def _ignored(delivery: Taken, ports: Ports) -> HttpResult | None:
     """Return the answer to a delivery that starts nothing, None for any other."""
     if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
@@ -90,12 +101,15 @@ def _ignored(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> Htt
     return HttpResult(200, {"ignored": needless}) if needless else None
 
 
-def _queued(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> HttpResult:
+def _queued(delivery: Taken, ports: Ports) -> HttpResult:
+    commit = _commit_of(delivery)
     if isinstance(delivery, ReviewDelivery):
         send(ReviewRequest(commit=delivery.commit), ports)
-        commit = delivery.commit
+    elif isinstance(delivery, IssueOpened):
+        number, body = delivery.number, delivery.body
+        asked = IssueRequest(number=number, login=delivery.login, account=delivery.account, body=body)
+        send(asked, ports)
     elif isinstance(delivery, PullChanged):
-        commit = delivery.head
         if delivery.proposal and delivery.action in ("closed", "reopened"):
             send(ProposeRequest(pull=delivery.number), ports)
         if delivery.promotion and delivery.action in ("closed", "reopened"):
@@ -107,8 +121,7 @@ def _queued(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> Http
             preview = PreviewRequest(pull=delivery.number, head=commit)
             send(preview, ports)
     else:
-        commit = delivery.commit
-        believed = (commit, delivery.at) if delivery.signed else ("", None)
+        believed = (delivery.commit, delivery.at) if delivery.signed else ("", None)
         request = PlanRequest(commit=believed[0], reason="push", at=believed[1], read_from=ports.clock())
         send(request, ports, message_id=f"push:{delivery.digest}")
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
@@ -121,7 +134,8 @@ def _queued(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> Http
             ports.state.remember_delivery(delivery.digest, ports.clock())
     except Retryable as error:
         log.warning("a delivery is queued and not remembered: %s: %s", error.kind, error)
-    return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
+    queued = "request" if isinstance(delivery, IssueOpened) else "plan"
+    return HttpResult(202, {"queued": queued, "commit": commit, "delivery": delivery.delivery})
 
 
 def _needless(review: ReviewDelivery, fleet: FleetRecord, ports: Ports) -> str:

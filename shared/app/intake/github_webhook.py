@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
+from shared.app.intake.issue_form import LONGEST, is_form
 from shared.app.intake.webhook import (
     COMMIT,
     DELIVERY_ID,
@@ -19,6 +20,7 @@ from shared.app.intake.webhook import (
     Delivery,
     DeliveryRefusal,
     IgnoredDelivery,
+    IssueOpened,
     PullChanged,
     Push,
     ReviewDelivery,
@@ -47,9 +49,10 @@ def read_delivery(
     payload = _payload(body, header.get("content-type", ""))
     if event == "ping" and payload is not None:
         return _read_ping(payload, repository)
-    read = _READERS.get(event)
+    read = {**_READERS, **_OPTIONAL}.get(event)
     if read is None and event != "ping":
-        return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
+        known = ", ".join((*_READERS, *_OPTIONAL))
+        return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {known}")
     if payload is None or read is None:
         return DeliveryRefusal(
             400, "the body is not a JSON object; set the webhook's content type to application/json"
@@ -126,7 +129,7 @@ def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str)
         return IgnoredDelivery(f"the branch {branch} was deleted; the fleet stays as it is")
     if not COMMIT.fullmatch(commit):
         return DeliveryRefusal(400, "the push's after is not the id of a commit")
-    return Push(delivery, digest, commit, __pushed_at(payload), _repository_id(payload))
+    return Push(delivery, digest, commit, _pushed_at(payload), _repository_id(payload))
 
 
 def _repository_id(payload: dict[str, Any]) -> int:
@@ -135,7 +138,7 @@ def _repository_id(payload: dict[str, Any]) -> int:
     return number if type(number) is int else 0
 
 
-def __pushed_at(payload: dict[str, Any]) -> datetime | None:
+def _pushed_at(payload: dict[str, Any]) -> datetime | None:
     """Return the time of a push: seconds since 1970 in push events."""
     seconds = at(payload, "repository.pushed_at")
     usable = type(seconds) is int and 0 < seconds < MAX_SECONDS
@@ -179,4 +182,20 @@ def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: st
     return ReviewDelivery(delivery, digest, commit, _repository_id(payload))
 
 
+def _read_issue(payload: dict[str, Any], delivery: str, digest: str, _: str) -> Delivery:
+    """Return an issue that a person opened with the form: docs.github.com/webhooks, issues."""
+    action, number, body = payload.get("action"), at(payload, "issue.number"), at(payload, "issue.body")
+    login, account = at(payload, "issue.user.login"), at(payload, "issue.user.id")
+    if not (isinstance(action, str) and is_number(number)):
+        return DeliveryRefusal(400, "the issue has no action or number")
+    if action != "opened" or not isinstance(body, str) or not is_form(body):
+        return IgnoredDelivery("only an issue that is opened with the form asks for a cluster")
+    if at(payload, "issue.user.type") != "User" or not isinstance(login, str) or type(account) is not int:
+        return IgnoredDelivery("the issue is not by the account of a person")
+    text = cut(body, LONGEST + 1)
+    return IssueOpened(delivery, digest, number, login, account, text, _repository_id(payload))
+
+
 _READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}
+_OPTIONAL = {"issues": _read_issue}
+"""What a webhook may leave out."""

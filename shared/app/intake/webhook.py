@@ -90,7 +90,20 @@ class ReviewDelivery:
     repository: int = 0
 
 
-Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery
+@dataclass(frozen=True)
+class IssueOpened:
+    """Somebody has opened an issue with the form for clusters by request; ``body`` is what it says."""
+
+    delivery: str
+    digest: str
+    number: int
+    login: str
+    account: int
+    body: str
+    repository: int = 0
+
+
+Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery | IssueOpened
 
 
 class Reader(Protocol):

@@ -276,6 +276,22 @@ class PromotionRequest(QueueRequest):
     promotion: PromotionAsked
 
 
+class IssueRequest(QueueRequest):
+    """Answer the issue of a ``number`` by which an account of the host asks for a cluster.
+
+    ``body`` is its text as it was opened. Each account has a session: it asks for one at a time.
+    """
+
+    SESSION = "{fleet}:request:{account}"
+    ID = "issue:{number}:{attempt}"
+    ASKED = True
+    kind: Literal["issue"] = "issue"
+    number: int
+    login: str
+    account: int
+    body: str
+
+
 EVENT = "event:"
 """How the id of a sweep or a check begins that an event of Azure asked for."""
 CLUSTER_SESSIONS = 4

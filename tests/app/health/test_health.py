@@ -76,7 +76,7 @@ def test_what_the_git_host_lacks_is_said_with_what_is_lost_and_makes_the_app_no_
     cloud.git_host.is_app, cloud.git_host.lacks = True, frozenset({Capability.ISSUES})
     reading = Health(with_bus(cloud, Answering())).read()
     assert reading.ready
-    assert health_view(reading).body["lacks"] == [str(Capability.ISSUES)]
+    assert health_view(reading).body["lacks"] == [Capability.ISSUES.value]
 
 
 def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it() -> None:

@@ -165,7 +165,9 @@ def _allowed(
         if person is None:
             why = _of_roles(principal, environment, rule) or why
         else:
-            why = why or _of_github(person, rule, ports)
+            why = why or (
+                "" if is_named(person, rule, ports) else "its github names neither you nor your team"
+            )
         if not why:
             return rule, environment
     raise Refusal(
@@ -178,15 +180,12 @@ def _of_roles(principal: Principal, environment: str, rule: SelfServiceRule) -> 
     return f"it is for the roles {', '.join(rule.roles)}" if roles.isdisjoint(rule.roles) else ""
 
 
-def _of_github(person: GitHubPerson, rule: SelfServiceRule, ports: Ports) -> str:
-    """Return why a rule is for no account of GitHub like this; a team of another host counts for nothing."""
+def is_named(person: GitHubPerson, rule: SelfServiceRule, ports: Ports) -> bool:
+    """Return whether a rule names somebody, or a team of which somebody is a member; one call a team."""
     if person.login.lower() in {name.lower() for name in rule.github}:
-        return ""
-    for team in (name for name in rule.github if "/" in name):
-        members = ports.git_host.team_members(team)
-        if members is not None and person.id in members:
-            return ""
-    return "its github names neither you nor a team that you are in"
+        return True
+    teams = (ports.git_host.team_members(name) for name in rule.github if "/" in name)
+    return any(members is not None and person.id in members for members in teams)
 
 
 def _problem(asked: ClusterRequest, environment: str, rule: SelfServiceRule) -> str:

@@ -1,0 +1,248 @@
+"""A cluster by an issue: the form, who may, hostile texts, and one answer whatever comes twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli import templates
+from localcloud.github.wire.github_server import GitHubServer
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.acts import issue_requests
+from shared.app.api.acts.issue_requests import MARKER, handle
+from shared.app.intake.accept import accept
+from shared.app.intake.github_webhook import read_delivery
+from shared.app.intake.issue_form import HEADINGS, LONGEST, is_form, read_form
+from shared.app.intake.webhook import Delivery, DeliveryRefusal, IgnoredDelivery, IssueOpened
+from shared.cluster.failures.errors import Unavailable
+from shared.cluster.queues.messages import IssueRequest
+from shared.language.model.self_service import SelfServiceRule
+from tests.app.api.test_requests import fleet
+from tests.support.replaced_ports import Dies, around
+from tests.support.rollbacks import open_pulls
+from tests.support.webhook_deliveries import sign
+
+RULE = (
+    "{github: [Contributor, acme/approvers], classes: [small], environments: [development], "
+    "locations: [eastus]}"
+)
+ANSWERS = {
+    "name": "test-aks",
+    "class": "small",
+    "environment": "development",
+    "lifetime": "8h",
+    "location": "eastus",
+    "reason": "a load test",
+}
+
+
+def text(**answers: str) -> str:
+    """Return what GitHub makes of the answers to the form."""
+    filled = {**ANSWERS, **answers}
+    return "\n\n".join(f"### {HEADINGS[name]}\n\n{filled[name] or '_No response_'}" for name in HEADINGS)
+
+
+def opened(cloud: MemoryCloud, body: str, login: str = "contributor", account: int = 4) -> int:
+    """Open an issue as somebody, and let what follows end."""
+    number = cloud.repository.pulls.issues.create("A cluster, please", body, login).number
+    deliver(cloud, number, body, login, account)
+    return number
+
+
+def deliver(cloud: MemoryCloud, number: int, body: str, login: str = "contributor", account: int = 4) -> None:
+    digest = hashlib.sha256(f"{number}{body}".encode()).hexdigest()
+    accept(IssueOpened("d", digest, number, login, account, body), cloud.ports)
+    cloud.run()
+
+
+def answer(cloud: MemoryCloud, number: int) -> str:
+    """Return the one answer of an issue, which is closed."""
+    issue = cloud.repository.pulls.issues.get(number)
+    assert issue is not None
+    assert (issue.state, len(issue.comments)) == ("closed", 1)
+    assert issue.comments[0].startswith(MARKER)
+    return issue.comments[0]
+
+
+def test_an_issue_with_the_form_opens_the_pull_request_is_answered_and_closed() -> None:
+    cloud = fleet(RULE)
+    number = opened(cloud, text())
+    (pull,) = open_pulls(cloud)
+    assert "a load test" in pull.body
+    assert f"/pull/{pull.number} adds the cluster `test-aks`" in answer(cloud, number)
+    assert "Who merges it: a person" in answer(cloud, number)
+    manifest = cloud.repository.files(cloud.repository.head(pull.head))["clusters/test-aks/cluster.yaml"]
+    assert b'requested-by: "github.contributor"' in manifest
+    (act,) = [act for act in cloud.state.acts(10, None) if act.action == "request"]
+    assert (act.by, act.client, act.result) == ("github.contributor", f"issue {number}", "accepted")
+
+
+def test_a_member_of_a_team_that_the_rule_names_may_ask() -> None:
+    cloud = fleet(RULE)
+    assert "adds the cluster" in answer(cloud, opened(cloud, text(), "reviewer", 3))
+
+
+def test_an_issue_of_somebody_whom_no_rule_names_is_left_as_it_is() -> None:
+    cloud = fleet(RULE)
+    number = opened(cloud, text(), "mallory", 66)
+    issue = cloud.repository.pulls.issues.get(number)
+    assert issue is not None
+    assert (issue.state, issue.comments, open_pulls(cloud)) == ("open", (), [])
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (text(name="../../fleet"), "Name of the cluster: must be"),
+        (text(**{"class": "large"}), "it is for the classes small"),
+        (text(environment="production"), "it is for the environments development"),
+        (text(lifetime="never"), "Lifetime: must be"),
+        (text(lifetime="300d"), "a cluster lasts 24h at most"),
+        (text(location="westeurope"), "it is for the regions eastus"),
+        (text(reason=""), "say why in reason"),
+        (text(name="a\n\n### Class\n\nlarge"), "this is not what the form writes"),
+        (text(reason="x" * LONGEST), "this is not what the form writes"),
+        (f"### {HEADINGS['name']}\n\none", "this is not what the form writes"),
+    ],
+)
+def test_what_is_wrong_is_answered_with_the_reason_and_asks_for_nothing(body: str, why: str) -> None:
+    cloud = fleet(RULE)
+    said = answer(cloud, opened(cloud, body))
+    assert why in said.replace("\u200b", "").replace("\\", "")
+    assert "open another one with the form" in said
+    assert open_pulls(cloud) == []
+
+
+def test_a_hostile_text_mentions_nobody_and_links_nowhere() -> None:
+    cloud = fleet(RULE)
+    said = answer(cloud, opened(cloud, text(name="@everyone [x](https://evil.example) <!-- -->")))
+    assert ("@everyone" in said, "[x](" in said, said.count("<!--")) == (False, False, 1)
+
+
+def test_headings_in_the_reason_are_a_part_of_the_reason() -> None:
+    cloud = fleet(RULE)
+    opened(cloud, text(reason="why\n\n### Class\n\nlarge"))
+    (pull,) = open_pulls(cloud)
+    manifest = cloud.repository.files(cloud.repository.head(pull.head))["clusters/test-aks/cluster.yaml"]
+    assert b'class: "small"' in manifest
+
+
+def test_a_delivery_that_comes_again_or_an_edit_answers_nothing_twice() -> None:
+    cloud = fleet(RULE)
+    number = opened(cloud, text())
+    deliver(cloud, number, text())
+    deliver(cloud, number, text(name="second-aks"))  # as with a forged or a replayed text
+    assert len(open_pulls(cloud)) == 1
+    answer(cloud, number)
+
+
+def test_a_message_that_fails_at_any_call_is_repeated_until_there_is_one_answer() -> None:
+    for method in ("comment", "comment_issue", "close_issue", "open_pull"):
+        cloud = fleet(RULE)
+        real, calls = getattr(cloud.ports.git_host, method), list[str]()
+
+        def fails(*given: Any, real: Any = real, calls: list[str] = calls, **named: Any) -> Any:
+            calls.append("call")
+            if len(calls) == 1:
+                raise Unavailable("the host is away")
+            return real(*given, **named)
+
+        around(cloud, "git_host", **{method: fails})
+        number = opened(cloud, text())
+        cloud.run(seconds=3600)
+        assert "adds the cluster" in answer(cloud, number) or method == "open_pull", method
+        assert len(calls) >= 1
+
+
+def test_a_crash_after_the_answer_closes_the_issue_the_next_time() -> None:
+    cloud = fleet(RULE)
+    number = cloud.repository.pulls.issues.create("A cluster, please", text(), "contributor").number
+    request = IssueRequest(number=number, login="contributor", account=4, body=text())
+    ports = cloud.ports
+
+    def dies(_: int) -> None:
+        raise Dies
+
+    around(cloud, "git_host", close_issue=dies)
+    with pytest.raises(Dies):
+        handle(request, cloud.ports)
+    handle(request, ports)
+    assert "adds the cluster" in answer(cloud, number)
+
+
+def test_an_issue_that_was_deleted_is_let_go() -> None:
+    cloud = fleet(RULE)
+    number = cloud.repository.pulls.issues.create("A cluster, please", text(), "contributor").number
+    cloud.repository.pulls.issues.delete(number)
+    deliver(cloud, number, text())
+    assert cloud.ports.state.fleet().commit
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_or_is_of_another_form(body: str) -> None:
+    read_form(body)
+    is_form(body)
+
+
+@given(
+    st.fixed_dictionaries({name: st.from_regex(r"[a-z0-9 #_.-]{1,30}", fullmatch=True) for name in HEADINGS})
+)
+def test_the_answers_to_the_form_are_read_as_they_were_given(answers: dict[str, str]) -> None:
+    found = read_form(text(**answers))
+    assert found is not None
+    assert found == {name: answer.strip() for name, answer in answers.items()}
+
+
+def event(**changes: Any) -> bytes:
+    user = {"login": "octocat", "id": 9, "type": "User"}
+    issue = {"number": 3, "body": text(), "user": user}
+    body = {"action": "opened", "issue": issue, "repository": {"full_name": "example/fleet"}}
+    return json.dumps(body | changes).encode()
+
+
+def read(body: bytes) -> Delivery:
+    headers = {"X-Hub-Signature-256": sign(body), "X-GitHub-Event": "issues", "X-GitHub-Delivery": "d"}
+    return read_delivery(headers, body, secrets=["new"], repository="example/fleet", branch="main")
+
+
+def test_an_issue_that_a_person_opens_with_the_form_is_read_and_nothing_else() -> None:
+    found = read(event())
+    assert isinstance(found, IssueOpened)
+    assert (found.number, found.login, found.account, found.body) == (3, "octocat", 9, text())
+    bot = {"number": 3, "body": text(), "user": {"login": "x[bot]", "id": 9, "type": "Bot"}}
+    other = {"number": 3, "body": "It does not work", "user": {"login": "octocat", "id": 9, "type": "User"}}
+    for changes in ({"action": "edited"}, {"action": "reopened"}, {"issue": bot}, {"issue": other}):
+        assert isinstance(read(event(**changes)), IgnoredDelivery), changes
+    assert isinstance(read(event(issue={})), DeliveryRefusal)
+
+
+def test_the_local_github_delivers_the_issue_that_somebody_opens(tmp_path: Path) -> None:
+    with GitHubServer(
+        tmp_path, token="local", webhook_secret="new", webhook_url="http://127.0.0.1:9"
+    ) as server:
+        server.create_repository("example/fleet")
+        body = {"repository": "example/fleet", "login": "contributor", "title": "A cluster", "body": text()}
+        assert httpx.post(f"{server.url}/_local/issues", json=body).status_code == 201
+        (delivery,) = server.hooks.deliveries()
+        found = read_delivery(
+            delivery.headers, delivery.body, secrets=["new"], repository="example/fleet", branch="main"
+        )
+        assert isinstance(found, IssueOpened)
+        assert (found.login, found.account, read_form(found.body)) == ("contributor", 4, ANSWERS)
+
+
+def test_the_form_that_the_command_writes_asks_what_is_read() -> None:
+    rule = SelfServiceRule.model_validate(yaml.safe_load(RULE))
+    form = yaml.safe_load(templates.request_form([rule]))
+    assert {entry["id"]: entry["attributes"]["label"] for entry in form["body"]} == HEADINGS
+    options = {entry["id"]: entry["attributes"].get("options") for entry in form["body"]}
+    assert (options["class"], options["environment"]) == (["small"], ["development"])
+    assert issue_requests.OTHER_FORM
