@@ -198,10 +198,6 @@ class DevOpsServer:
         statuses = self._statuses.setdefault(full_name, {})
         return Place(found, self.organization, project, name, statuses)
 
-    def pull_statuses(self, full_name: str, number: int) -> list[JsonObject]:
-        """Return the statuses of a pull request, oldest first."""
-        return self._statuses.get(full_name, {}).get(number, [])
-
     def _pushed(self, place: GitPlace, before: Refs, after: Refs) -> None:
         for change in ref_changes(before, after):
             pulls.pushed(self._place(place.full_name), change, self.hooks.send)
