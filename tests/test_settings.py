@@ -155,6 +155,18 @@ def test_a_git_server_needs_no_setting_of_github_and_its_path_names_the_reposito
     assert load_settings().fleet_config.git_server == "mirror.example.com"
 
 
+def test_azure_devops_is_read_at_its_address_without_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, GIT_HOST="azure-devops", GIT_URL="https://dev.azure.com/contoso/My%20Fleet/_git/fleet")
+    for setting in ("GITHUB_REPOSITORY", "GITHUB_TOKEN", "FLUX_GIT_HOST", "GIT_PASSWORD"):
+        monkeypatch.delenv(setting, raising=False)
+    config = load_settings().fleet_config
+    assert (config.repository, config.git_server) == ("contoso/My%20Fleet/_git/fleet", "dev.azure.com")
+    for url in ("https://dev.azure.com/contoso/fleet", "https://dev.azure.com/_git/fleet", ""):
+        monkeypatch.setenv("GIT_URL", url)
+        with pytest.raises(SettingsError, match="GIT_URL"):
+            load_settings()
+
+
 def test_each_host_misses_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, GITHUB_REPOSITORY="", GIT_URL="")
     with pytest.raises(SettingsError, match="missing settings: GITHUB_REPOSITORY"):

@@ -18,8 +18,8 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from localcloud.azure_devops import rest_pulls as pulls
-from localcloud.azure_devops import rest_repository as repositories
+from localcloud.azure_devops import devops_pulls as pulls
+from localcloud.azure_devops import devops_repository as repositories
 from localcloud.azure_devops.devops_json import ORGANIZATION, DevOpsError, JsonObject, Place, identity_id
 from localcloud.azure_devops.service_hooks import ServiceHooks
 from localcloud.common.clock import system_clock

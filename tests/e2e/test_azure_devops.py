@@ -63,14 +63,16 @@ class Project:
 
 
 def push_to_branch(operator: Operator, branch: str, files: dict[str, bytes]) -> None:
-    operator.checkout.replace_all(files)
     who = ("-c", "user.name=Operator", "-c", "user.email=operator@example.com")
     for arguments in (
-        ["checkout", "--quiet", "-b", branch],
+        ["fetch", "--quiet", "origin", "main"],
+        ["checkout", "--quiet", "-b", branch, "origin/main"],
         ["add", "--all"],
-        ["commit", "--quiet", "-m", "Add two"],
+        ["commit", "--quiet", "-m", branch],
         ["push", "--quiet", "origin", branch],
     ):
+        if arguments[0] == "add":
+            operator.checkout.replace_all(files)
         subprocess.run(["git", "-C", str(operator.checkout.folder), *who, *arguments], check=True)
 
 
@@ -122,6 +124,29 @@ def test_a_service_hook_has_a_push_planned_before_any_timer_looks(start: Start) 
         trust_env=False,
     )
     assert (forged.status_code, operator.api.get("clusters").get("problem")) == (401, "")
+
+
+def test_a_team_approves_a_delete_by_a_vote_and_nobody_else_does(start: Start) -> None:
+    operator = start(replace(DEVOPS, extra={**DEVOPS.extra, "APPROVAL_TEAMS": "example/approvers"}))
+    project = Project(operator)
+    first = operator.push(fleet_files.fleet("one", "two", "three", "four"))
+    operator.wait(lambda: project.status(first) == "succeeded", "the first commit is applied")
+
+    def merged(branch: str, files: dict[str, bytes], login: str) -> str:
+        push_to_branch(operator, branch, files)
+        number = project.does("pulls", head=branch, base="main", title=branch)["pullRequestId"]
+        project.does("reviews", number=number, login=login, vote=10)
+        return str(project.does("merges", number=number)["lastMergeCommit"]["commitId"])
+
+    commit = merged("half", fleet_files.fleet("one", "two"), "reviewer")
+    operator.wait(lambda: project.status(commit) == "succeeded", "a member has approved")
+    assert operator.phases() == {"one": "Ready", "two": "Ready"}
+    later = merged("all", fleet_files.fleet(), "contributor")
+    operator.wait(lambda: project.status(later) == "failed", "nobody has approved")
+    plan = operator.plan(later)
+    assert plan is not None
+    assert plan["reviews"].endswith("(contributor@example.com is no member)")
+    assert operator.phases() == {"one": "Ready", "two": "Ready"}
 
 
 def deliveries(operator: Operator) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.frozen import replace
 from shared.ports.git_host import BranchHead, Capability, CommitStatus
 
-_CAPABILITIES = frozenset(
+CAPABILITIES = frozenset(
     {
         Capability.STATUSES,
         Capability.PULLS,
@@ -55,7 +55,7 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """Everything but check runs and issues."""
-        return _CAPABILITIES
+        return CAPABILITIES
 
     def _new_other(self, repository: str) -> AzureDevOpsHost:
         """Return another repository, "project/repository", of the organization."""

@@ -73,7 +73,8 @@ def plan_missed_pulls(ports: Ports) -> None:
     for pull in host.open_pulls(ports.config.branch):
         known = ports.state.pull(pull.number)
         if known is None or known.head != pull.head:
-            send(PreviewRequest(pull=pull.number, head=pull.head), ports)
+            request = PreviewRequest(pull=pull.number, head=pull.head)
+            send(request, ports, message_id=f"pull:{pull.number}:{pull.head}")
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import ROOT
+from shared.adapters.azure_devops.host import CAPABILITIES
 from shared.app.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
@@ -79,9 +80,17 @@ def test_what_the_git_host_lacks_is_said_with_what_is_lost_and_makes_the_app_no_
 
 def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    table = [line.strip("| ").split(" | ") for line in page.splitlines() if line.count(" | ") == 3]
-    rows = {f"{name}: {lost}": git for name, _, git, lost in table}
-    assert {row for row, git in rows.items() if git == "no"} >= {*Capability}, "a git server has none of them"
+    section = page.partition("## Git hosts")[2].partition("\n## ")[0]
+    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    header, lines = table[0], {f"{cells[0]}: {cells[-1]}": cells for cells in table[1:]}
+    said = {host: {text for text in lines if lines[text][header.index(host)] == "no"} for host in HOSTS}
+    assert said["git"] >= {*Capability}, "a git server has none of them"
+    for host, has in HOSTS.items():
+        assert said[host] & {*Capability} == {*Capability} - has, host
+
+
+HOSTS = {"Azure DevOps": CAPABILITIES, "git": frozenset[Capability]()}
+"""What each host has, by its column; GitHub has everything, some of it as an App alone."""
 
 
 @pytest.mark.parametrize(

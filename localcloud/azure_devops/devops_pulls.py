@@ -23,7 +23,7 @@ from localcloud.azure_devops.devops_json import (
     reviewers_json,
     time_text,
 )
-from localcloud.azure_devops.rest_repository import (
+from localcloud.azure_devops.devops_repository import (
     commit_json,
     invalid,
     status_of,
