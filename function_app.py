@@ -135,7 +135,7 @@ class Adapters:
     def git_host(self) -> GitHost:
         """Return the host of the fleet repository."""
         settings = self._settings
-        if settings.git_host == "git":
+        if settings.git_host in ("git", "gitlab"):
             from shared.adapters.git import GitServerHost
 
             password = secret_text(settings.git_password)
