@@ -268,13 +268,13 @@ def address_in(webhook: str) -> str:
 
 def _of_host(webhook: str, fleet: str) -> str:
     """Return how the git host is connected, by the address of its webhook; any git server has none."""
-    if webhook.endswith("/api/github"):
+    if "/api/github" in webhook:
         return (
             "Register the GitHub App of the fleet, unless it has one:\n"
             f"  roadstead setup github {fleet}\n"
             f"With a token, create the webhook at GitHub with this address instead:\n  {webhook}\n"
         )
-    if webhook.endswith("/api/webhook"):
+    if "/api/webhook" in webhook:
         return (
             "Create the webhook at the git host, unless it has one:\n"
             f"  roadstead setup gitlab {fleet}\n  roadstead setup azure-devops {fleet}\n"

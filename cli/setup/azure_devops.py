@@ -93,8 +93,8 @@ def _call(az: Az, why: str, method: str, url: str, body: object = None) -> Any:
 
 def _require_one_directory(az: Az, there: Organization, subscription: str) -> None:
     """Raise SetupFailed where the identities of the apps are of another directory than the organization."""
-    chosen = ("--subscription", subscription, "--query", "tenantId")
-    own = str(az.read("Find the directory of the apps.", "account", "show", *chosen))
+    chosen = ("--subscription", subscription)
+    own = str(az.read("Find the directory of the apps.", "account", "show", *chosen)["tenantId"])
     try:
         answer = httpx.head(there.url, timeout=TIMEOUT, follow_redirects=False)
     except httpx.HTTPError as error:

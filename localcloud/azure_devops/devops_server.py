@@ -72,10 +72,12 @@ _POLICIES = f"/{ORGANIZATION}/<project>/_apis/git/policy/configurations"
 _MEMBERS = f"/{ORGANIZATION}/_apis/projects/<project>/teams/<team>/members"
 _IDENTITIES = f"/{ORGANIZATION}/_apis/identities"
 _CONNECTION = f"/{ORGANIZATION}/_apis/connectiondata"
+_SUBSCRIPTIONS = f"/{ORGANIZATION}/_apis/hooks/subscriptions"
+_OF_ORGANIZATION = (_MEMBERS, _IDENTITIES, _CONNECTION, _SUBSCRIPTIONS)
 _MAP = Map(
     [
         *(Rule(f"{_REPOSITORY}{path}", methods=[method], endpoint=call) for method, path, call in _ROUTES),
-        *(Rule(path, methods=["GET"], endpoint=path) for path in (_MEMBERS, _IDENTITIES, _CONNECTION)),
+        *(Rule(path, methods=["GET"], endpoint=path) for path in _OF_ORGANIZATION),
         Rule(_POLICIES, methods=["GET"], endpoint=repositories.policies),
     ]
 )
@@ -172,6 +174,8 @@ class DevOpsServer:
     def _called(self, call: Any, request: Request, found: dict[str, Any]) -> Any:
         if call == _CONNECTION:
             return {"authenticatedUser": {"id": identity_id(OPERATOR.login)}}
+        if call == _SUBSCRIPTIONS:
+            return {"value": [self._subscription(name) for name in self._store.names() if self.hooks.url]}
         if call == _MEMBERS:
             return repositories.members(self.teams, request, **found)
         if call == _IDENTITIES:
@@ -197,6 +201,15 @@ class DevOpsServer:
             )
         statuses = self._statuses.setdefault(full_name, {})
         return Place(found, self.organization, project, name, statuses)
+
+    def _subscription(self, full_name: str) -> JsonObject:
+        """Return the subscription of the pushes of a repository, as it is shown: without its password."""
+        return {
+            "eventType": "git.push",
+            "status": self.hooks.status,
+            "publisherInputs": {"repository": self._place(full_name).id},
+            "consumerInputs": {"url": self.hooks.url, "basicAuthPassword": "********"},
+        }
 
     def _pushed(self, place: GitPlace, before: Refs, after: Refs) -> None:
         for change in ref_changes(before, after):

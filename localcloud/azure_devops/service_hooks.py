@@ -30,6 +30,7 @@ class ServiceHooks:
     def __init__(self, clock: Clock) -> None:
         self.url: str | None = None
         self.sign_in: tuple[str, str] | None = None
+        self.status = "enabled"
         self.headers: Mapping[str, str] = {}
         self._clock, self._lock, self._drop = clock, threading.Lock(), 0
         self._deliveries: list[JsonObject] = []

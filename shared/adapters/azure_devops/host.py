@@ -6,7 +6,7 @@ a call for each. Pull requests, votes, statuses and policies are the REST API's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from azure.core.credentials import TokenCredential
@@ -16,9 +16,9 @@ from shared.adapters.azure_devops.client import Address, DevOpsClient
 from shared.adapters.azure_devops.pulls import DevOpsPulls
 from shared.adapters.azure_devops.reviews import DevOpsReviews
 from shared.adapters.azure_devops.transfer import DevOpsGit
-from shared.cluster.failures.errors import Dependency, InvalidManifest
+from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.frozen import replace
-from shared.ports.git_host import BranchHead, Capability, CommitStatus
+from shared.ports.git_host import BranchHead, Capability, CommitStatus, HookDelivery
 
 CAPABILITIES = frozenset(
     {
@@ -37,6 +37,7 @@ _STATES: Mapping[str, str] = {
     "error": "error",
 }
 _DESCRIPTION = 140
+_RECEIVER = "/api/webhook"
 GENRE = "roadstead"
 
 
@@ -63,6 +64,33 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
         here = self._client.address
         address = Address(here.organization, project.rpartition("/")[2] or name, name)
         return AzureDevOpsHost(address.url, self._identity)
+
+    def deliveries(self) -> Sequence[HookDelivery] | None:
+        """Return none: each subscription has its own list; raise Dependency for one that is not enabled.
+
+        None for an identity that may not see subscriptions, as of a usual user. Source: the states of a
+        subscription, "SubscriptionStatus" in MicrosoftDocs/vsts-rest-api-specs, hooks.
+        """
+        url = f"{self._client.address.organization}/_apis/hooks/subscriptions"
+        try:
+            with self._client.calling("no service hooks") as call:
+                own = call("GET", "")["id"]
+                found = call("GET", url, query={"publisherId": "tfs", "consumerId": "webHooks"})["value"]
+                states = {
+                    str(subscription["eventType"]): str(subscription["status"])
+                    for subscription in found
+                    if subscription["publisherInputs"].get("repository") == own
+                    and str(subscription["consumerInputs"].get("url")).endswith(_RECEIVER)
+                }
+        except Unauthorized:
+            return None
+        stopped = {event: state for event, state in states.items() if state != "enabled"}
+        if stopped:
+            said = ", ".join(f"{event} is {state}" for event, state in stopped.items())
+            raise Dependency(
+                f"Azure DevOps delivers not every event, after failures or by somebody's act: {said}"
+            )
+        return ()
 
     def close(self) -> None:
         """Close the connections, and delete the folders."""
