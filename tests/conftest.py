@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import settings, strategies
 
 from localcloud.common.certificates import Authority
 from shared import masking
@@ -52,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SEED)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         warm_processes.share()
+        strategies.text().validate()  # Hypothesis stores what it reads of Unicode, once for all workers
         worker = f"popen//python={sys.executable} {Path(warm_processes.__file__).with_name('warm_worker.py')}"
         config.option.tx = [worker] * len(config.option.tx)
 
