@@ -18,6 +18,8 @@ from tests.support.proposals import Repo
 from tests.support.recorded_prices import prices_of
 from tests.support.roadstead_command import roadstead, write
 
+pytestmark = pytest.mark.lives(3)
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
 
 

@@ -7,6 +7,8 @@ import pytest
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from tests.support.git_hosts import Case
 
+pytestmark = pytest.mark.lives(12)
+
 MARKER = "<!-- roadstead 0123456789abcdef -->"
 
 

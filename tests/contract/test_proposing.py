@@ -17,6 +17,8 @@ from shared.ports import NewCommit, PullText
 from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
 
+pytestmark = pytest.mark.lives(22)
+
 BRANCH = "roadstead/drift/example/one"
 TEXT = PullText("One", "what differs")
 

@@ -21,6 +21,8 @@ from shared.frozen import replace
 from tests.support.console_pages import Shown, browse, shown
 from tests.support.pipeline_runs import ready
 
+pytestmark = pytest.mark.lives(41)
+
 FORMS = {act.name: act for act in ACTS if act.method == "POST"}
 SAID: Mapping[str, Mapping[str, str]] = {
     "postpone": {"until": "2099-01-01T00:00:00Z"},
