@@ -77,7 +77,7 @@ collect: $(READY) # compiles the tests for the workers, which would each do that
 
 authority: $(READY) $(AZURITE) ## build a real Kubernetes and Flux (needs Go), and test against them
 	@$(BIN)/python -m tests.authority.build
-	@$(BIN)/python -m pytest tests/authority
+	@DEEP=yes $(BIN)/python -m pytest tests/authority
 
 $(AZ): # the version that the tests were last green with
 	@echo "Installing azure-cli: some minutes ..."

@@ -54,7 +54,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SEED)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         warm_processes.share()
-        strategies.text().validate()  # Hypothesis stores what it reads of Unicode, once for all workers
         worker = f"popen//python={sys.executable} {Path(warm_processes.__file__).with_name('warm_worker.py')}"
         config.option.tx = [worker] * len(config.option.tx)
 
@@ -102,7 +101,11 @@ def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what lives as long as the tests do: modules, and thousands of items."""
+    """Spare the garbage collector what lives as long as the tests do: modules, and thousands of items.
+
+    Hypothesis stores what it reads of Unicode: ``make collect`` has it do that once for all workers.
+    """
+    strategies.text().validate()
     gc.freeze()
     gc.enable()
 
