@@ -17,7 +17,7 @@ from simulation.runner import COMMAND
 from simulation.simulation import simulate
 from tests.support.sample import sample
 
-PARTS = 3
+PARTS = 5
 RUN = sample("seeds", range(200), 6)
 """What one seed in five has happens in about one of them, and in forty of all."""
 FOUND = (165, 1_114, 5_014, 1_100_000_648, 1_100_001_423, 1_100_001_690)
