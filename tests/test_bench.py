@@ -6,6 +6,8 @@ import json
 from datetime import time
 from pathlib import Path
 
+import pytest
+
 from bench.components import EXAMPLE, requests_of
 from bench.contention import contend
 from bench.cost import NAMESPACE, Usage
@@ -34,6 +36,8 @@ from shared.cluster.pace import SMALL_CHANGE
 from shared.language.resolve.problems import number_of
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve
+
+pytestmark = pytest.mark.lives(4)
 
 
 def test_an_edit_by_hand_costs_one_read_whatever_the_fleet_and_what_the_app_does_costs_none() -> None:

@@ -119,7 +119,6 @@ def test_the_worker_may_use_whatever_azure_asks_for_a_resource_that_a_manifest_m
     assert {name for name in needed if not allows(actions(App.WORKER), name)} == set()
 
 
-@pytest.mark.lives(1)
 def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_and_nothing_else() -> None:
     cloud = lived_through()
     assert cloud.refused == []
@@ -165,7 +164,6 @@ def test_only_the_app_of_the_sweeps_writes_to_the_fleet_repository() -> None:
     assert set.union(*written.values()) == {App.CONTROL}
 
 
-@pytest.mark.lives(1)
 @pytest.mark.parametrize("app", [App.CONTROL, App.WORKER])
 def test_an_app_that_is_taken_over_cannot_delete_a_cluster(app: App) -> None:
     cloud = lived_through(until_deleted=False)

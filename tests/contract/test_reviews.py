@@ -21,6 +21,8 @@ from shared.ports.git_host import Addressee
 from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
 
+pytestmark = pytest.mark.lives(17)
+
 
 def reviewed(case: Case, number: int, login: str, event: str, body: str = "") -> int:
     record = case.git.pulls.get(number)

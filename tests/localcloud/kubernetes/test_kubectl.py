@@ -126,6 +126,7 @@ def test_namespaces_and_nodes_are_listed(driver: Driver) -> None:
     driver.wait("v1 Node", "aks-sys-0", "Ready")
 
 
+@pytest.mark.lives(1)
 def test_flux_brings_the_cluster_to_what_is_in_git(driver: Driver) -> None:
     driver.server_side(COMPONENTS.read_text(), manager="test")
     for name in ("gitrepositories.source", "kustomizations.kustomize"):
