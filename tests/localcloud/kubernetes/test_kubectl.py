@@ -32,6 +32,8 @@ from tests.support.kubernetes_drivers import Driver, KubectlDriver, PythonDriver
 from tests.support.waiting import until
 from tests.support.workloads import budget, pod
 
+pytestmark = pytest.mark.lives(5)
+
 COMPONENTS = Path(__file__).parents[3] / "examples/fleet/flux/gotk-components.yaml"
 TEAM_FILE = b"""
 apiVersion: v1
