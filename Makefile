@@ -65,7 +65,7 @@ up: ## start the local cloud and the functions; Ctrl-C stops them
 test: ## every check and every test, a sample of what takes long; SEED=N repeats a run
 	@$(MAKE) --no-print-directory --jobs 2 environment
 	@$(MAKE) --no-print-directory --jobs 4 $(KUSTO) $(BROWSER) types style collect
-	@$(BIN)/python -m pytest -n 4 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 deep: ## every case of every test, and then make simulate: as every night
 	@$(MAKE) --no-print-directory --jobs 2 environment
@@ -78,7 +78,7 @@ collect: $(READY) # compiles the tests for the workers, which would each do that
 
 authority: $(READY) $(AZURITE) ## build a real Kubernetes and Flux (needs Go), and test against them
 	@$(BIN)/python -m tests.authority.build
-	@$(BIN)/python -m pytest tests/authority
+	@DEEP=yes $(BIN)/python -m pytest tests/authority
 
 $(AZ): # the version that the tests were last green with
 	@echo "Installing azure-cli: some minutes ..."

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import settings, strategies
 
 from localcloud.common.certificates import Authority
 from shared import masking
@@ -23,8 +23,10 @@ from tests.support import warm_processes
 from tests.support.chromium import lacking
 from tests.support.sample import DEEP, SEED, examples, sample
 
-LONG = 4
+LONG = 3
 """How many of the tests with the marker ``long`` a run has that is not deep."""
+WALKS = {"e2e": 5, "browser": 4}
+"""And how many of the others of a folder, each of which starts a local cloud or walks through many pages."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
@@ -85,11 +87,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that are not drawn: of all that are long, and of the lives of each module."""
+    """Return the tests that are not drawn: of all long ones, of walks, and of the lives of each module."""
     groups = defaultdict[tuple[str, int], list[pytest.Item]](list)
     for item in sorted(items, key=lambda item: item.nodeid):
         if item.get_closest_marker("long"):
             groups["long tests", LONG].append(item)
+        elif (folder := item.path.parent.name) in WALKS:
+            groups[folder, WALKS[folder]].append(item)
         elif lives := item.get_closest_marker("lives"):
             groups[item.nodeid.partition("::")[0], lives.args[0]].append(item)
     drawn = (test for (name, most), tests in groups.items() for test in sample(name, tests, most))
@@ -97,9 +101,19 @@ def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what lives as long as the tests do: modules, and thousands of items."""
+    """Spare the garbage collector what lives as long as the tests do: modules, and thousands of items.
+
+    Hypothesis stores what it reads of Unicode: ``make collect`` has it do that once for all workers.
+    """
+    strategies.text().validate()
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """Finalize what the tests before left, so that no finalizer runs where this one fills the stack."""
+    gc.collect(0)
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,8 @@ from shared.language.resolve.problems import number_of
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve
 
+pytestmark = pytest.mark.lives(4)
+
 
 def test_an_edit_by_hand_costs_one_read_whatever_the_fleet_and_what_the_app_does_costs_none() -> None:
     few, many = ([show(hearing(clusters), 1, edit) for edit in (scale, tag)] for clusters in (10, 100))

@@ -14,6 +14,8 @@ import pytest
 from cli.app import COMMANDS, NEW, ROLLOUT
 from cli.lazy import Entry
 
+pytestmark = pytest.mark.lives(4)
+
 ROOT = Path(__file__).parent.parent
 CLIENTS = {
     "apprise",

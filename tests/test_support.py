@@ -1,11 +1,16 @@
-"""Shared helpers stand in tests/support: no test module is imported by another one. A seed draws samples."""
+"""Shared helpers stand in tests/support: no test module is imported by another one. A seed draws samples.
+
+Deep bodies meet no garbage.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import weakref
 from pathlib import Path
 
+from tests.support.odd_bodies import DEEP, odd_bodies
 from tests.support.sample import drawn
 
 TESTS = Path(__file__).parent
@@ -30,3 +35,17 @@ def test_a_seed_always_draws_the_same_sample_and_others_draw_every_case() -> Non
     assert drawn("1", cases, 10) == drawn("1", cases, 10) == sorted(drawn("1", cases, 10))
     assert {case for seed in range(100) for case in drawn(str(seed), cases, 10)} == {*cases}
     assert drawn("1", cases, 200) == [*cases]
+
+
+class Cycle:
+    """What only the garbage collector frees."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_garbage_is_freed_before_a_deep_body_is_read_which_leaves_no_stack_to_finalizers() -> None:
+    left = weakref.ref(Cycle())
+    for odd in odd_bodies({"a": 1}):
+        assert left() is None or DEEP.encode() not in odd
+        left = weakref.ref(Cycle())

@@ -25,6 +25,8 @@ from tests.support.one_cluster import (
 )
 from tests.support.pipeline_runs import accepted, phases, push
 
+pytestmark = pytest.mark.lives(7)
+
 
 def test_an_unowned_cluster_is_not_touched_without_the_annotation() -> None:
     cloud = MemoryCloud()

@@ -23,6 +23,8 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import Around
 
+pytestmark = pytest.mark.lives(5)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

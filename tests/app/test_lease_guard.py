@@ -24,6 +24,8 @@ from tests.support.azure_operations import OPERATIONS
 from tests.support.cluster_records import record
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(90)
+
 READS = {
     "get_tags",
     *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile", "list_clusters"),

@@ -15,6 +15,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 
+pytestmark = pytest.mark.lives(3)
+
 TURN = timedelta(seconds=14)
 """A step may run a second early."""
 SUBNET = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg-net/providers\

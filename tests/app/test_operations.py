@@ -18,6 +18,8 @@ from tests.support.one_cluster import ONE, advice, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around, on_azure, overtake
 
+pytestmark = pytest.mark.lives(6)
+
 SLOW = 86_400.0
 
 

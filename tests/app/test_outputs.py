@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.tree import outputs_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
@@ -20,6 +22,8 @@ from tests.support.notified import ALL, notified_fleet
 from tests.support.one_cluster import ONE, api, live, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.sweeps import delete_by_hand, sweep
+
+pytestmark = pytest.mark.lives(3)
 
 ADDON = "cluster_addon_azurepolicy_client_id"
 

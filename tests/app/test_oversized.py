@@ -21,6 +21,8 @@ from tests.support.function_calls import call
 from tests.support.pipeline_runs import phases, push, ready, status
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(4)
+
 
 def noise(size: int) -> str:
     return base64.b64encode(random.Random(size).randbytes(size * 3 // 4)).decode()

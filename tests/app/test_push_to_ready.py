@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
@@ -14,6 +16,8 @@ from shared.resource_ids import GroupId
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around
+
+pytestmark = pytest.mark.lives(3)
 
 
 def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given, reject
 
 from localcloud.azure.world.azure_ports import WorldAzure
@@ -22,6 +23,8 @@ from tests.support.azure_ports import Azure
 from tests.support.azure_writes import put
 from tests.support.cluster_specs import SPECS
 from tests.support.hypothesis_settings import GENERATED
+
+pytestmark = pytest.mark.lives(2)
 
 
 @GENERATED

@@ -15,6 +15,8 @@ from tests.support.served_api import served
 from tests.support.staged_fleets import NAMESPACE, ready_fleet, staged
 from tests.support.sweeps import sweep
 
+pytestmark = pytest.mark.lives(3)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

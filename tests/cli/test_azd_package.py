@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.lives(3)
+
 ROOT = Path(__file__).parent.parent.parent
 HOOK = ROOT / "infra" / "hooks" / "package.py"
 MAKE = f"""#!{sys.executable}

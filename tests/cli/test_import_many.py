@@ -20,6 +20,8 @@ from tests.support.found_clusters import SHAPES, SUBSCRIPTION, WEB, create, plac
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.roadstead_command import roadstead, write
 
+pytestmark = pytest.mark.lives(4)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

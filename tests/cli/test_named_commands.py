@@ -18,6 +18,8 @@ from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
+pytestmark = pytest.mark.lives(15)
+
 ROOT = Path(__file__).parent.parent.parent
 NAME = "abcdef12"
 """The name of a cluster, and the beginning of a commit."""

@@ -13,6 +13,8 @@ from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
+pytestmark = pytest.mark.lives(3)
+
 ROUTES = (
     "{name: ops, type: slack, address: OPS}",
     "{name: audit, type: webhook, address: AUDIT, events: [ready, deleted]}",

@@ -8,6 +8,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
+pytestmark = pytest.mark.lives(3)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

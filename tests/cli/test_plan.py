@@ -32,6 +32,8 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead, write
 
+pytestmark = pytest.mark.lives(5)
+
 PUSHED = fleet_files.fleet("one", "two", "three")
 
 

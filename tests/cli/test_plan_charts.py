@@ -15,6 +15,8 @@ from tests.support.git_folders import WITHOUT_APP, committed
 from tests.support.platform_trees import kustomization, release
 from tests.support.roadstead_command import OWN, roadstead, write
 
+pytestmark = pytest.mark.lives(2)
+
 WITH_HELM = {"PATH": os.pathsep.join([str(TOOLS / "helm"), OWN["PATH"]])}
 CHART = {
     "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",

@@ -19,6 +19,8 @@ from shared.prices.retail import Need
 from tests.support.recorded_prices import DAY
 from tests.support.roadstead_command import roadstead
 
+pytestmark = pytest.mark.lives(4)
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
 D4S = Need("eastus", Kind.NODE, "Standard_D4s_v5")
 

@@ -10,6 +10,8 @@ import yaml
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
+pytestmark = pytest.mark.lives(4)
+
 FILE = "clusters/one/cluster.yaml"
 FLEET = fleet_files.fleet("one")
 

@@ -14,6 +14,8 @@ from shared.azure.changes.effects import field_effect
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
 from shared.language.model.kinds import Cluster, Environment, Fleet, System
 
+pytestmark = pytest.mark.lives(6)
+
 ROOT = Path(__file__).parent.parent.parent
 
 

@@ -16,6 +16,8 @@ from tests.support.one_cluster import ONE, ready, record
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.sweeps import delete_by_hand, handle, sweep, tag_by_hand
 
+pytestmark = pytest.mark.lives(3)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

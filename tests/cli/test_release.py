@@ -21,6 +21,8 @@ from tests.support.pipeline_runs import phases, push, status, step_until
 from tests.support.roadstead_command import plain, roadstead, write
 from tests.support.served_api import served
 
+pytestmark = pytest.mark.lives(3)
+
 PROTECTED = "  deletionProtection: true\n"
 UNTRUE = re.compile(r"delet|destroy|everything that runs there:", re.IGNORECASE)
 """No part of what is said of a release, but for the names of guards."""

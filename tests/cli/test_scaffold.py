@@ -15,6 +15,8 @@ from localcloud.flux.kustomize.kustomize_build import objects
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
+pytestmark = pytest.mark.lives(3)
+
 COMPONENTS = {"flux/gotk-components.yaml": b"kind: List\n"}
 
 

@@ -18,6 +18,8 @@ from tests.support.pipeline_runs import failed
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
+pytestmark = pytest.mark.lives(4)
+
 SCOPE = f"{API}/.default"
 NO_KEY: dict[str, Any] = {"ROADSTEAD_KEY": ""}
 

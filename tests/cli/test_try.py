@@ -9,6 +9,8 @@ from tests.support.proposals import Repo
 from tests.support.roadstead_command import roadstead
 from tests.support.staged_fleets import NAMESPACE, ready_fleet, with_file
 
+pytestmark = pytest.mark.lives(3)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

@@ -17,6 +17,8 @@ from shared.language.resolve.problems import Problem
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
+pytestmark = pytest.mark.lives(3)
+
 WRONG = {
     "clusters/one/cluster.yaml": fleet_files.cluster("one").replace(b"location", b"locaton"),
     "clusters/two/cluster.yaml": fleet_files.cluster("two", extra="  class: appps\n"),

@@ -20,6 +20,8 @@ from tests.support.azure_ports import SUBSCRIPTION, Azure
 from tests.support.azure_writes import put
 from tests.support.hypothesis_settings import GENERATED
 
+pytestmark = pytest.mark.lives(12)
+
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers"
 ADDRESS = f"{GROUP}/Microsoft.Network/publicIPAddresses/out"
 PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/out"

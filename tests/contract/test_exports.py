@@ -28,6 +28,8 @@ from tests.support.azurite import KEY, running_storage
 from tests.support.pipeline_runs import ready
 from tools import restore as tool
 
+pytestmark = pytest.mark.lives(3)
+
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[str]:

@@ -10,6 +10,8 @@ import pytest
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from tests.support.git_hosts import ON_GITHUB, Case, git_host_case
 
+pytestmark = pytest.mark.lives(12)
+
 MARKER = "<!-- roadstead 0123456789abcdef -->"
 
 

@@ -11,6 +11,8 @@ from shared.json_tree import Json
 from shared.resource_ids import ObjectRef
 from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map, widgets
 
+pytestmark = pytest.mark.lives(11)
+
 
 def config_maps(setting: Setting, **selectors: str) -> list[Json]:
     """List the ConfigMaps without those of Kubernetes itself."""

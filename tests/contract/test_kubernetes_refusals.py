@@ -13,6 +13,8 @@ from shared.json_tree import Json
 from shared.ports import KubernetesApi
 from tests.support.kubernetes_ports import SETTINGS, Others, Setting, config_map
 
+pytestmark = pytest.mark.lives(23)
+
 SUBJECT = "ConfigMap settings in default: "
 EXPECTED = {
     "gatekeeper": (

@@ -10,6 +10,8 @@ from shared.json_tree import Json
 from shared.kubernetes.field_ownership import is_held, same, transferred
 from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map, widgets
 
+pytestmark = pytest.mark.lives(18)
+
 
 def live(setting: Setting) -> Json:
     found = setting.api.get(SETTINGS)

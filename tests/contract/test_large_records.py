@@ -20,6 +20,8 @@ from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, large_plan
 from tests.support.desired_clusters import desired
 
+pytestmark = pytest.mark.lives(3)
+
 
 def test_a_plan_beyond_an_entity_is_read_back_as_it_was_and_as_its_newest_version(state: State) -> None:
     for seed, items in ((1, 2500), (2, 2600), (2, 2600)):

@@ -63,6 +63,8 @@ from tests.support.odd_bodies import odd_bodies
 from tests.support.pipeline_runs import ready
 from tests.support.receivers import Inbox
 
+pytestmark = pytest.mark.lives(16)
+
 HERE = SubscriptionId(CLUSTER.subscription)
 REGION = RegionId(CLUSTER.subscription, "westeurope")
 USAGE = {"name": {"value": "cores"}, "currentValue": 1, "limit": 10}

@@ -25,6 +25,8 @@ from shared.cluster.failures.errors import (
 )
 from shared.ports import Message, Queue
 
+pytestmark = pytest.mark.lives(8)
+
 QUEUES = [QueueConfig("jobs", duplicate_window_seconds=600), QueueConfig("plans")]
 
 

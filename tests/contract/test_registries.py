@@ -28,6 +28,8 @@ from shared.ports import NoRegistries, Registries
 from shared.ports.artifact import MAX_LAYER, UnreadableArtifact, unpacked
 from tests.support.azure_ports import StaticCredential
 
+pytestmark = pytest.mark.lives(22)
+
 AZURE, PUBLIC = "example.azurecr.io", "registry.example.com"
 
 

@@ -18,6 +18,8 @@ from shared.ports import CommitStatus
 from shared.ports.git_host import Capability
 from tests.support.git_hosts import DEVOPS, PLAIN, Case, git_host_case
 
+pytestmark = pytest.mark.lives(19)
+
 UNKNOWN = "1234567890" * 4
 
 

@@ -20,6 +20,8 @@ from shared.ports import MergedPull, PullAuthors, Review, ReviewState
 from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
 
+pytestmark = pytest.mark.lives(17)
+
 
 def reviewed(case: Case, number: int, login: str, event: str, body: str = "") -> int:
     record = case.git.pulls.get(number)

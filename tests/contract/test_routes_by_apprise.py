@@ -15,6 +15,8 @@ from tests.support.notification_routes import login, send
 from tests.support.receivers import Inbox, https_inbox, mail_server
 from tests.support.webhook_receiver import Receiver
 
+pytestmark = pytest.mark.lives(8)
+
 
 def test_mail_is_delivered_as_plain_text() -> None:
     with mail_server() as box:

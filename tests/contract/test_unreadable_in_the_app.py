@@ -26,6 +26,8 @@ from tests.support.pipeline_runs import push, status
 from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
+pytestmark = pytest.mark.lives(3)
+
 
 def cloud_on(stored: Stored) -> MemoryCloud:
     """Return the app on tables in Azurite, and everything else in memory."""

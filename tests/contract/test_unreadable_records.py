@@ -19,6 +19,8 @@ from tests.support.damaged_records import REPEATED, Entity
 from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
+pytestmark = pytest.mark.lives(5)
+
 
 @pytest.mark.parametrize(("damage", "problem"), sample("unreadable in a list", FORMS, 10))
 def test_a_list_names_the_record_that_cannot_be_read_and_has_the_others(

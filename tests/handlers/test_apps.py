@@ -16,6 +16,8 @@ from handlers.sign_in import SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.settings import App
 
+pytestmark = pytest.mark.lives(2)
+
 ROOT = Path(__file__).parent.parent.parent
 VALUES: dict[str, str] = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
 SHOW = "import function_app; print(*(each.get_function_name() for each in function_app.app.get_functions()))"

@@ -48,6 +48,8 @@ from tests.support.signed_approvals import KEY, statement
 from tests.support.signed_approvals import signed as signed_statement
 from tests.support.webhook_deliveries import COMMIT, sign
 
+pytestmark = pytest.mark.lives(13)
+
 BRANCH = {"ref": "main", "sha": COMMIT}
 REPOSITORY = {"full_name": "example/fleet", "id": 5, "pushed_at": 1767225600}
 DELIVERIES: Mapping[str, Any] = {

@@ -37,6 +37,8 @@ from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker, Draft, QueueConfig, QueueCounts
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.lives(10)
+
 JOBS = QueueConfig("jobs", lock_seconds=30, max_delivery_count=3)
 SHORT = QueueConfig("short", lock_seconds=1)
 LOOSE = QueueConfig("loose", lock_seconds=30, requires_session=False)

@@ -33,6 +33,8 @@ from tests.support.sample import sample
 from tests.support.waiting import until
 from tests.support.warm_processes import spawn
 
+pytestmark = pytest.mark.lives(4)
+
 
 def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"

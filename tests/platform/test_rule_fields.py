@@ -14,6 +14,8 @@ from tests.support.built_platforms import (
     deployment,
 )
 
+pytestmark = pytest.mark.lives(56)
+
 BACKUPS = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -21,6 +21,8 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, several, tag_by_hand
 
+pytestmark = pytest.mark.lives(4)
+
 
 def drilled(cloud: MemoryCloud) -> dict[str, Any]:
     before, state = accepted(cloud), cloud.state.clusters()

@@ -18,6 +18,8 @@ from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(3)
+
 
 def manifest(name: str, labels: str, *, count: int = 1) -> bytes:
     text = fleet_files.cluster(name, count=count).decode()

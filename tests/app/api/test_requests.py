@@ -27,6 +27,8 @@ from tests.support.recorded_prices import prices_of
 from tests.support.replaced_ports import around, fails_once
 from tests.support.rollbacks import open_pulls
 
+pytestmark = pytest.mark.lives(7)
+
 RULE = "{roles: [Operator], classes: [small], environments: [development], locations: [eastus], atOnce: 1}"
 SOMEBODY = Principal("7", "dana@example.com", frozenset({Role.OPERATOR}))
 ASKED = ClusterRequest("test-aks", "small", "8h", "", "eastus", "a load test")

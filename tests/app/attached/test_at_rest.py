@@ -21,6 +21,8 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.sweeps import sweep
 
+pytestmark = pytest.mark.lives(6)
+
 FREEZE = b"""\
   rollout:
     freezes:

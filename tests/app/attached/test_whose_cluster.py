@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
@@ -26,6 +28,8 @@ from tests.support.clusters_elsewhere import (
 from tests.support.fleet_files import fleet
 from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import phases, push
+
+pytestmark = pytest.mark.lives(5)
 
 FIRST = FleetConfig(
     "example", "example/fleet", installation="the-first-app", timing=Timing(lease_seconds=20, poll_seconds=5)

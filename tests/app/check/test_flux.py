@@ -25,6 +25,8 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import around
 from tests.support.sweeps import delete_by_hand, ready_condition, sweep, tag_by_hand
 
+pytestmark = pytest.mark.lives(5)
+
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 AUTHOR = "operator@example.invalid"
 CONTROLLER = ObjectRef("apps/v1", "Deployment", "source-controller", NAMESPACE)

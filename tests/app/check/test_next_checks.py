@@ -21,6 +21,8 @@ from tests.support.one_cluster import ENTRA, ONE, branch_files, files, ready, re
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
 from tests.support.sweeps import sweep
 
+pytestmark = pytest.mark.lives(3)
+
 
 def unread() -> MemoryCloud:
     """Return a cloud whose cluster a check could not read."""

@@ -21,6 +21,8 @@ from tests.support.one_cluster import ONE, files, ready, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import around, on_azure, shows_first
 
+pytestmark = pytest.mark.lives(3)
+
 
 @pytest.mark.parametrize("kind", [GetCluster, GetGroup])
 def test_a_single_404_after_an_accepted_delete_is_not_believed(kind: type[AzureCall[Json | None]]) -> None:

@@ -22,6 +22,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, deliver_due, one_step_a_message, phases, push, ready
 from tests.support.replaced_ports import around, on_azure
 
+pytestmark = pytest.mark.lives(6)
+
 
 def deleting() -> MemoryCloud:
     """Return a cloud whose one cluster is to be deleted; the first message of that job waits."""

@@ -26,6 +26,8 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready, 
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure, overtake
 
+pytestmark = pytest.mark.lives(4)
+
 
 def last_event(cloud: MemoryCloud) -> str:
     return cloud.state.events("one", 1)[0].message

@@ -44,6 +44,8 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import accepted, phases, push, without_group_index
 from tests.support.replaced_ports import around, frozen_before, on_azure
 
+pytestmark = pytest.mark.lives(5)
+
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_group_that_another_cluster_will_use_is_not_deleted(indexed: bool) -> None:

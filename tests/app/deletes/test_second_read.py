@@ -14,6 +14,8 @@ from tests.support.pipeline_runs import push, step_until
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
+pytestmark = pytest.mark.lives(4)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

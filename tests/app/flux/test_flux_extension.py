@@ -36,6 +36,8 @@ from tests.support.one_cluster import ONE, advice, branch_files, files, pool, re
 from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import tag_by_hand
 
+pytestmark = pytest.mark.lives(5)
+
 
 def where(cloud: MemoryCloud) -> Json:
     """Return what the folder apps has on the cluster."""

@@ -25,6 +25,8 @@ from tests.support.one_cluster import files, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 
+pytestmark = pytest.mark.lives(3)
+
 
 class Shown:
     """Azure, which shows the configurations otherwise than they are."""

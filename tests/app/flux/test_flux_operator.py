@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.kubernetes.world.object_store import At
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -18,6 +20,8 @@ from tests.support.operator_clusters import (
     running,
 )
 from tests.support.sources import CLIENT, WITH_IDENTITY, colour, manifests
+
+pytestmark = pytest.mark.lives(3)
 
 MAP = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}"
 RECONCILE = "fluxcd.controlplane.io/reconcile"

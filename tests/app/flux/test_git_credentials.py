@@ -16,6 +16,8 @@ from shared.kubernetes.flux_objects import GitCredentials
 from tests.support.one_cluster import advice, files, record
 from tests.support.pipeline_runs import phases, push
 
+pytestmark = pytest.mark.lives(2)
+
 
 class PrivateCloud(MemoryCloud):
     """A cloud whose git host asks for a password."""

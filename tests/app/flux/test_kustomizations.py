@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
@@ -9,6 +11,8 @@ from shared.kubernetes.flux_objects import FACTS
 from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import advice, api, branch_files, ready, record, world
 from tests.support.pipeline_runs import phases, push
+
+pytestmark = pytest.mark.lives(3)
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io/v1"
 APPS = """\

@@ -45,6 +45,8 @@ from tests.support.reporting_flux import (
     signed,
 )
 
+pytestmark = pytest.mark.lives(7)
+
 MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: default}\n"
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 

@@ -24,6 +24,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(12)
+
 CONFIG = FleetConfig("example", "example/fleet", timers={"sweep": "0 10 */4 * * *"})
 
 

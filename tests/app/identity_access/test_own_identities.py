@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_lockdown import CLIENT_ID, TENANT_ID
@@ -28,6 +30,8 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 from tests.support.sources import WITH_IDENTITY
 from tests.support.team_systems import cluster_id, system
+
+pytestmark = pytest.mark.lives(5)
 
 PLACE = OWN.subscription, OWN.resource_group
 SHOP_PLACE = (*PLACE, SHOP.name)

@@ -30,7 +30,7 @@ from tests.support.rollbacks import (
     upgraded,
 )
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives(2)
 
 AUTOMATIC = "  autoUpgradeProfile: {upgradeChannel: patch, nodeOSUpgradeChannel: NodeImage}\n"
 

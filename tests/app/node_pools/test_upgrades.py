@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import ListMaintenance, PutPool
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
+
+pytestmark = pytest.mark.lives(3)
 
 
 def versions(cloud: MemoryCloud) -> set[str]:

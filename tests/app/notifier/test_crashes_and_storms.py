@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.crashes import Counter, Crash
 from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.notifier.notifier import handle
@@ -17,6 +19,8 @@ from tests.support import fleet_files
 from tests.support.notifications import notifying, storm
 from tests.support.pipeline_runs import push
 from tests.support.sample import sample
+
+pytestmark = pytest.mark.lives(3)
 
 NOTIFY = NotifyRequest()
 OPS = "{name: ops, type: slack, address: OPS}"

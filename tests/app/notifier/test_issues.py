@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.acts.fleet import accept_source
@@ -14,6 +16,8 @@ from tests.support.notified import OPS, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import delete_by_hand, sweep
+
+pytestmark = pytest.mark.lives(3)
 
 
 def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:

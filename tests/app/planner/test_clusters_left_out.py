@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.plans import plan_view
@@ -20,6 +22,8 @@ from tests.support.staged_fleets import (
     staged,
     tags,
 )
+
+pytestmark = pytest.mark.lives(2)
 
 GATED = APPROVED_STAGES + "    finalGate: {owner: qa, reason: the shop sells, githubChecks: [end-to-end]}\n"
 WHY = "is left as it is, because ops (because) took it out of the rollout of "

@@ -21,6 +21,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(4)
+
 
 def _suspended(cloud: MemoryCloud) -> str:
     until = (cloud.clock() + timedelta(days=3)).isoformat()

@@ -29,7 +29,7 @@ from tests.support.staged_fleets import (
     tags,
 )
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives(2)
 
 GATED = """\
   rollout:

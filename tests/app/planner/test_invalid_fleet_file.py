@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.rollouts import rollout_view
@@ -10,6 +12,8 @@ from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
+
+pytestmark = pytest.mark.lives(2)
 
 STAGES = """\
   rollout:

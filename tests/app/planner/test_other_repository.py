@@ -23,6 +23,8 @@ from tests.support.pipeline_runs import accepted, phases, push, pushed
 from tests.support.sweeps import sweep, tag_by_hand
 from tests.support.webhook_deliveries import payload, sign
 
+pytestmark = pytest.mark.lives(6)
+
 
 def with_other_name_holder(*, tombstoned: bool = False) -> tuple[MemoryCloud, str]:
     """Return a cloud whose repository's name has passed to another repository, and the first head there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import TooLarge
 from shared.cluster.record import ClusterRecord
@@ -12,6 +14,8 @@ from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
+
+pytestmark = pytest.mark.lives(2)
 
 SIZE = "the record is too large: it has 2000000 bytes"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests import pull_requests
 from shared.app.repository import read_desired, read_known
@@ -18,6 +20,8 @@ from tests.support import fleet_files
 from tests.support.counted_calls import Calls
 from tests.support.pipeline_runs import phases, push, ready
 from tests.support.replaced_ports import around, frozen, overtake, plan_at_once
+
+pytestmark = pytest.mark.lives(5)
 
 NAMES = [f"c{number}" for number in range(40)]
 

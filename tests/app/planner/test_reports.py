@@ -72,6 +72,7 @@ def test_a_report_is_at_most_a_twentieth_of_its_plans_age_behind(minutes: float,
     assert interval(age, clusters) >= timedelta(seconds=ReportRequest.WINDOW)
 
 
+@pytest.mark.long
 def test_a_rollout_of_a_day_has_fewer_than_half_of_the_statuses_that_github_takes() -> None:
     cloud = ready("one", "two")
     cloud.azure.interventions.stick_next("one")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.why import why_view
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import NAMESPACE, PROD, ready_fleet, staged, with_file
+
+pytestmark = pytest.mark.lives(2)
 
 APPROVED = """\
   rollout:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from tests.support.pipeline_runs import push, status
@@ -20,6 +22,8 @@ from tests.support.staged_fleets import (
 )
 from tests.support.team_systems import approve
 from tests.support.waiting_members import waits
+
+pytestmark = pytest.mark.lives(2)
 
 README = {"README.md": b"a fleet\n"}
 

@@ -25,6 +25,8 @@ from tests.support.policies import (
     policy_writes,
 )
 
+pytestmark = pytest.mark.lives(3)
+
 
 def after(cloud: MemoryCloud, extra: str) -> None:
     """Push another manifest, and let its job run to its end."""

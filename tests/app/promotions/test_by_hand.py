@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.pulls import promote
 from shared.cluster.record_parts import Phase
@@ -18,6 +20,8 @@ from tests.support.promotions import (
     pulls,
     stored,
 )
+
+pytestmark = pytest.mark.lives(3)
 
 
 def versions(cloud: MemoryCloud, names: tuple[str, ...]) -> set[str]:

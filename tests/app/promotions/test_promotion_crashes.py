@@ -23,6 +23,8 @@ from tests.support.promotions import BRANCH, RULE, change, files, production, pu
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
 
+pytestmark = pytest.mark.lives(2)
+
 PORTS = ("state", "plans", "git_host")
 SOAKED = 7200
 BASE = files(extra=RULE)

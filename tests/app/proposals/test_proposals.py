@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetCluster
@@ -32,6 +34,8 @@ from tests.support.sweeps import (
     sweep,
     tag_by_hand,
 )
+
+pytestmark = pytest.mark.lives(3)
 
 TAGS = "  tags: {cost: a}   # who pays\n"
 

@@ -10,6 +10,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.proposals import Repo
 from tests.support.scaffolded_fleets import CLASS, INGRESS, NAMESPACES, changed, with_chart
 
+pytestmark = pytest.mark.lives(2)
+
 LINES, COLUMNS = 60, 80
 CommentOn = Callable[[Callable[[dict[str, bytes]], dict[str, bytes]]], str]
 

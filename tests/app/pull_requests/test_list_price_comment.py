@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shared.app.api.views.plans import plan_view, pull_plan_view
 from shared.prices.price_file import NO_FILE, written
 from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.recorded_prices import prices_of
+
+pytestmark = pytest.mark.lives(3)
 
 
 def files(repo: Repo, *names: str, prices: bytes | None = None, **counts: int) -> dict[str, bytes]:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION
 from shared.app.api.acts.readiness import read_readiness
@@ -17,6 +19,8 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import around, calls_of
 from tests.support.workloads import pod
+
+pytestmark = pytest.mark.lives(3)
 
 NETWORK, WORKER = ROLES["Network Contributor"], "00000000-0000-0000-0000-00000000000e"
 HEADING = "#### What Azure has"

@@ -25,6 +25,8 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo, fleet_of
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(5)
+
 
 def opened(repo: Repo, branch: str, *, fork: bool = False) -> tuple[int, str]:
     """Open a pull request that is not announced yet."""

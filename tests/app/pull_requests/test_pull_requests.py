@@ -18,6 +18,8 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(4)
+
 
 def test_a_pull_request_that_renames_a_folder_says_so(repo: Repo) -> None:
     (body,) = repo.comments(repo.propose(fleet_files.fleet("one", "three")))

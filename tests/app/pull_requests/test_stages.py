@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import ALL_AT_ONCE, DEV, ready_fleet, staged, tags
+
+pytestmark = pytest.mark.lives(3)
 
 WITH_APPROVAL = """\
   rollout:

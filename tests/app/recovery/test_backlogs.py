@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.record import ClusterRecord
@@ -14,6 +16,8 @@ from shared.ports.state import Expectations
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, calls_of
+
+pytestmark = pytest.mark.lives(4)
 
 NAMES = [f"cluster-{number}" for number in range(10)]
 

@@ -28,6 +28,8 @@ from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.policies import POLICIES, policies
 from tests.support.sample import DEEP, sample
 
+pytestmark = pytest.mark.lives(2)
+
 PARTS = 10 if DEEP else 2
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
@@ -10,6 +12,8 @@ from shared.ports.azure import GetGroup
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, cluster, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
+
+pytestmark = pytest.mark.lives(3)
 
 EXAMPLE = ["atlantic-aks", "pacific-aks", "sargasso-aks"]
 

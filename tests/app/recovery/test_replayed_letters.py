@@ -15,6 +15,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, push, with_two_removed
 from tests.support.replaced_ports import around, fails_once
 
+pytestmark = pytest.mark.lives(5)
+
 
 def lost(cloud: MemoryCloud, body: str, queue: str = "plans", name: str = "7:m") -> None:
     """Let a queue give a message up."""

@@ -17,6 +17,8 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
+pytestmark = pytest.mark.lives(3)
+
 VERSION = """\
 apiVersion: v1
 kind: ConfigMap

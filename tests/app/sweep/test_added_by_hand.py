@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.one_cluster import (
     ONE,
@@ -15,6 +17,8 @@ from tests.support.one_cluster import (
 )
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import LATER, change_pool_by_hand, drifted, in_sync, sweep, tag_by_hand
+
+pytestmark = pytest.mark.lives(3)
 
 
 def add_by_hand(cloud: MemoryCloud) -> set[str]:

@@ -28,6 +28,8 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, loses_a_message, on_azure
 from tests.support.sweeps import LATER, handle, sweep, tag_by_hand
 
+pytestmark = pytest.mark.lives(4)
+
 CORRECT = "  drift: {action: correct}\n"
 TAGS = "  tags: {cost: a}\n"
 OLD, OLDER = (f"AKSUbuntu-2204gen2containerd-{month}.01.0" for month in ("202002", "202001"))

@@ -20,6 +20,8 @@ from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, 
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.sweeps import handle, in_sync, ready_condition, sweep
 
+pytestmark = pytest.mark.lives(5)
+
 
 def state_of_commit(cloud: MemoryCloud) -> str:
     return status(cloud, cloud.repository.head("main"))[0]

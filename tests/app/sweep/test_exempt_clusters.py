@@ -25,6 +25,8 @@ from tests.support.one_cluster import ONE, files, record
 from tests.support.pipeline_runs import accepted, push, status
 from tests.support.sweeps import delete_by_hand, sweep
 
+pytestmark = pytest.mark.lives(3)
+
 LAST = "2026-01-03"
 """The last day of the exemption; the clock begins on the first."""
 AFTERWARDS = datetime(2026, 1, 4, 0, 0, 1, tzinfo=UTC)

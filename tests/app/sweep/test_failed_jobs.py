@@ -22,6 +22,8 @@ from tests.support.sweeps import (
     tag_by_hand,
 )
 
+pytestmark = pytest.mark.lives(4)
+
 CORRECT = "  drift: {action: correct}\n"
 RECREATE = "  drift: {missingCluster: recreate}\n"
 

@@ -23,6 +23,8 @@ from tests.support.pipeline_runs import push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import handle, reads_of, sweep
 
+pytestmark = pytest.mark.lives(4)
+
 HOURS = timedelta(hours=5)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.clusters import cluster_detail, fleet_view
@@ -17,6 +19,8 @@ from tests.support.one_cluster import ENTRA, ONE, advice, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import delete_by_hand, handle, reads_of, ready_condition, sweep
+
+pytestmark = pytest.mark.lives(5)
 
 
 def head(cloud: MemoryCloud) -> str:

@@ -17,6 +17,8 @@ from tests.support.azure_events import GROUP, SUBSCRIPTION, event, heard, hearin
 from tests.support.one_cluster import ONE, record
 from tests.support.sweeps import drifted
 
+pytestmark = pytest.mark.lives(9)
+
 
 @pytest.fixture
 def cloud() -> MemoryCloud:

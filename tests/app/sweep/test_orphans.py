@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.notifications.kinds import NotificationKind
@@ -14,6 +16,8 @@ from tests.support.notified import ALL, kinds
 from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready
 from tests.support.pipeline_runs import accepted, push
 from tests.support.sweeps import delete_by_hand, sweep
+
+pytestmark = pytest.mark.lives(4)
 
 GHOST = ClusterId(SUBSCRIPTION, "rg-old", "ghost")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
@@ -14,6 +16,8 @@ from tests.support.one_cluster import ONE, cluster, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import delete_by_hand, reads_of, sweep
+
+pytestmark = pytest.mark.lives(4)
 
 RECREATE = "  drift: {missingCluster: recreate}\n"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
@@ -14,6 +16,8 @@ from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, 
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import drifted, sweep, tag_by_hand
+
+pytestmark = pytest.mark.lives(3)
 
 START = "  drift: {stoppedCluster: start}\n"
 

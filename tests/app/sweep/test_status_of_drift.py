@@ -15,6 +15,8 @@ from tests.support.one_cluster import ONE, files, pool, ready
 from tests.support.pipeline_runs import push, status
 from tests.support.sweeps import LATER, several, tag_by_hand
 
+pytestmark = pytest.mark.lives(5)
+
 HALF = 900
 PATIENCE = 1800
 """Seconds of the default of UNHEALTHY_MINUTES, and half of them."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import refresh
 from shared.app.api.parts import FIRST_PAGE
@@ -17,6 +19,8 @@ from tests.support.one_cluster import ONE, cluster, files, ready, record, suspen
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around
 from tests.support.sweeps import LATER, delete_by_hand, drifted, in_sync, tag_by_hand
+
+pytestmark = pytest.mark.lives(3)
 
 OWN = "  tags: {cost: a}\n"
 CORRECT = "  drift: {action: correct}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
@@ -12,6 +14,8 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.resolved_fleets import resolved
 from tests.support.service_operator import ORDERS, POSTGRES, SERVER, operator_files
 from tests.support.team_systems import objects
+
+pytestmark = pytest.mark.lives(2)
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 BALTIC = ClusterId(SUBSCRIPTION, "rg-baltic-aks", "baltic-aks")

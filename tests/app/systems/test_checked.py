@@ -19,6 +19,8 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.sweeps import sweep
 from tests.support.team_systems import GROUP, cluster_id, fleet, hydrated, objects, system
 
+pytestmark = pytest.mark.lives(3)
+
 SHOP = f"""\
   groups: [{{id: {GROUP}, role: edit}}]
   quota: {{cpu: "4", memory: 8Gi, pods: 20}}

@@ -19,6 +19,8 @@ from tests.support.pulling_systems import AZURE, OCI, ROLES, TEAM, brought, pull
 from tests.support.sources import CLIENT, WITH_IDENTITY
 from tests.support.team_systems import DEPLOYMENT, URL, cluster_id
 
+pytestmark = pytest.mark.lives(4)
+
 SOURCES = "source.toolkit.fluxcd.io/v1"
 OWN = ObjectRef(SOURCES, "OCIRepository", "own", "shop")
 REACHES_OUT = f"""\

@@ -32,6 +32,8 @@ from tests.support.operator_clusters import (
 )
 from tests.support.replaced_ports import Around, around
 
+pytestmark = pytest.mark.lives(3)
+
 Fleet = Callable[[str], dict[str, bytes]]
 TEAM = {
     "systems/shop.yaml": SHOP,

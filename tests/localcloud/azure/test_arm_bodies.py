@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from azure.mgmt.containerservice import models
 from hypothesis import given, settings
 
@@ -27,6 +28,8 @@ from tests.support.arm_bodies import OWNER, cluster_body, desired, pool_body
 from tests.support.cluster_specs import SPECS
 from tests.support.sample import DEEP
 from tests.support.sdk_bodies import generated, mutated, objection
+
+pytestmark = pytest.mark.lives(2)
 
 DOCS = Path(__file__).parents[3] / "docs"
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg", "one")

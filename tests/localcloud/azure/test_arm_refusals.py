@@ -29,6 +29,8 @@ from tests.support.refused_writes import (
     VALID,
 )
 
+pytestmark = pytest.mark.lives(69)
+
 ELSEWHERE = {
     *("cilium-without-windows", "stops-when-ready", "system-pools-run"),
     "no-stop-with-auto-provisioning",

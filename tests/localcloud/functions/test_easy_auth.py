@@ -16,6 +16,8 @@ from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.functions.easy_auth import AuthSettings, EasyAuth
 
+pytestmark = pytest.mark.lives(4)
+
 
 @pytest.fixture(scope="module")
 def identity() -> Iterator[IdentityServer]:

@@ -17,6 +17,8 @@ import pytest
 
 from localcloud.runtime.options import ROOT
 
+pytestmark = pytest.mark.lives(2)
+
 APP = """
 import os, time
 import azure.functions as func

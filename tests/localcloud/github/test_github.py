@@ -23,6 +23,8 @@ from shared.adapters.github import GitHubHost, github_auth
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver
 
+pytestmark = pytest.mark.lives(3)
+
 if TYPE_CHECKING:
     pass
 

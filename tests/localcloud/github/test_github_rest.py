@@ -34,6 +34,8 @@ from shared.cluster.failures.errors import (
 from shared.ports import CommitStatus
 from tests.support.github_app import APP, KEY
 
+pytestmark = pytest.mark.lives(5)
+
 SECRET = "a webhook secret"
 
 
@@ -253,6 +255,7 @@ def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
     assert get(server, "/repos/acme/none").status_code == 404
 
 
+@pytest.mark.long
 def test_a_tree_of_more_than_a_hundred_thousand_entries_is_truncated(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     files: dict[str, bytes | None] = {f"{i % 320}/{i}": b"" for i in range(99_680)}

@@ -14,6 +14,8 @@ from localcloud.runtime import pull_command
 from localcloud.runtime.state_folder import MARKER
 from shared.ports import CommitStatus
 
+pytestmark = pytest.mark.lives(3)
+
 Pull = Callable[..., tuple[int, str]]
 """Runs the command, and returns its exit code and what it printed, errors too."""
 
