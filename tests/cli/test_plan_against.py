@@ -148,10 +148,10 @@ def test_a_plan_says_by_how_much_it_changes_the_list_price(tmp_path: Path) -> No
     shown = json.loads(roadstead("plan", str(fleet), "--empty", "-o", "json").stdout)["listPrice"]
 
     assert (
-        "List price: +$2,852 (at most +$5,399, by the autoscaler) a month, prices of 2026-09-23"
+        "List price: +$2,852 (+$5,399 with autoscaled pools at their maximum) a month, prices of 2026-09-23"
         in done.stdout
     )
-    assert "  atlantic-aks: +$1,193 (at most +$3,740, by the autoscaler)" in done.stdout
+    assert "  atlantic-aks: +$1,193 (+$3,740 with autoscaled pools at their maximum)" in done.stdout
     assert "not counted" not in done.stdout
     assert (shown["low"], shown["high"], shown["currency"]) == (2851.97, 5398.63, "USD")
     assert any(detail.startswith("not counted: ") for detail in shown["details"])
