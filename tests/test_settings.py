@@ -106,7 +106,7 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("FLUX_GIT_HOST", "https://github.com"),
         ("FLUX_GIT_HOST", "github.com/example"),
         ("GITHUB_REPOSITORY", "no-owner"),
-        ("GIT_HOST", "gitlab"),
+        ("GIT_HOST", "gitea"),
         ("GIT_URL", "ssh://git@git.example.com/team/fleet.git"),
         ("GIT_URL", "http://git.example.com/team/fleet.git"),
         ("GIT_URL", "https://user:canary@git.example.com/team/fleet.git"),
