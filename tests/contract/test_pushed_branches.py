@@ -49,9 +49,9 @@ def test_of_several_instances_that_move_a_branch_at_once_one_wins(
             for number, host in enumerate(hosts)
         ]
 
-        def move(place: int, before: str = tip, made: list[str] = commits) -> bool:
+        def move(place: int, before: str = tip, ids: list[str] = commits) -> bool:
             try:
-                hosts[place].move_branch(BRANCH, before, made[place])
+                hosts[place].move_branch(BRANCH, before, ids[place])
             except Conflict:
                 return False
             return True
@@ -67,21 +67,21 @@ def test_a_commit_of_one_instance_is_moved_to_by_another_and_waits_under_no_bran
     hosts: list[GitLabHost], project: Project
 ) -> None:
     tip = project.head("main")
-    made = hosts[0].add_commit(NewCommit({"b/c.yaml": None, "b/d.yaml": b"2\n"}, "Move", (tip,)))
-    assert project.target(f"refs/roadstead/{made}") == made
+    commit = hosts[0].add_commit(NewCommit({"b/c.yaml": None, "b/d.yaml": b"2\n"}, "Move", (tip,)))
+    assert project.target(f"refs/roadstead/{commit}") == commit
     assert hosts[1].branches("") == {"main": tip}
-    hosts[1].move_branch(BRANCH, None, made)
-    assert project.head(BRANCH) == made
-    assert project.target(f"refs/roadstead/{made}") == ""
-    assert {entry.path for entry in hosts[2].tree(made)} == {"a.yaml", "b/d.yaml"}
+    hosts[1].move_branch(BRANCH, None, commit)
+    assert project.head(BRANCH) == commit
+    assert project.target(f"refs/roadstead/{commit}") == ""
+    assert {entry.path for entry in hosts[2].tree(commit)} == {"a.yaml", "b/d.yaml"}
     hosts[3].move_branch("roadstead/pin/one", None, tip)
     with pytest.raises(Conflict, match="roadstead/pin/one is at"):
         hosts[2].move_branch("roadstead/pin/one", None, tip)
 
 
 def test_our_commits_are_those_of_the_user_of_the_token(hosts: list[GitLabHost], project: Project) -> None:
-    made = hosts[0].add_commit(NewCommit({"a.yaml": b"2\n"}, "Change a", (project.head("main"),)))
-    (change,) = project.changes(made, "", 1)
+    commit = hosts[0].add_commit(NewCommit({"a.yaml": b"2\n"}, "Change a", (project.head("main"),)))
+    (change,) = project.changes(commit, "", 1)
     assert change.people == {"operator@example.invalid"}
     assert change.message == "Change a"
 
