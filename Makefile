@@ -7,6 +7,7 @@ SYSTEM := /usr/bin
 PYTHON ?= $(firstword $(foreach python,$(PYTHONS:%=$(SYSTEM)/%) $(PYTHONS),\
 	$(shell $(python) -c 'import ensurepip; print("$(python)")' 2>/dev/null)))
 STATE ?= .localcloud
+GIT_HOST ?= github
 SEEDS ?= 1000
 FROM ?= 0
 VENV := .venv
@@ -55,7 +56,7 @@ $(BROWSER): tests/browser/package-lock.json | $(READY) $(AZURITE)
 
 demo: ## create, change and delete clusters by pushes to the local cloud
 	@$(MAKE) --no-print-directory --jobs 2 environment
-	@$(BIN)/python -m localcloud.demo
+	@$(BIN)/python -m localcloud.demo --git-host $(GIT_HOST)
 
 up: ## start the local cloud and the functions; Ctrl-C stops them
 	@$(MAKE) --no-print-directory --jobs 2 environment

@@ -144,6 +144,10 @@ class Adapters:
             from shared.adapters.gitlab import GitLabHost
 
             return GitLabHost(*sign_in)
+        if settings.git_host == "azure-devops":
+            from shared.adapters.azure_devops import AzureDevOpsHost
+
+            return AzureDevOpsHost(settings.git_url or "", self._credential())
         from shared.adapters.github import GitHubHost, github_auth
 
         auth = github_auth(
@@ -326,6 +330,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
             group,
             ports,
             SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
+            git_host=settings.git_host,
             webhook_secrets=settings.webhook_secrets,
             approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
             sweep_schedule=settings.sweep_schedule,

@@ -60,6 +60,10 @@ ROLLOUT: Sections = {
 SETUP: Sections = {
     "Commands": {
         "github": Entry("cli.commands.run.setup:github", "Register the GitHub App of a fleet."),
+        "gitlab": Entry("cli.commands.run.setup:gitlab", "Create the webhook of a fleet at GitLab."),
+        "azure-devops": Entry(
+            "cli.commands.run.setup:azure_devops", "Create the service hooks of a fleet at Azure DevOps."
+        ),
         "entra": Entry("cli.commands.run.setup:entra", "Register the sign-in of a fleet in Entra."),
         "subscription": Entry(
             "cli.commands.run.setup:subscription", "Prepare one more subscription for clusters."
@@ -140,7 +144,7 @@ COMMANDS: Sections = {
     },
     "Run the app": {
         "deploy": Entry("cli.commands.run.deploy:deploy", "Create or change the apps of a fleet in Azure."),
-        "setup": Entry("cli.app:setup", "Set up GitHub, the sign-in, or one more subscription."),
+        "setup": Entry("cli.app:setup", "Set up the git host, the sign-in, or one more subscription."),
         "upgrade": Entry(
             "cli.commands.run.upgrade:upgrade", "Give the three apps another version of Roadstead."
         ),
@@ -264,7 +268,7 @@ def _rollout() -> None:
     pass
 
 
-@setup.callback(help="Set up GitHub, the sign-in, or one more subscription.")
+@setup.callback(help="Set up the git host, the sign-in, or one more subscription.")
 def _setup() -> None:
     pass
 

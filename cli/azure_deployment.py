@@ -248,17 +248,36 @@ def version_of(package: Path) -> str:
     return found[1]
 
 
+def address_in(webhook: str) -> str:
+    """Return the address of the app with a webhook."""
+    return webhook.partition("/api/")[0]
+
+
+def _of_host(webhook: str, fleet: str) -> str:
+    """Return how the git host is connected, by the address of its webhook; any git server has none."""
+    if "/api/github" in webhook:
+        return (
+            "Register the GitHub App of the fleet, unless it has one:\n"
+            f"  roadstead setup github {fleet}\n"
+            f"With a token, create the webhook at GitHub with this address instead:\n  {webhook}\n"
+        )
+    if "/api/webhook" in webhook:
+        return (
+            "Create the webhook at the git host, unless it has one:\n"
+            f"  roadstead setup gitlab {fleet}\n  roadstead setup azure-devops {fleet}\n"
+        )
+    return ""
+
+
 def ending(webhook: str, fleet: str, warm: int) -> str:
     """Return what a person does next, and which GB-s a month ``warm`` instances are billed for."""
-    app = webhook.removesuffix("/api/github")
+    app = address_in(webhook)
     price = (
         f"Warm instances are billed for {warm:,} GB-s a month, whatever they do, by the meter Always Ready "
         f"Baseline of the region: {PRICES}\n"
     )
     return (price if warm else "") + (
-        "Deployed. Register the GitHub App of the fleet, unless it has one:\n"
-        f"  roadstead setup github {fleet}\n"
-        f"With a token, create the webhook at GitHub with this address instead:\n  {webhook}\n"
+        f"Deployed. {_of_host(webhook, fleet)}"
         f"Then push a commit, and watch it in the console, {app}, or with:\n"
         f"  roadstead status --watch --url {app}"
     )

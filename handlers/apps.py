@@ -26,6 +26,7 @@ def blueprints(
     ports: Ports,
     sign_in: SignIn,
     *,
+    git_host: str = "github",
     webhook_secrets: Sequence[str],
     approval_keys: Mapping[str, str],
     sweep_schedule: str = SWEEP_SCHEDULE,
@@ -43,13 +44,13 @@ def blueprints(
     if app is App.DELETER:
         return queues.deleter(ports), dead_letters.blueprint(ports, "deletes")
 
-    from handlers import api, console, flux_events, github, system_approvals, timers
+    from handlers import api, console, flux_events, system_approvals, timers, webhooks
     from shared.app.health import Health
 
     health = Health(ports)
 
     return (
-        github.blueprint(ports, secrets=webhook_secrets),
+        *webhooks.blueprints(ports, git_host, secrets=webhook_secrets),
         flux_events.blueprint(ports),
         system_approvals.blueprint(ports, keys=approval_keys),
         queues.planner(ports),

@@ -27,7 +27,7 @@ from shared.ports import Ports
 log = logging.getLogger(__name__)
 
 SIGNATURE = "signature"
-"""Who signs the body with the secret may call: GitHub."""
+"""Whoever has the secret of the webhook may call: the git host, which signs the body, or sends it along."""
 ANYBODY = "anybody"
 """Nobody is asked who calls: the function shows nothing that is not public."""
 _ACCESS = "roadstead_access"

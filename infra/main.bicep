@@ -79,13 +79,13 @@ param assignPolicies bool = false
 @description('Also let systems have namespaces that AKS manages (spec.managedNamespaces of a system), in the target subscriptions.')
 param manageNamespaces bool = false
 
-@description('What has the fleet repository: GitHub, or git for any git server over HTTPS, which has no pull requests, statuses and webhooks.')
-param gitHost 'github' | 'git' = 'github'
+@description('What has the fleet repository: GitHub, GitLab, Azure DevOps, or git for any git server over HTTPS, which has no pull requests, statuses and webhooks.')
+param gitHost 'github' | 'gitlab' | 'azure-devops' | 'git' = 'github'
 
-@description('With git: the address of the fleet repository, such as https://git.example.com/team/fleet.git, without a credential in it.')
+@description('Without GitHub: the address of the fleet repository, such as https://git.example.com/team/fleet.git, without a credential in it.')
 param gitUrl string = ''
 
-@description('With git: the branch that is the desired state.')
+@description('Without GitHub: the branch that is the desired state.')
 param gitBranch string = 'main'
 
 @description('With git: the user name that goes with the secret git-password; for most servers any name goes with a token.')
@@ -103,7 +103,7 @@ param githubBranch string = 'main'
 @description('The REST API of GitHub, or of a GitHub Enterprise Server: https://HOST/api/v3.')
 param githubApiUrl string = 'https://api.github.com'
 
-@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-id, github-app-installation-id and github-app-private-key (PEM), which roadstead setup github writes. Where they are used, github-webhook-secret-previous (a second one that is accepted, while the secret is being changed), git-password (with which the apps read a git server that is not GitHub), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
+@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-id, github-app-installation-id and github-app-private-key (PEM), which roadstead setup github writes. Where they are used, github-webhook-secret-previous (a second one that is accepted, while the secret is being changed), git-password (with which the apps read GitLab or any git server), git-webhook-secret and git-webhook-secret-previous (what webhooks of GitLab and Azure DevOps have; roadstead setup writes them), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
 param secrets string[]
 
 @description('Values to write, by name, such as readEnvironmentVariable(...). What has none here, or an empty one, stays as the vault has it.')
@@ -119,7 +119,7 @@ param setUpInBrowser bool = false
 param fluxGitUsername string = 'git'
 
 @description('The host that the token of Flux is for, with its port if that is not 443; it is given to no other.')
-param fluxGitHost string = gitHost == 'git' ? split(replace(gitUrl, 'https://', ''), '/')[0] : 'github.com'
+param fluxGitHost string = gitHost != 'github' ? split(replace(gitUrl, 'https://', ''), '/')[0] : 'github.com'
 
 @description('The vaults with the values of bootstrap secrets, which exist and use Azure RBAC. Manifests can name no other vault.')
 param bootstrapVaults existing[] = []
@@ -205,7 +205,8 @@ var usedZones = entrance == 'private'
 var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
 var parts = split(githubRepository, '/')
 var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
-var onGit = gitHost == 'git'
+var onGit = gitHost != 'github'
+var hasHooks = gitHost == 'gitlab' || gitHost == 'azure-devops'
 var byToken = contains(secrets, 'github-token')
 var ofApp = ['github-app-id', 'github-app-installation-id', 'github-app-private-key']
 var byApp = empty(filter(ofApp, secret => !contains(secrets, secret)))
@@ -220,6 +221,8 @@ var known = {
   'github-webhook-secret': { setting: 'GITHUB_WEBHOOK_SECRET', readers: ['control'] }
   'github-webhook-secret-previous': { setting: 'GITHUB_WEBHOOK_SECRET_PREVIOUS', readers: ['control'] }
   'git-password': { setting: 'GIT_PASSWORD', readers: everyApp }
+  'git-webhook-secret': { setting: 'GIT_WEBHOOK_SECRET', readers: ['control'] }
+  'git-webhook-secret-previous': { setting: 'GIT_WEBHOOK_SECRET_PREVIOUS', readers: ['control'] }
   'flux-git-password': { setting: 'FLUX_GIT_PASSWORD', readers: ['worker'] }
   'api-key-reader': { setting: 'API_KEY_READER', readers: ['control'] }
   'api-key-operator': { setting: 'API_KEY_OPERATOR', readers: ['control'] }
@@ -256,8 +259,9 @@ var problems = filter(
     empty(unknown) ? '' : 'secrets: no secret is called ${join(unknown, ', ')}; see the description of the parameter.'
     onGit == (startsWith(gitUrl, 'https://') && !contains(gitUrl, '@'))
       ? ''
-      : 'gitUrl: with gitHost git, an address such as https://git.example.com/team/fleet.git, without a credential in it.'
+      : 'gitUrl: without GitHub, an address such as https://git.example.com/team/fleet.git, without a credential in it.'
     onGit || contains(secrets, 'github-webhook-secret') ? '' : 'secrets: github-webhook-secret is missing.'
+    !hasHooks || contains(secrets, 'git-webhook-secret') ? '' : 'secrets: git-webhook-secret is missing.'
     empty(filter(
         fluxEventVaults,
         vault => !contains(vaultIds, toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
@@ -824,8 +828,8 @@ output functionAppNames string[] = [apps.control, apps.worker, apps.deleter]
 @description('The id by which the app knows its clusters: an app that replaces this one needs it.')
 output installationId string = installationId
 
-@description('The payload URL of the webhook at GitHub; its content type is application/json.')
-output webhookUrl string = 'https://${control.outputs.hostName}/api/github'
+@description('The payload URL of the webhook at the git host; its content type is application/json. With gitHost git, the address of the app alone.')
+output webhookUrl string = 'https://${control.outputs.hostName}${onGit ? (hasHooks ? '/api/webhook' : '') : '/api/github'}'
 
 @description('The identities of the apps, for whoever deploys access.bicep to a target subscription.')
 output identities principals = identities

@@ -21,8 +21,8 @@ resource auth 'Microsoft.Web/sites/config@2025-03-01' = {
       requireAuthentication: !othersToo
       unauthenticatedClientAction: othersToo ? 'AllowAnonymous' : 'RedirectToLoginPage'
       redirectToProvider: 'azureactivedirectory'
-      // GitHub signs its webhooks. A probe has no identity, and learns only whether the app is ready.
-      excludedPaths: ['/api/github', '/api/ready']
+      // A git host has the secret of its webhook. A probe has no identity, and learns only whether the app is ready.
+      excludedPaths: ['/api/github', '/api/webhook', '/api/ready']
     }
     identityProviders: {
       azureActiveDirectory: {

@@ -31,7 +31,7 @@ param values {
   *: string
 }
 
-@description('What nobody knows: the secret of webhooks, until roadstead setup github writes the one of GitHub.')
+@description('What nobody knows: the secret of webhooks, until roadstead setup writes the one of the git host.')
 @secure()
 param nobodyKnows string = newGuid()
 
@@ -47,18 +47,18 @@ param isPrivate bool
 @description('Whether a lock keeps the vault from being deleted.')
 param locked bool
 
-// What GitHub signs with, and what opens the API, is 20 characters or more: the app takes no shorter one.
+// What webhooks have, and what opens the API, is 20 characters or more: the app takes no shorter one.
 func checked(name string, value string) string =>
-  (startsWith(name, 'github-webhook-') || startsWith(name, 'api-key-')) && length(value) < 20
+  (isOfWebhook(name) || startsWith(name, 'api-key-')) && length(value) < 20
     ? fail('secretValues: ${name} needs 20 characters or more.')
     : value
 
-// What roadstead setup github writes has a value before that, so that the apps can refer to it, and start. No webhook is
+func isOfWebhook(name string) bool => startsWith(name, 'github-webhook-') || startsWith(name, 'git-webhook-')
+
+// What roadstead setup writes has a value before that, so that the apps can refer to it, and start. No webhook is
 // signed with a text that nobody knows.
 func placeholder(name string, nobodyKnows string) string =>
-  startsWith(name, 'github-webhook-')
-    ? nobodyKnows
-    : (endsWith(name, '-id') ? '1' : 'none yet: run roadstead setup github')
+  isOfWebhook(name) ? nobodyKnows : (endsWith(name, '-id') ? '1' : 'none yet: run roadstead setup github')
 
 var setUp = [
   'github-app-id'
@@ -123,7 +123,7 @@ resource written 'Microsoft.KeyVault/vaults/secrets@2026-05-15' = [
 // Only while it is not there: no deployment takes back what a set-up wrote.
 @onlyIfNotExists()
 resource first 'Microsoft.KeyVault/vaults/secrets@2026-05-15' = [
-  for secret in filter(secrets, secret => contains(setUp, secret.name)): if (empty(values[?secret.name] ?? '')) {
+  for secret in filter(secrets, secret => contains(setUp, secret.name) || isOfWebhook(secret.name)): if (empty(values[?secret.name] ?? '')) {
     parent: vault
     name: secret.name
     properties: {

@@ -57,7 +57,7 @@ EVENTS = {
     "pull_request": "a pull request gets its plan",
     "pull_request_review": "a review approves the deletes of its pull request",
 }
-"""What the App hears, and why: those that ``shared/app/intake/webhook.py`` reads."""
+"""What the App hears, and why: those that ``shared/app/intake/github_webhook.py`` reads."""
 
 APP_ID, INSTALLATION, KEY = "github-app-id", "github-app-installation-id", "github-app-private-key"
 WEBHOOK, SECOND_WEBHOOK = "github-webhook-secret", "github-webhook-secret-previous"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
 from shared.app.api.access import Role
-from shared.setting_texts import standard_webhooks_key
 from shared.settings import App, Settings
+from shared.standard_webhooks import standard_webhooks_key
 
 TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")
 """What an app with timers needs: the host puts these settings into the triggers."""
@@ -101,6 +102,10 @@ def _refuse_missing(settings: Settings) -> None:
         missing.append("GIT_URL")
     if settings.git_host == "gitlab" and settings.git_password is None:
         missing.append("GIT_PASSWORD, an access token of GitLab")
+    if settings.git_host == "azure-devops" and not re.search(
+        r"[^/]/[^/]+/_git/[^/]+$", settings.git_url or ""
+    ):
+        missing.append("GIT_URL such as https://dev.azure.com/ORG/PROJECT/_git/REPOSITORY")
     if on_github and settings.github_token is None and not all(app):
         missing.append(
             "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -24,7 +23,6 @@ _MONITOR = re.compile(
     rf"(?P<name>[A-Za-z0-9]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?)=(?P<url>https://{_HOST}(/v1/workspaces/[0-9a-fA-F-]{{36}})?)/?"
 )
 _REGISTRY = re.compile(rf"(?P<host>{_HOST})(=(?P<url>https://{_HOST})/?)?")
-_WEBHOOK_KEY = "whsec_"
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 
 
@@ -112,17 +110,6 @@ def check_hosts(text: str) -> frozenset[str]:
     if not all(re.fullmatch(_HOST, host) for host in hosts):
         raise ValueError("must be hosts such as prometheus.example.com or HOST:PORT, separated by commas")
     return frozenset(host if ":" in host else f"{host}:443" for host in hosts)
-
-
-def standard_webhooks_key(secret: str) -> bytes:
-    """Return the key of a secret of Standard Webhooks, of this app or of a route. Raise ValueError."""
-    try:
-        key = base64.b64decode(secret.removeprefix(_WEBHOOK_KEY), validate=True)
-    except ValueError:
-        key = b""
-    if not secret.startswith(_WEBHOOK_KEY) or not 24 <= len(key) <= 64:
-        raise ValueError("must be whsec_ and the base64 of 24 to 64 bytes")
-    return key
 
 
 def _networks(text: str) -> None:

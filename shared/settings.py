@@ -76,12 +76,15 @@ class Settings(BaseModel):
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
-    git_host: Literal["github", "gitlab", "git"] = "github"
-    """What has the fleet repository: GitHub, GitLab, or any git server, which has less."""
+    git_host: Literal["github", "gitlab", "azure-devops", "git"] = "github"
+    """What has the fleet repository: GitHub, GitLab, Azure DevOps, or any git server, which has less."""
     git_url: GitUrl | None = None
     git_branch: str = "main"
     git_username: str = ""
     git_password: SecretStr | None = None
+    git_webhook_secret: SecretStr | None = None
+    git_webhook_secret_previous: SecretStr | None = None
+    """What webhooks of GitLab and Azure DevOps have; those of GitHub have ``github_webhook_secret``."""
 
     github_repository: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
     github_repository_previous: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
@@ -198,8 +201,10 @@ class Settings(BaseModel):
 
     @property
     def webhook_secrets(self) -> tuple[str, ...]:
-        """The secrets that may sign a webhook, the current one first."""
-        both = (self.github_webhook_secret, self.github_webhook_secret_previous)
+        """The secrets that a webhook of the host may have, the current one first."""
+        both = (self.git_webhook_secret, self.git_webhook_secret_previous)
+        if self.git_host in ("github", "git"):
+            both = (self.github_webhook_secret, self.github_webhook_secret_previous)
         return tuple(secret.get_secret_value() for secret in both if secret)
 
     @property

@@ -25,9 +25,10 @@ WRONG = {
     "param fleet = 'my-fleet-'": "fleet: lower-case letters, digits and hyphens",
     f"param fleet = '{'a' * 64}'": "is too long",
     "param githubRepository = 'nonsense'": "githubRepository: owner/name, such as contoso/fleet",
-    "param gitHost = 'gitlab'": "'git' | 'github'",
-    "param gitHost = 'git'": "gitUrl: with gitHost git, an address such as",
-    "param gitUrl = 'https://git.example.com/a/b.git'": "gitUrl: with gitHost git, an address such as",
+    "param gitHost = 'bitbucket'": "'azure-devops' | 'git' | 'github' | 'gitlab'",
+    "param gitHost = 'git'": "gitUrl: without GitHub, an address such as",
+    "param gitUrl = 'https://git.example.com/a/b.git'": "gitUrl: without GitHub, an address such as",
+    "param gitHost = 'gitlab'; param gitUrl = 'https://gitlab.com/a/b'": "git-webhook-secret is missing",
     "param gitHost = 'git'; param gitUrl = 'https://x:y@git.example.com/a'": "without a credential in it",
     "param secrets = ['github-token', 'flux-git-password']": "secrets: github-webhook-secret is missing",
     "param secrets = ['github-webhook-secret', 'flux-git-password']": "secrets: github-token, or",
@@ -119,6 +120,16 @@ def test_a_public_repository_of_a_git_server_needs_no_secret() -> None:
     given = {"gitHost": "'git'", "gitUrl": "'https://git.example.com/team/fleet.git'", "secrets": "[]"}
     lines = "".join(f"param {name} = {value}\n" for name, value in given.items())
     assert bicep.resolved(COMPILER, f"using '../../infra/main.bicep'\nparam fleet = 'one'\n{lines}")
+
+
+@needs_the_compiler
+@pytest.mark.parametrize("host", ["gitlab", "azure-devops"])
+def test_another_host_needs_the_secret_of_its_webhook(host: str) -> None:
+    given = {"gitHost": f"'{host}'", "gitUrl": "'https://git.example.com/team/fleet'"}
+    given["secrets"] = "['git-webhook-secret', 'git-webhook-secret-previous', 'git-password']"
+    lines = "".join(f"param {name} = {value}\n" for name, value in given.items())
+    found = bicep.resolved(COMPILER, f"using '../../infra/main.bicep'\nparam fleet = 'one'\n{lines}")
+    assert "SecretName=git-webhook-secret-previous)" in found
 
 
 def test_the_rules_of_the_compiler_are_those_that_are_chosen() -> None:

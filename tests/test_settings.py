@@ -106,7 +106,7 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("FLUX_GIT_HOST", "https://github.com"),
         ("FLUX_GIT_HOST", "github.com/example"),
         ("GITHUB_REPOSITORY", "no-owner"),
-        ("GIT_HOST", "gitea"),
+        ("GIT_HOST", "bitbucket"),
         ("GIT_URL", "ssh://git@git.example.com/team/fleet.git"),
         ("GIT_URL", "http://git.example.com/team/fleet.git"),
         ("GIT_URL", "https://user:canary@git.example.com/team/fleet.git"),
@@ -153,6 +153,18 @@ def test_a_git_server_needs_no_setting_of_github_and_its_path_names_the_reposito
     assert (config.repository, config.branch, config.git_server) == (name, "production", server)
     monkeypatch.setenv("FLUX_GIT_HOST", "mirror.example.com")
     assert load_settings().fleet_config.git_server == "mirror.example.com"
+
+
+def test_azure_devops_is_read_at_its_address_without_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, GIT_HOST="azure-devops", GIT_URL="https://dev.azure.com/contoso/My%20Fleet/_git/fleet")
+    for setting in ("GITHUB_REPOSITORY", "GITHUB_TOKEN", "FLUX_GIT_HOST", "GIT_PASSWORD"):
+        monkeypatch.delenv(setting, raising=False)
+    config = load_settings().fleet_config
+    assert (config.repository, config.git_server) == ("contoso/My%20Fleet/_git/fleet", "dev.azure.com")
+    for url in ("https://dev.azure.com/contoso/fleet", "https://dev.azure.com/_git/fleet", ""):
+        monkeypatch.setenv("GIT_URL", url)
+        with pytest.raises(SettingsError, match="GIT_URL"):
+            load_settings()
 
 
 def test_each_host_misses_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cli.azure_deployment import Az, DeploymentFailed
@@ -18,14 +18,15 @@ VAULTS = "2023-07-01"
 SITES = "2024-04-01"
 REFRESH = "2022-03-01"
 """Source: learn.microsoft.com/azure/app-service/app-service-key-vault-references, "Understand rotation"."""
-SETTINGS = ("GITHUB_REPOSITORY", "GITHUB_API_URL")
+SETTINGS = ("GITHUB_REPOSITORY", "GITHUB_API_URL", "GIT_HOST", "GIT_URL")
+IDENTITIES = "microsoft.managedidentity/userassignedidentities"
 TRIES, PAUSE = 30, 2.0
 """How often, and after how many seconds, the references of an app are read until they are resolved."""
 
 
 @dataclass(frozen=True)
 class AzureFleet:
-    """A fleet as Azure has it: resource ids, and what its app with the webhook says of GitHub."""
+    """A fleet as Azure has it: resource ids, and what its app with the webhook says of its git host."""
 
     name: str
     location: str
@@ -39,6 +40,10 @@ class AzureFleet:
     api: str
     references: frozenset[str]
     """The secrets that the app with the webhook refers to."""
+    git_host: str = ""
+    git_url: str = ""
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """The ids of the identities of the apps, by their names."""
 
     @property
     def apps(self) -> tuple[str, ...]:
@@ -93,6 +98,9 @@ def find(az: Az, fleet: str, subscription: str) -> AzureFleet:
         repository=settings.get("GITHUB_REPOSITORY", ""),
         api=settings.get("GITHUB_API_URL", "").rstrip("/"),
         references=frozenset(_secret_of(value) for value in settings.values()) - {""},
+        git_host=settings.get("GIT_HOST", ""),
+        git_url=settings.get("GIT_URL", ""),
+        identities={found["name"]: found["id"] for found in types.get(IDENTITIES, [])},
     )
 
 
@@ -107,10 +115,10 @@ def _host(az: Az, app: str) -> str:
 
 
 def _settings(az: Az, app: str) -> dict[str, str]:
-    """Return the settings that name GitHub or a secret of the vault; others are not read."""
+    """Return the settings that name the git host or a secret of the vault; others are not read."""
     names = " || ".join(f"name=='{name}'" for name in SETTINGS)
     found = az.read(
-        "Read which GitHub and which secrets the app has.",
+        "Read which git host and which secrets the app has.",
         *("functionapp", "config", "appsettings", "list", "--ids", app),
         *(
             "--query",

@@ -11,14 +11,12 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-
-import httpx
+from collections.abc import Collection
 
 from cli.azure_deployment import Az
 from cli.setup.azure_fleet import AzureFleet, read_secret, refresh, secret_tags, write_secret
 from cli.setup.github_calls import send
+from cli.setup.host_webhook import LOOK, SetupFailed, Terminal, problem_of
 from cli.setup.registration_page import RegistrationPage
 from shared.github_app import (
     APP_ID,
@@ -37,21 +35,6 @@ from shared.github_registration import AppCalls, RegisteredApp, convert
 
 WITHIN = 3600.0
 """Seconds from the form to the exchange of the code: GitHub's own limit."""
-LOOK = 3.0
-"""Seconds until the installation, or the app, is read again."""
-
-
-class SetupFailed(Exception):
-    """The set-up ended early; the message has what was done, and how to go on."""
-
-
-@dataclass(frozen=True)
-class Terminal:
-    """How the command reaches a person: ``say`` prints, ``open`` opens a page in the browser."""
-
-    say: Callable[[str], object]
-    open: Callable[[str], object]
-    pause: Callable[[float], object] = time.sleep
 
 
 def register(
@@ -186,7 +169,7 @@ def _tags(az: Az, fleet: AzureFleet) -> dict[str, str]:
     return {TAG: tags.get(TAG, ""), TAG_ID: tags[TAG_ID]}
 
 
-def _webhook_problem(fleet: AzureFleet, terminal: Terminal, secret: str, tries: int = 40) -> str:
+def _webhook_problem(fleet: AzureFleet, terminal: Terminal, secret: str) -> str:
     """Send a ping as GitHub does until the app takes its signature; return why it does not, "" if it does."""
     body = json.dumps({"zen": "Is the secret there?", "hook_id": 0}).encode()
     signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
@@ -196,16 +179,4 @@ def _webhook_problem(fleet: AzureFleet, terminal: Terminal, secret: str, tries: 
         "X-GitHub-Delivery": "setup",
         "X-Hub-Signature-256": f"sha256={signature}",
     }
-    said = ""
-    for attempt in range(tries):
-        if attempt:
-            terminal.pause(LOOK)
-        try:
-            answer = httpx.post(f"{fleet.address}/api/github", content=body, headers=headers, timeout=20)
-        except httpx.HTTPError as error:
-            said = f"does not answer ({type(error).__name__})"
-            continue
-        if answer.status_code == 200:
-            return ""
-        said = f"answers {answer.status_code}"
-    return f"{fleet.address}/api/github {said} to a webhook with the new secret"
+    return problem_of(f"{fleet.address}/api/github", headers, body, terminal.pause)

@@ -26,6 +26,6 @@ if __name__ == "__main__":
     webhook = os.environ["webhookUrl"]  # noqa: SIM112 - azd has the names of outputs
     client = os.environ.get("ROADSTEAD_ENTRA_CLIENT_ID")
     if client:
-        let_browsers_return(client, webhook.removesuffix("/api/github"))
+        let_browsers_return(client, azure_deployment.address_in(webhook))
     fleet = os.environ.get("ROADSTEAD_FLEET", "FLEET")
     print(azure_deployment.ending(webhook, fleet, int(os.environ.get(azure_deployment.WARM) or 0)))

@@ -14,14 +14,19 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.fleet_api.client import Api
+from localcloud.azure_devops.devops_json import ORGANIZATION
 from localcloud.demo.checkout import Checkout
 from localcloud.demo.follow import follow, wait_for_plan
 from localcloud.runtime.local_cloud import LocalCloud
-from localcloud.runtime.options import ROOT
+from localcloud.runtime.options import DEVOPS, ROOT
 
 ATLANTIC = "clusters/atlantic-aks/cluster.yaml"
 PACIFIC = "clusters/pacific-aks/cluster.yaml"
 KUSTOMIZATIONS = ("kustomize.toolkit.fluxcd.io", "v1", "flux-system", "kustomizations")
+ON_GITHUB, ON_DEVOPS = (
+    "https://github.com/example/fleet",
+    f"https://dev.azure.com/{ORGANIZATION}/example/_git/fleet",
+)
 BATCH = """\
   location: eastus
   nodePools:
@@ -54,6 +59,8 @@ class _Story:
         self._head("1. An operator pushes a fleet of three clusters")
         self._print(f"git push  {self.cloud.remote}")
         self.checkout.copy(ROOT / "examples" / "fleet")
+        if self.cloud.options.git_host == DEVOPS:
+            self.checkout.replace("fleet.yaml", ON_GITHUB, ON_DEVOPS)
         self._carry_out("The example fleet")
 
     def show_a_cluster(self, name: str) -> None:

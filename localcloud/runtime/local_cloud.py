@@ -20,7 +20,7 @@ from typing import Any
 from localcloud.azure.world.access import directory
 from localcloud.azure.world.catalog import TENANT
 from localcloud.runtime.child_processes import Child, ProcessPart, Spawn
-from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings
+from localcloud.runtime.options import DEVOPS, USUAL_PORTS, Options, Urls, child_environment, compose_settings
 from localcloud.runtime.parts.part import ready_file, request_log
 from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.state_folder import StateFolder
@@ -56,6 +56,8 @@ class LocalCloud:
     @property
     def remote(self) -> str:
         """The git remote of the fleet's repository; clone and push need no credentials."""
+        if self.options.git_host == DEVOPS:
+            return self.settings["GIT_URL"]
         return f"{self.urls.github}/{self.settings['GITHUB_REPOSITORY']}.git"
 
     def start(self) -> None:
@@ -178,16 +180,13 @@ class LocalCloud:
         command = azurite_command(blob=blob, queue=queue, table=table)
         return [
             ProcessPart("storage", command, lambda: all(map(_listens, (blob, queue, table)))),
-            *(self._own_part(name) for name in ("servicebus", "azure", self._git_host)),
+            *(self._own_part(name) for name in ("servicebus", "azure", "github")),
         ]
 
-    @property
-    def _git_host(self) -> str:
-        """The part that has the fleet repository: GitHub serves a fleet on any git server, too."""
-        return "gitlab" if self.settings["GIT_HOST"] == "gitlab" else "github"
-
     def _own_part(self, name: str) -> ProcessPart:
-        module = self.options.modules.get(name, f"localcloud.runtime.parts.{name}_part")
+        hosts = {DEVOPS: "azure_devops", "gitlab": "gitlab"}
+        usual = hosts.get(self.options.git_host, name) if name == "github" else name
+        module = self.options.modules.get(name, f"localcloud.runtime.parts.{usual}_part")
         command = [sys.executable, "-m", module, str(self.state)]
         return ProcessPart(name, command, ready_file(self.state, name).is_file)
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localcloud.azure.world.catalog import SUBSCRIPTION
+from localcloud.azure_devops.devops_json import ORGANIZATION
 from localcloud.common.programs import program
 
+DEVOPS = "azure-devops"
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "local.settings.example.json"
 
@@ -64,6 +66,11 @@ class Options:
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     existing: tuple[str, ...] = ()
 
+    @property
+    def git_host(self) -> str:
+        """What has the fleet repository."""
+        return self.extra.get("GIT_HOST", "github")
+
 
 @dataclass(frozen=True)
 class Urls:
@@ -96,6 +103,11 @@ def compose_settings(state: Path, ports: Mapping[str, int], options: Options) ->
 
     example: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]
     values = {name: re.sub(r"127\.0\.0\.1:(\d+)", here, value) for name, value in example.items()}
+    if options.git_host == DEVOPS:
+        project, _, name = values["GITHUB_REPOSITORY"].partition("/")
+        place = f"{ORGANIZATION}/{project}/_git/{name}"
+        values["GIT_URL"] = f"http://127.0.0.1:{ports['github']}/{place}"
+        values["FLUX_GIT_HOST"] = "dev.azure.com"
     values["REQUESTS_CA_BUNDLE"] = str(state / "ca.pem")
     values["KUSTOMIZE"] = program("kubectl") or ""
     if options.plan_schedule is not None:

@@ -27,7 +27,7 @@ from shared.cluster.failures.retry import retry_after
 from shared.notifications.digest import Outgoing, body_of
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import Route, RouteType
-from shared.setting_texts import standard_webhooks_key
+from shared.standard_webhooks import standard_webhooks_key
 
 # One POST over HTTPS, to an address that is a secret: no error names more of it than the status.
 

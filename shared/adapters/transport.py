@@ -33,8 +33,8 @@ def app_credential() -> TokenCredential:
     )
 
 
-def pooled_transport(url: str, *, connect_seconds: float, read_seconds: float) -> RequestsTransport:
-    """Return the transport for a service: it keeps its connections, and reads the environment once.
+def pooled_session(url: str) -> requests.Session:
+    """Return a session for a service: it keeps its connections, and reads the environment once.
 
     By itself, requests keeps ten connections, and reads the environment's proxies and certificates at each
     call: that is a sixth of what a call to a table costs. Safe to share between threads.
@@ -42,12 +42,18 @@ def pooled_transport(url: str, *, connect_seconds: float, read_seconds: float) -
     session = requests.Session()
     found = session.merge_environment_settings(url, {}, False, None, None)
     session.trust_env = False
-    session.proxies = found["proxies"]
+    session.proxies, session.verify = found["proxies"], found["verify"]
     for scheme in ("http://", "https://"):
         session.mount(scheme, HTTPAdapter(pool_maxsize=CONNECTIONS))
+    return session
+
+
+def pooled_transport(url: str, *, connect_seconds: float, read_seconds: float) -> RequestsTransport:
+    """Return the transport for a service, over such a session."""
+    session = pooled_session(url)
     return RequestsTransport(
         session=session,
-        connection_verify=found["verify"],
+        connection_verify=session.verify,
         connection_timeout=connect_seconds,
         read_timeout=read_seconds,
     )

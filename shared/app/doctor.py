@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from shared.app.api import schema
 from shared.app.api.parts import exact, iso
-from shared.app.examination import APPS, function_app
+from shared.app.examination import APPS, function_app, guide_of
 from shared.app.health import HealthReading
 from shared.cluster.failures.errors import Unreadable
 from shared.ports import FleetRecord, Ports
@@ -44,7 +44,7 @@ def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = N
     except Unreadable as error:  # as after a way back, until the newer version is there again
         fleet = FleetRecord()
         findings.append(("control", Finding("record of the fleet", str(error), _RECORD, reading.at)))
-    findings += of_control(reading, fleet, ports.state.count_dead_letters())
+    findings += of_control(reading, fleet, ports.state.count_dead_letters(), ports.git_host.name)
     return {
         "apps": [
             {"app": app, "examinedAt": exact(known[app].at), "version": known[app].version}
@@ -94,7 +94,9 @@ def differences(rows: Sequence[Examination]) -> Iterator[tuple[str, Finding]]:
                 yield second.app, Finding(f"setting {name}", said, remedy, since)
 
 
-def of_control(reading: HealthReading, fleet: FleetRecord, letters: int) -> Iterator[tuple[str, Finding]]:
+def of_control(
+    reading: HealthReading, fleet: FleetRecord, letters: int, host: str = "GitHub"
+) -> Iterator[tuple[str, Finding]]:
     """Yield what control knows: timers, credentials, missed webhooks, dead letters, unreadable records."""
     app, now = "control", reading.at
     for timer in reading.timers:
@@ -107,7 +109,7 @@ def of_control(reading: HealthReading, fleet: FleetRecord, letters: int) -> Iter
     last = fleet.gaps.last
     if last is not None and now - last.found <= GAP:
         said = f"no webhook announced {last.commit[:8]}"
-        remedy = "see the last deliveries of the webhook on the git host: docs/how-to/connect-github.md"
+        remedy = f"see the last deliveries of the webhook on the git host: {guide_of(host)}"
         yield app, Finding("webhook", said, remedy, last.found)
     if letters:
         said = f"{letters} dead letter{'s' * (letters > 1)}"

@@ -60,6 +60,16 @@ class Part:
     remedy: str
 
 
+def command_of(host: str) -> str:
+    """Return how the command calls a git host: azure-devops for Azure DevOps."""
+    return host.lower().replace(" ", "-")
+
+
+def guide_of(host: str) -> str:
+    """Return the page on a git host."""
+    return f"docs/how-to/connect-{command_of(host)}.md"
+
+
 def function_app(app: str) -> str:
     """Return how documents call the function app."""
     return NAME if app == "control" else f"{NAME}-{app}"
@@ -124,6 +134,7 @@ def parts_of(app: str, ports: Ports) -> Iterator[Part]:
 def _of_control(ports: Ports) -> Iterator[Part]:
     """Yield what control asks for all apps: they have one credential, one webhook and one export."""
     host, app = ports.git_host, "the page of the App on GitHub"
+    set_up = f"roadstead setup {command_of(host.name)} {ports.config.fleet}"
     yield Part(
         f"permissions on {host.name}",
         partial(_has_permissions, ports),
@@ -132,8 +143,8 @@ def _of_control(ports: Ports) -> Iterator[Part]:
     yield Part(
         "webhook",
         partial(_webhooks_arrive, ports),
-        f"after 401, `roadstead setup github {ports.config.fleet} --rotate-webhook-secret`; after 0 or 5xx, "
-        f"redeliver on {app} (Advanced), and `roadstead sync`",
+        f"after 401, `{set_up} --rotate-webhook-secret`; after 0 or 5xx, redeliver on {host.name}, and "
+        f"`roadstead sync`; one that is disabled, `{set_up}`: {guide_of(host.name)}",
     )
     yield Part(
         "export",

@@ -91,13 +91,15 @@ class TreeEntry:
 class CommitStatus:
     """What the host shows on a commit; ``state`` is pending, success, failure or error.
 
-    The description is as ``status_line`` makes it. Of each context the newest status counts.
+    The description is as ``status_line`` makes it. Of each context the newest status counts. ``pull`` is the
+    number of the pull request that it is about, 0 for none: some hosts show a status there only if it has it.
     """
 
     state: str
     description: str
     context: str
     target_url: str = ""
+    pull: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

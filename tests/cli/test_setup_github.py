@@ -16,7 +16,7 @@ from github import Github
 
 from cli.errors import ExitCode
 from shared.adapters.github.client import github_auth
-from shared.app.intake.webhook import _READERS
+from shared.app.intake.github_webhook import _READERS
 from shared.github_app import (
     EVENTS,
     LONGEST_NAME,

@@ -26,7 +26,7 @@ from shared.ports import State
 from tests.support.azure_ports import Azure, StaticCredential
 from tests.support.azurite import connect, running
 from tests.support.damaged_records import Tables
-from tests.support.git_hosts import CASES, Case, git_host_case
+from tests.support.git_hosts import HOSTS, Case, git_host_case
 from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
 from tests.support.receivers import Inbox, https_inbox
 from tests.support.unreadable_records import Stored
@@ -99,7 +99,7 @@ def state() -> State:
     return MemoryState()
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=HOSTS)
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     """A git host, whose repository has a first commit."""
     with git_host_case(request.param, tmp_path) as served:

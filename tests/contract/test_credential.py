@@ -37,10 +37,12 @@ def test_an_app_knows_what_it_may_and_a_token_does_not(case: Case) -> None:
 
 def test_the_newest_deliveries_come_first_and_a_token_sees_none(case: Case) -> None:
     if case.gitlab is not None:
-        case.gitlab.hooks.hook = Hook("http://127.0.0.1:9/api/gitlab")
+        case.gitlab.hooks.hook = Hook("http://127.0.0.1:9/api/webhook")
         assert case.host.deliveries() == (), "GitLab lists none with a time"
         failed = Hook(
-            "http://127.0.0.1:9/api/gitlab", failures=4, disabled_until=datetime.now(UTC) + timedelta(hours=1)
+            "http://127.0.0.1:9/api/webhook",
+            failures=4,
+            disabled_until=datetime.now(UTC) + timedelta(hours=1),
         )
         for hook, said in ((failed, "until 20"), (replace(failed, failures=40), "until somebody tests it")):
             case.gitlab.hooks.hook = hook

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from shared.cluster.failures.errors import Dependency, InvalidManifest
-from tests.support.git_hosts import Case
+from tests.support.git_hosts import CASES, Case, git_host_case
 
 MARKER = "<!-- roadstead 0123456789abcdef -->"
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    """A git host that has issues, whose repository has a first commit."""
+    with git_host_case(request.param, tmp_path) as served:
+        served.git.commit({"a.yaml": b"1\n", "b.yaml": b"1\n"})
+        yield served
 
 
 def test_an_issue_is_opened_commented_and_closed(case: Case) -> None:

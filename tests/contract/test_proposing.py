@@ -27,7 +27,7 @@ def changed(case: Case, *parents: str, content: bytes = b"2\n") -> str:
 
 
 def files(case: Case, commit: str) -> Mapping[str, bytes]:
-    return {entry.path: case.git.blob(entry.sha) for entry in case.git.tree(commit)}
+    return {entry.path: case.host.blob(entry.sha) for entry in case.host.tree(commit)}
 
 
 def proposed(case: Case) -> str:
@@ -48,7 +48,7 @@ def test_a_commit_changes_one_file_of_its_last_parent_and_is_on_no_branch(case: 
     main = case.git.head("main")
     commit = changed(case, main, content="é\n".encode())
     assert files(case, commit) == {"a.yaml": "é\n".encode(), "b.yaml": b"1\n"}
-    assert case.git.is_descendant(commit, main)
+    assert case.host.is_descendant(commit, main)
     assert (case.git.head("main"), case.host.tip(BRANCH)) == (main, None)
 
 
@@ -68,8 +68,8 @@ def test_a_commit_with_two_parents_comes_after_both_and_has_the_files_of_the_las
     main = case.git.commit({"c.yaml": b"3\n"})
     both = changed(case, first, main, content=b"4\n")
     assert files(case, both) == {"a.yaml": b"4\n", "b.yaml": b"1\n", "c.yaml": b"3\n"}
-    assert case.git.is_descendant(both, first)
-    assert case.git.is_descendant(both, main)
+    assert case.host.is_descendant(both, first)
+    assert case.host.is_descendant(both, main)
 
 
 def test_a_commit_of_an_unknown_parent_is_a_dependency(case: Case) -> None:

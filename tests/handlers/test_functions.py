@@ -20,7 +20,7 @@ from shared.masking import Masker
 from shared.ports.masked import masked
 from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE
 from tests.support import fleet_files
-from tests.support.function_calls import call, functions
+from tests.support.function_calls import call, function_app, functions
 from tests.support.pipeline_runs import push
 from tests.support.webhook_deliveries import COMMIT, payload, sign
 
@@ -183,3 +183,14 @@ def test_the_api_calls_only_the_state() -> None:
     nothing: Any = None
     ports = replace(MemoryCloud().ports, git_host=nothing, azure=nothing, kubernetes=nothing)
     assert call(ports, "clusters")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("git_host", "route"),
+    [("github", "api/github"), ("gitlab", "api/webhook"), ("azure-devops", "api/webhook"), ("git", "")],
+)
+def test_the_app_has_the_webhook_of_the_host_that_its_settings_name(git_host: str, route: str) -> None:
+    app = function_app(MemoryCloud().ports, git_host=git_host)
+    made = [found for found in app.get_functions() if found.get_function_name() in ("github", "webhook")]
+    webhooks = [json.loads(found.get_function_json())["bindings"][0]["route"] for found in made]
+    assert webhooks == ([route] if route else [])

@@ -37,7 +37,8 @@ from shared.cluster.queues.messages import (
     ReadinessMessage,
     SweepRequest,
 )
-from tests.support.function_calls import ADMIN, functions
+from tests.support.function_calls import ADMIN, function_app, functions
+from tests.support.host_deliveries import HOSTS
 from tests.support.odd_bodies import odd_bodies
 from tests.support.pipeline_runs import ready
 from tests.support.reporting_flux import event, reporting
@@ -125,6 +126,17 @@ def test_a_delivery_of_github_is_taken_or_refused_with_a_reason(kind: str) -> No
     for body in odd_bodies(DELIVERIES[kind]):
         headers = {"x-hub-signature-256": sign(body), "x-github-event": kind, "x-github-delivery": "d1"}
         send(github, body, headers)
+
+
+@pytest.mark.parametrize("name", ["gitlab", "azure-devops"])
+@pytest.mark.parametrize("event", [0, 1])
+def test_a_delivery_of_another_host_is_taken_or_refused_with_a_reason(name: str, event: int) -> None:
+    host = HOSTS[name]
+    app = function_app(ready("one").ports, webhook_secret=host.secrets[1], git_host=name)
+    made = {str(found.get_function_name()): found.get_user_function() for found in app.get_functions()}
+    for body in odd_bodies((host.push, host.pull)[event]):
+        headers, _ = host.sent(body, event=host.events[event], secret=host.secrets[1])
+        send(made["webhook"], body, headers)
 
 
 def test_a_statement_of_a_system_is_taken_or_refused_with_a_reason() -> None:

@@ -75,6 +75,8 @@ param secrets = [
   'github-webhook-secret'
   'github-webhook-secret-previous'
   'git-password'
+  'git-webhook-secret'
+  'git-webhook-secret-previous'
   'flux-git-password'
   'api-key-reader'
   'api-key-operator'

@@ -109,6 +109,8 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         return Shown(f"object of {given['--id']}")
     if arguments[0] == "rest" and given["--url"].startswith(GRAPH):
         return _graph(given, state)
+    if arguments[0] == "rest" and "--resource" in given:
+        return _azure_devops(given, state)
     if arguments[0] == "rest":
         return _rest(given, state)
     if group.startswith("functionapp list"):
@@ -206,6 +208,29 @@ def _graph(given: dict[str, str], state: dict[str, Any]) -> Any:
     for name, value in body.items():
         entry[name] = {**entry.get(name, {}), **value} if isinstance(value, dict) else value
     return None
+
+
+def _azure_devops(given: dict[str, str], state: dict[str, Any]) -> Any:
+    """Answer as Azure DevOps, which shows no password (MicrosoftDocs/vsts-rest-api-specs, hooks)."""
+    devops = state.setdefault("devops", {"subscriptions": [], "members": []})
+    method, path = given["--method"], given["--url"].partition("?")[0]
+    if "/_apis/git/repositories/" in path:
+        return {"id": "278d5cd2", "name": "fleet", "project": {"id": "6ce954b1"}}
+    if path.endswith("/_apis/memberentitlements"):
+        return {"members": devops["members"]}
+    if method == "GET":
+        hidden = {"basicAuthPassword": "********"}
+        return {
+            "value": [
+                found | {"consumerInputs": found["consumerInputs"] | hidden}
+                for found in devops["subscriptions"]
+            ]
+        }
+    body = json.loads(sys.stdin.read())
+    number = path.rpartition("/")[2] if method == "PUT" else str(len(devops["subscriptions"]) + 1)
+    others = [found for found in devops["subscriptions"] if found["id"] != number]
+    devops["subscriptions"] = [*others, {"id": number, **body}]
+    return Shown(number)
 
 
 def _fetch(app: str, state: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def function_app(
     sign_in: SignIn | None = None,
     setup: GitHubSetup | None = None,
     webhook_secret: str = NEW,
+    git_host: str = "github",
 ) -> func.FunctionApp:
     """Return the app on ports; without ``sign_in``, callers have the keys above."""
     app = func.FunctionApp()
@@ -38,6 +39,7 @@ def function_app(
             group,
             ports,
             sign_in or SignIn(keys=KEYS),
+            git_host=git_host,
             webhook_secrets=(webhook_secret,),
             approval_keys=APPROVAL_KEYS,
             github_setup=setup,

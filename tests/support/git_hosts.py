@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from localcloud.azure_devops.devops_server import DevOpsServer
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.git_commands import run_git
@@ -19,16 +20,21 @@ from localcloud.github.world.people import Teams
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from localcloud.gitlab.world.job_statuses import JobStatuses
 from localcloud.gitlab.world.project import Groups, Project
+from shared.adapters.azure_devops import AzureDevOpsHost
 from shared.adapters.git import GitServerHost
 from shared.adapters.git.host import MOST_ENTRIES
 from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.gitlab import GitLabHost
 from shared.ports import CommitStatus, GitHost
 from shared.ports.git_host import Addressee
+from tests.support.azure_ports import StaticCredential
 from tests.support.github_app import APP, KEY
 
 CASES = ["memory", "memory as app", "world", "adapter", "adapter as app", "gitlab"]
 """Hosts that have everything."""
+DEVOPS = "azure-devops"
+HOSTS = [*CASES, DEVOPS]
+"""Hosts that have pull requests; what one of them lacks is in ``Capability`` and docs/architecture.md."""
 PLAIN = "git"
 """The host that has nothing but git: what it lacks is in ``Capability`` and docs/architecture.md."""
 
@@ -89,6 +95,12 @@ GITLAB = Rules(
     },
 )
 
+AZURE_DEVOPS = Rules(
+    pull_page="/pullrequest/",
+    hidden="reviewer@example.com",
+    addresses=dict.fromkeys(GITHUB.addresses, _PERSON),
+)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -102,6 +114,7 @@ class Case:
     others: dict[str, MemoryRepository] = field(default_factory=dict)
     rules: Rules = GITHUB
     gitlab: GitLabServer | None = None
+    devops: DevOpsServer | None = None
 
     @property
     def statuses(self) -> Statuses | JobStatuses:
@@ -122,7 +135,7 @@ class Case:
 
     def another(self, name: str) -> GitRepository | MemoryRepository:
         """Create another repository, "owner/name"."""
-        if server := self.server or self.gitlab:
+        if server := self.server or self.gitlab or self.devops:
             return server.create_repository(name)
         self.others[name] = created = MemoryRepository()
         created.id = len(self.others) + 1000
@@ -137,6 +150,11 @@ class Case:
         self.git.token_expires = at
         if server := self.server or self.gitlab:
             server.credentials.token_expires = at
+
+    @property
+    def of_github(self) -> bool:
+        """Whether its people, reviews and addresses are as GitHub has them."""
+        return self.devops is None
 
 
 @contextmanager
@@ -159,6 +177,13 @@ def git_host_case(name: str, folder: Path) -> Iterator[Case]:
         with GitRepository.create(folder / "fleet.git") as git:
             others = dict[str, MemoryRepository]()
             yield Case(WorldHost(git, others=others), git, app, git.pulls.teams, others=others)
+        return
+    if kind == DEVOPS:
+        with DevOpsServer(folder, accepts=lambda token: token == "a-token") as devops:
+            git = devops.create_repository("acme/fleet")
+            found = AzureDevOpsHost(devops.clone_url("acme/fleet"), StaticCredential())
+            yield Case(found, git, app, devops.teams, rules=AZURE_DEVOPS, devops=devops)
+            found.close()
         return
     with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")

@@ -22,7 +22,8 @@ from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.http_server import HttpServer
 from localcloud.github.wire.github_server import GitHubServer
-from shared.app.intake.webhook import DeliveryRefusal, read_delivery
+from shared.app.intake.github_webhook import read_delivery
+from shared.app.intake.webhook import DeliveryRefusal
 from shared.settings import App
 from tests.support import az_stand_in
 from tests.support.roadstead_command import OWN, ROADSTEAD

@@ -84,6 +84,6 @@ def _let_browsers_return(az: Az, client_id: str, webhook: str) -> None:
     from cli.setup.entra import NeedsAdministrator, add_redirect
 
     try:
-        add_redirect(az, client_id, webhook.removesuffix("/api/github"))
+        add_redirect(az, client_id, azure_deployment.address_in(webhook))
     except NeedsAdministrator as error:
         typer.echo(f"An administrator of the directory has to do this, before people sign in:\n  {error}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,13 +75,14 @@ def github(
     """
     from cli.setup import github as github_setup
     from cli.setup import github_calls
+    from cli.setup.host_webhook import Terminal
 
     if replace and (key or rotate):
         raise UsageError(
             "--replace registers an App; it goes with neither --key-file nor --rotate-webhook-secret"
         )
-    given, within = _key(key) if key else "", seconds(timeout)
-    terminal = github_setup.Terminal(typer.echo, webbrowser.open if browser else lambda _: None)
+    given, within = _text_of("--key-file", key) if key else "", seconds(timeout)
+    terminal = Terminal(typer.echo, webbrowser.open if browser else lambda _: None, time.sleep)
     with _one_line_errors():
         github_calls.check_library()
         az = Az(typer.echo)
@@ -95,6 +98,66 @@ def github(
             github_setup.register(
                 az, found, terminal, features=allow or (), port=port, replace=replace, within=within
             )
+
+
+def gitlab(
+    fleet: Fleet,
+    *,
+    subscription: Subscription = "",
+    token: Annotated[
+        str,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="Give the apps their token: - for standard input, or a file, which is removed.",
+        ),
+    ] = "",
+    rotate: Annotated[
+        bool, typer.Option("--rotate-webhook-secret", help="Have GitLab sign with a new token.")
+    ] = False,
+) -> None:
+    """Create the webhook of a fleet at GitLab, and give the deployed apps its secret.
+
+    The variable GITLAB_TOKEN has the token of a maintainer of the project, with the scope api. It is used
+    here and stored nowhere. A second run changes nothing.
+    """
+    from cli.setup import gitlab as gitlab_setup
+    from cli.setup.host_webhook import Terminal
+
+    maintainer = os.environ.get("GITLAB_TOKEN", "")
+    if not maintainer:
+        raise UsageError("set GITLAB_TOKEN to the token of a maintainer of the project, with the scope api")
+    given = _text_of("--token-file", token).strip() if token else ""
+    with _one_line_errors():
+        az = Az(typer.echo)
+        found = azure_fleet.find(az, fleet, azure_deployment.account(az, subscription))
+        terminal = Terminal(typer.echo, lambda _: None, time.sleep)
+        gitlab_setup.set_up(az, found, terminal, maintainer, given, rotate=rotate)
+        if token:
+            _remove(token)
+
+
+def azure_devops(
+    fleet: Fleet,
+    *,
+    subscription: Subscription = "",
+    rotate: Annotated[
+        bool, typer.Option("--rotate-webhook-secret", help="Give the subscriptions a new password.")
+    ] = False,
+) -> None:
+    """Create the service hooks of a fleet at Azure DevOps, and check that its apps may read there.
+
+    Your sign-in of the Azure CLI must be an administrator of the project. A second run changes nothing.
+    """
+    from cli.setup import azure_devops as azure_devops_setup
+    from cli.setup.host_webhook import Terminal
+
+    with _one_line_errors():
+        az = Az(typer.echo)
+        own = azure_deployment.account(az, subscription)
+        found = azure_fleet.find(az, fleet, own)
+        terminal = Terminal(typer.echo, lambda _: None, time.sleep)
+        azure_devops_setup.set_up(az, found, terminal, own, rotate=rotate)
 
 
 def entra(
@@ -230,14 +293,14 @@ def _pair(option: str, given: str) -> tuple[str, str]:
     return name, value
 
 
-def _key(place: str) -> str:
-    """Return the key that standard input or a file has."""
+def _text_of(option: str, place: str) -> str:
+    """Return what standard input or a file has."""
     if place == "-":
         return sys.stdin.read()
     try:
         return Path(place).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--key-file {place} cannot be read") from error
+        raise UsageError(f"{option} {place} cannot be read") from error
 
 
 def _remove(place: str) -> None:
@@ -248,7 +311,7 @@ def _remove(place: str) -> None:
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
-    from cli.setup.github import SetupFailed
+    from cli.setup.host_webhook import SetupFailed
     from shared.github_registration import GitHubRefused
 
     try:

@@ -11,18 +11,27 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from shutil import copyfileobj
-from typing import IO
+from typing import IO, Protocol
 
 from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 from werkzeug.wsgi import wrap_file
 
-from localcloud.github.wire.github_auth import Credentials, GitHubError
+from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import OPERATOR, Place
 from localcloud.github.wire.push_events import Refs
 from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.world import repository_history as history
 from localcloud.github.world.git_commands import TIMEOUT, git_environment
+
+
+class SignIn(Protocol):
+    """Decides who may speak git."""
+
+    def check_basic(self, authorization: str) -> None:
+        """Let a call with this header pass, or raise GitHubError."""
+        ...
+
 
 Pushed = Callable[[Place, Refs, Refs], None]
 """Receives a push: the repository, its refs before, its refs after."""
@@ -31,7 +40,7 @@ Pushed = Callable[[Place, Refs, Refs], None]
 class SmartHttp:
     """Serves clone, fetch and push, and calls ``pushed`` for every push that changed a ref."""
 
-    def __init__(self, store: RepositoryStore, credentials: Credentials, pushed: Pushed) -> None:
+    def __init__(self, store: RepositoryStore, credentials: SignIn, pushed: Pushed) -> None:
         self._store, self._credentials, self._pushed = store, credentials, pushed
 
     def answer(self, request: Request, full_name: str, rest: str) -> Response:

@@ -51,6 +51,8 @@ class ReviewRecord:
     body: str
     commit: str
     at: datetime
+    given: str = ""
+    """The state that it had before it was dismissed."""
 
 
 class ReviewList:
@@ -70,7 +72,9 @@ class ReviewList:
             raise InvalidManifest(f"Can not {what} your own pull request")
         if event != "APPROVE" and not body.strip():
             raise InvalidManifest("body cannot be blank")
-        record = ReviewRecord(next(self._ids), pull.number, author, state, body, pull.sha, self._clock())
+        record = ReviewRecord(
+            next(self._ids), pull.number, author, state, body, pull.sha, self._clock(), state
+        )
         self._reviews[record.id] = record
         return record
 

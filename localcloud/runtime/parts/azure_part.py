@@ -56,20 +56,24 @@ OpenPlane = Callable[[Config, Authority, IdentityServer], AbstractContextManager
 class Repositories:
     """Reads repositories by their clone URL, for Flux.
 
-    URLs of github.com lead to the local GitHub, so a fleet that names its real repository works unchanged.
+    URLs of github.com and dev.azure.com lead to the local ones, so a fleet that names its real repository
+    works unchanged.
     """
 
     def __init__(self, root: Path, *, url: str, token: str) -> None:
         self._root, self._token = root.resolve(), token
         hosts = "|".join(re.escape(host) for host in (url, "https://github.com", "ssh://git@github.com"))
-        self._url = re.compile(rf"(?:{hosts})/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+        own = rf"(?:{hosts})/(?P<own>[\w.-]+/[\w.-]+?)(?:\.git)?/?"
+        of_devops = rf"(?:{re.escape(url)}|https://dev\.azure\.com)/[\w.-]+/(?P<project>[\w.-]+)/_git/(?P<name>[\w.-]+)/?"
+        self._url = re.compile(rf"{of_devops}|{own}")
         self._lock = threading.Lock()
         self._open: dict[Path, GitRepository] = {}
 
     def __call__(self, url: str, ref: GitRef) -> SourceRevision | None:
         """Return what a ref of the repository leads to; None when there is no such repository."""
         match = self._url.fullmatch(url)
-        path = self._root / f"{match[1]}.git" if match else self._root
+        name = match and (match["own"] or f"{match['project']}/{match['name']}")
+        path = self._root / f"{name}.git" if name else self._root
         if ".." in path.parts or not (path / "HEAD").is_file():
             return None
         with self._lock:

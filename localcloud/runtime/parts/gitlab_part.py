@@ -16,7 +16,7 @@ def serve(config: Config) -> Iterator[None]:
     settings = config.settings
     secret = settings.get("GIT_WEBHOOK_SECRET", "")
     hook = Hook(
-        f"{config.urls['functions']}/api/gitlab" if secret else None,
+        f"{config.urls['functions']}/api/webhook" if secret else None,
         token="" if secret.startswith(PREFIX) else secret,
         signing_token=secret if secret.startswith(PREFIX) else "",
     )

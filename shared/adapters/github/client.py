@@ -11,20 +11,17 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
-from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import jwt
 import requests
 from github import Auth, BadAttributeException, Github, GithubException, GithubIntegration
 from github.Repository import Repository as GitHubApi
-from pydantic import TypeAdapter
 from urllib3.util import Retry
 
+from shared.adapters import answers
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
@@ -55,12 +52,8 @@ _LINK = _NO_RETRY.new(status_forcelist=_MOVED)
 """For requests whose response is a link: a 302 is read and not followed."""
 
 
-UNREADABLE = (
-    *(ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError),
-    BadAttributeException,
-)
-"""What reading an answer of another form raises; a ValidationError is a ValueError."""
-T = TypeVar("T")
+UNREADABLE = (*answers.UNREADABLE, BadAttributeException)
+"""What reading an answer of another form raises."""
 
 
 class GitHubClient:
@@ -165,19 +158,6 @@ class LastAnswers:
         return headers, found
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def checked(value: T) -> T:
-    """Return a dataclass whose fields have their types; raise ValidationError where GitHub's do not fit."""
-    kind: Any = type(value)
-    given = {known.name: getattr(value, known.name) for known in fields(kind)}
-    result: T = _adapter(kind).validate_python(given)
-    return result
-
-
 @contextmanager
 def readable(name: str) -> Iterator[None]:
     """Raise Unavailable where an answer of another form is read."""
@@ -185,14 +165,6 @@ def readable(name: str) -> Iterator[None]:
         yield
     except UNREADABLE as error:
         raise Unavailable(f"{name}: GitHub's response cannot be parsed") from error
-
-
-def moment(text: Any) -> datetime:
-    """Return a time of GitHub's; raise ValueError or TypeError for anything else."""
-    at = datetime.fromisoformat(text)
-    if at.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return at
 
 
 def json_call(

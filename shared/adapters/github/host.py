@@ -28,14 +28,13 @@ import requests
 from github import Auth
 from github.Commit import Commit
 
+from shared.adapters.answers import checked, moment
 from shared.adapters.github.client import (
     PAGE,
     TIMEOUT,
     GitHubClient,
     LastAnswers,
-    checked,
     json_call,
-    moment,
     readable,
 )
 from shared.adapters.github.pulls import GitHubIssues, GitHubProposing, GitHubPullRequests

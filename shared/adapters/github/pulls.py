@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 from github.Repository import Repository as GitHubApi
 
-from shared.adapters.github.client import PAGE, GitHubClient, checked, json_call
+from shared.adapters.answers import checked
+from shared.adapters.github.client import PAGE, GitHubClient, json_call
 from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports.pull_requests import Annotation, Check, Comment, NewCommit, Pull, PullText

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shared.adapters.github.client import PAGE, GitHubClient, T, checked, json_call, moment
+from shared.adapters.answers import T, checked, moment
+from shared.adapters.github.client import PAGE, GitHubClient, json_call
 from shared.cluster.failures.errors import Dependency, Unauthorized
 from shared.ports.git_host import Addressee, co_authors
 from shared.ports.pull_requests import MergedPull, PullAuthors, Review, ReviewState

@@ -2,6 +2,9 @@
 
 A delivery is recognised by the digest of its body. Whoever recorded one can send it again under any id,
 because GitHub's signature covers the body alone; it then starts nothing, and nothing more is stored.
+
+A hint, which nobody signed, has the branch or the pull request read, and no more: no commit of it is waited
+for.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
     result = _accepted(delivery, ports)
     name = {200: "ignored", 202: "queued", 401: "unsigned"}.get(result.status, "refused")
     ports.telemetry.record([Measurement(WEBHOOKS, 1, {"result": name})])
-    if isinstance(delivery, Push):
+    if isinstance(delivery, Push) and delivery.commit:
         ports.telemetry.record([Span("webhook", delivery.commit, began, ports.clock(), {"result": name})])
     return result
 
@@ -104,9 +107,10 @@ def _queued(delivery: Push | PullChanged | ReviewDelivery, ports: Ports) -> Http
             preview = PreviewRequest(pull=delivery.number, head=commit)
             send(preview, ports)
     else:
-        request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at, read_from=ports.clock())
-        send(request, ports, message_id=f"push:{delivery.digest}")
         commit = delivery.commit
+        believed = (commit, delivery.at) if delivery.signed else ("", None)
+        request = PlanRequest(commit=believed[0], reason="push", at=believed[1], read_from=ports.clock())
+        send(request, ports, message_id=f"push:{delivery.digest}")
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     try:
         if isinstance(delivery, Push):

@@ -1,34 +1,33 @@
-"""Parse and verify a GitHub webhook, from its headers and raw body alone.
+"""What a delivery of a git host means, and what the readers of all hosts share: no port, no call.
 
-The signature is checked before anything is parsed, in constant time, over the raw bytes
-(docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries). Two secrets are accepted, so that
+Each host has a reader: ``github_webhook``, ``gitlab_webhook`` and ``azure_devops_webhook``. It checks who
+sends before anything is parsed, in constant time, and over the raw bytes. Two secrets are accepted, so that
 one can be rotated; without any, every delivery is rejected.
+
+A delivery whose body is signed is believed in what was pushed. Any other one, which has a password or a
+token, is a hint: it says that there is something to read, and what is read counts.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import parse_qs
+from datetime import datetime
+from typing import Any, Protocol, TypeGuard
 
 from shared.cluster.divergence.drift import BRANCHES, PROMOTIONS, VERSIONS
 from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
-from shared.masking import cut
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
-"""GitHub caps payloads at 25 MB."""
-MAX_SECONDS = 1 << 36
-"""In the year 4147; a later time is invalid."""
+"""GitHub and GitLab cap payloads at 25 MB, Azure DevOps lower."""
 MAX_NUMBER = (1 << 31) - 1
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 """The id of a commit: SHA-1, or SHA-256 (git-scm.com/docs/hash-function-transition)."""
-_DELIVERY = re.compile(r"[!-~]{1,100}")
+DELIVERY_ID = re.compile(r"[!-~]{1,100}")
+HEADS = "refs/heads/"
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,12 @@ class IgnoredDelivery:
 
 @dataclass(frozen=True)
 class Push:
-    """The tracked branch moved to ``commit``.
+    """The tracked branch moved to ``commit``; "" where the host does not say to which.
 
-    ``delivery`` is GitHub's id, which the signature does not cover; ``digest`` is that of the signed body,
+    ``delivery`` is the host's id, which a signature need not cover; ``digest`` is that of what was sent,
     the same on a redelivery. ``at`` is when it was pushed, which may be long before the delivery; None if
-    the delivery has no time. ``repository`` is GitHub's id of the repository, 0 if the delivery has none.
+    the delivery has no time. ``repository`` is the host's id of the repository, 0 if the delivery has none
+    that counts. One that is not ``signed`` is a hint: the branch is read, and no commit is waited for.
     """
 
     delivery: str
@@ -60,11 +60,15 @@ class Push:
     commit: str
     at: datetime | None = None
     repository: int = 0
+    signed: bool = True
 
 
 @dataclass(frozen=True)
 class PullChanged:
-    """A pull request into the tracked branch changed: its commit ``head``, its base, or its state."""
+    """A pull request into the tracked branch changed: its commit ``head``, its base, or its state.
+
+    A hint has no head: the pull request is read as it is.
+    """
 
     delivery: str
     digest: str
@@ -88,72 +92,32 @@ class ReviewDelivery:
 
 Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery
 
-PLANNED_ACTIONS = ("opened", "synchronize", "reopened")
+
+class Reader(Protocol):
+    """Reads the deliveries of a host."""
+
+    def __call__(
+        self, headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
+    ) -> Delivery:
+        """Return the delivery; the case of ``headers`` does not matter. Never raises."""
+        ...
 
 
-def read_delivery(
-    headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
-) -> Delivery:
-    """Return the delivery; the case of ``headers`` does not matter."""
-    header = {name.lower(): value for name, value in headers.items()}
-    if len(body) > MAX_BODY_BYTES:
-        return DeliveryRefusal(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
-    refused = _check_signature(header.get("x-hub-signature-256", ""), body, secrets)
-    if refused:
-        return refused
-    event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
-    payload = _payload(body, header.get("content-type", ""))
-    if event == "ping" and payload is not None:
-        return _read_ping(payload, repository)
-    read = _READERS.get(event)
-    if read is None and event != "ping":
-        return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
-    if payload is None or read is None:
-        return DeliveryRefusal(
-            400, "the body is not a JSON object; set the webhook's content type to application/json"
-        )
-    if not _DELIVERY.fullmatch(delivery):
-        return DeliveryRefusal(400, "the header X-GitHub-Delivery is missing, or not an id of a delivery")
-    source = payload.get("repository")
-    name = source.get("full_name") if isinstance(source, dict) else None
-    if not isinstance(name, str):
-        return DeliveryRefusal(400, f"the {event} has no repository.full_name")
-    if name.lower() != repository.lower():
-        return IgnoredDelivery(f"the repository {cut(name, 100)} is not {repository}")
-    return read(payload, delivery, hashlib.sha256(body).hexdigest(), branch)
-
-
-def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> DeliveryRefusal | None:
-    usable = [secret for secret in secrets if secret]
-    if not usable:
-        return DeliveryRefusal(401, "no webhook secret is configured; set GITHUB_WEBHOOK_SECRET")
-    if not signature:
-        return DeliveryRefusal(
-            401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub"
-        )
-    valid = False
-    for secret in usable:
-        expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        valid |= hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))
-    if not valid:
-        return DeliveryRefusal(
-            401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET"
-        )
-    return None
-
-
-def _payload(body: bytes, content_type: str) -> dict[str, Any] | None:
-    """Return the payload; GitHub sends a form with it unless the webhook says application/json."""
-    if content_type.partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
-        return _json_object(body)
-    try:
-        fields = parse_qs(body.decode(), max_num_fields=10)
-    except ValueError:
+def too_large(body: bytes) -> DeliveryRefusal | None:
+    """Return the refusal of a body that is larger than any host's, None for others."""
+    if len(body) <= MAX_BODY_BYTES:
         return None
-    return _json_object("".join(fields.get("payload", ())).encode())
+    return DeliveryRefusal(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
 
 
-def _json_object(body: bytes) -> dict[str, Any] | None:
+def is_any_of(given: str, secrets: Sequence[str]) -> bool:
+    """Return whether a text is one of the secrets, each compared in constant time."""
+    equal = [hmac.compare_digest(given.encode(errors="replace"), secret.encode()) for secret in secrets]
+    return bool(given) and any(equal)
+
+
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """Return the object that a body has, None for anything else."""
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):
@@ -161,95 +125,18 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     return payload if isinstance(payload, dict) else None
 
 
-def _read_ping(payload: dict[str, Any], repository: str) -> Delivery:
-    """Return "pong", or why no delivery of the webhook would start a plan: GitHub shows that where it is set.
-
-    A ping has the webhook (docs.github.com/webhooks/webhook-events-and-payloads, ping). That of an
-    organization, or of an app, has no repository.
-    """
-    name, events = _at(payload, "repository.full_name"), _at(payload, "hook.events")
-    if isinstance(name, str) and name.lower() != repository.lower():
-        return DeliveryRefusal(
-            400, f"the webhook is one of {cut(name, 100)}; set it in {repository}, which is planned"
-        )
-    if not isinstance(events, list) or "*" in events or not events:
-        return IgnoredDelivery("pong")
-    missing = [event for event in _READERS if event not in events]
-    if "push" in missing:
-        return DeliveryRefusal(400, f"the webhook sends no pushes; add the events {', '.join(missing)} to it")
-    return IgnoredDelivery(f"pong; it sends no {' and no '.join(missing)}" if missing else "pong")
-
-
-def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
-    ref, commit = payload.get("ref"), payload.get("after")
-    if not (isinstance(ref, str) and isinstance(commit, str)):
-        return DeliveryRefusal(400, "the push has no ref or after")
-    if not ref.startswith("refs/heads/"):
-        return IgnoredDelivery(f"{cut(ref, 100)} is not a branch")
-    if ref != f"refs/heads/{branch}":
-        return IgnoredDelivery(f"the branch {cut(ref.removeprefix('refs/heads/'), 100)} is not {branch}")
-    if payload.get("deleted") is True:
-        return IgnoredDelivery(f"the branch {branch} was deleted; the fleet stays as it is")
-    if not _COMMIT.fullmatch(commit):
-        return DeliveryRefusal(400, "the push's after is not the id of a commit")
-    return Push(delivery, digest, commit, _pushed_at(payload), _repository_id(payload))
-
-
-def _repository_id(payload: dict[str, Any]) -> int:
-    """Return GitHub's id of the repository, 0 for none."""
-    number = _at(payload, "repository.id")
-    return number if type(number) is int else 0
-
-
-def _pushed_at(payload: dict[str, Any]) -> datetime | None:
-    """Return the time of a push: seconds since 1970 in push events."""
-    seconds = _at(payload, "repository.pushed_at")
-    usable = type(seconds) is int and 0 < seconds < MAX_SECONDS
-    return datetime.fromtimestamp(seconds, UTC) if usable else None
-
-
-def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
-    action, number = payload.get("action"), payload.get("number")
-    head, base = _at(payload, "pull_request.head.sha"), _at(payload, "pull_request.base.ref")
-    if not (isinstance(action, str) and type(number) is int and 0 < number <= MAX_NUMBER):
-        return DeliveryRefusal(400, "the pull_request has no action or number")
-    if not (isinstance(head, str) and isinstance(base, str)):
-        return DeliveryRefusal(400, "the pull_request has no head.sha or base.ref")
-    base_changed = action == "edited" and _at(payload, "changes.base") is not None
-    name = str(_at(payload, "pull_request.head.ref"))
-    proposal, promotion = name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, VERSIONS))
-    if action not in (*PLANNED_ACTIONS, "closed") and not base_changed:
-        return IgnoredDelivery(f"a pull request that was {cut(action, 40)} needs no plan")
-    if base != branch:
-        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
-    if not _COMMIT.fullmatch(head):
-        return DeliveryRefusal(400, "the pull_request's head.sha is not the id of a commit")
-    return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal, promotion)
-
-
-def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
-    """Return a review of a merged pull request; GitHub writes its state in lower case here alone."""
-    action, state = payload.get("action"), _at(payload, "review.state")
-    base, commit = _at(payload, "pull_request.base.ref"), _at(payload, "pull_request.merge_commit_sha")
-    if not (isinstance(action, str) and isinstance(state, str) and isinstance(base, str)):
-        return DeliveryRefusal(400, "the pull_request_review has no action, review.state or base.ref")
-    if (action, state.lower()) != ("submitted", "approved") and action != "dismissed":
-        return IgnoredDelivery(f"a review that was {cut(action, 40)} as {cut(state, 40)} approves nothing")
-    if base != branch:
-        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
-    if not isinstance(_at(payload, "pull_request.merged_at"), str):
-        return IgnoredDelivery(
-            "the pull request is not merged; its reviews are read with the plan of its merge"
-        )
-    if not (isinstance(commit, str) and _COMMIT.fullmatch(commit)):
-        return DeliveryRefusal(400, "the pull_request_review's merge_commit_sha is not the id of a commit")
-    return ReviewDelivery(delivery, digest, commit, _repository_id(payload))
-
-
-_READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}
-
-
-def _at(value: Any, path: str) -> Any:
+def at(value: Any, path: str) -> Any:
+    """Return what is at a path of names, "a.b"; None where there is nothing."""
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def is_number(value: Any) -> TypeGuard[int]:
+    """Return whether a value is the number of a pull request."""
+    return type(value) is int and 0 < value <= MAX_NUMBER
+
+
+def own_branch(name: str) -> tuple[bool, bool]:
+    """Return whether a branch has the name of a proposal of the app, and whether of a promotion."""
+    return name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, VERSIONS))

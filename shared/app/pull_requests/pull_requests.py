@@ -331,7 +331,8 @@ def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:
     if Capability.WRITTEN_CHECKS in ports.git_host.capabilities:
         ports.git_host.write_check(pull.head, comment.check_of(view))
     else:
-        ports.git_host.set_status(pull.head, comment.status_of(view))
+        status = replace(comment.status_of(view), pull=pull.number)
+        ports.git_host.set_status(pull.head, status)
     existing = ports.git_host.comment(pull.number, comment.marker(view.fleet))
     body = comment.comment_of(view)
     if existing is None or existing.body != body:

@@ -11,7 +11,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import ROOT
-from shared.adapters.gitlab.host import CAPABILITIES
+from shared.adapters.azure_devops.host import CAPABILITIES as AZURE_DEVOPS
+from shared.adapters.gitlab.host import CAPABILITIES as GITLAB
 from shared.app.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
@@ -82,14 +83,14 @@ def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it
     page = (ROOT / "docs" / "architecture.md").read_text()
     section = page.partition("## Git hosts")[2].partition("\n## ")[0]
     table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
-    header, rows = table[0], {f"{cells[0]}: {cells[-1]}": cells for cells in table[1:]}
-    said = {host: {name for name, has in rows.items() if has[header.index(host)] == "no"} for host in HOSTS}
+    header, lines = table[0], {f"{cells[0]}: {cells[-1]}": cells for cells in table[1:]}
+    said = {host: {text for text in lines if lines[text][header.index(host)] == "no"} for host in HOSTS}
     assert said["git"] >= {*Capability}, "a git server has none of them"
     for host, has in HOSTS.items():
         assert said[host] & {*Capability} == {*Capability} - has, host
 
 
-HOSTS = {"GitLab": CAPABILITIES, "git": frozenset[Capability]()}
+HOSTS = {"GitLab": GITLAB, "Azure DevOps": AZURE_DEVOPS, "git": frozenset[Capability]()}
 """What each host has, by its column; GitHub has everything, some of it as an App alone."""
 
 

@@ -11,7 +11,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.fleet import accept_source
 from shared.app.api.views.clusters import fleet_view
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged, read_delivery
+from shared.app.intake.github_webhook import read_delivery
+from shared.app.intake.webhook import PullChanged
 from shared.cluster.record_parts import Phase
 from shared.ports import Source
 from shared.ports.state import Promotion

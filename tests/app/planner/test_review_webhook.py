@@ -9,12 +9,12 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
+from shared.app.intake.github_webhook import read_delivery
 from shared.app.intake.webhook import (
     Delivery,
     DeliveryRefusal,
     IgnoredDelivery,
     ReviewDelivery,
-    read_delivery,
 )
 from tests.support.reviewed_pulls import ReviewedFleet
 from tests.support.webhook_deliveries import COMMIT, sign

@@ -13,6 +13,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
+from shared.app.intake.github_webhook import read_delivery
 from shared.app.intake.webhook import (
     MAX_BODY_BYTES,
     Delivery,
@@ -20,7 +21,6 @@ from shared.app.intake.webhook import (
     IgnoredDelivery,
     PullChanged,
     Push,
-    read_delivery,
 )
 from shared.ports import Message
 from tests.support import fleet_files

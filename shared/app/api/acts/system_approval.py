@@ -7,9 +7,6 @@ again it is the same approval, which is the older one, and sent to another fleet
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -30,13 +27,12 @@ from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.rollout import Rollout
 from shared.rollouts.rollout_acts import ActKind
-from shared.setting_texts import standard_webhooks_key
+from shared.standard_webhooks import is_signed, standard_webhooks_key
 
 MAX_BODY_BYTES = 16 * 1024
 TOLERANCE = timedelta(minutes=5)
 """How far the time of a statement may be from ours, as the libraries of Standard Webhooks have it."""
 UNSIGNED = "the signature is not that of a key of this system"
-_VERSION = "v1,"
 
 
 class Statement(BaseModel):
@@ -66,7 +62,7 @@ def receive_approval(
     if len(body) > MAX_BODY_BYTES:
         return rejected(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
     given, now = {name.lower(): value for name, value in headers.items()}, ports.clock()
-    if not _is_signed(given, body, keys.get(system, "")):
+    if not is_signed(given, body, _key_of(keys.get(system, ""))):
         return rejected(401, UNSIGNED)
     at = datetime.fromtimestamp(int(given["webhook-timestamp"]), UTC)
     if abs(at - now) > TOLERANCE:
@@ -120,20 +116,6 @@ def _named(system: str) -> str:
 
 def _reason(statement: Statement) -> str:
     return cut(": ".join(filter(None, (statement.by, statement.reason))), MAX_REASON)
-
-
-def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    """Return whether one of the signatures is that of the key, compared in constant time."""
-    identity, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    key = _key_of(secret)
-    if not (identity and seconds.isascii() and seconds.isdigit() and len(seconds) <= 11):
-        return False
-    signed = f"{identity}.{seconds}.".encode(errors="replace") + body
-    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-    given = headers.get("webhook-signature", "").split(" ")
-    values = [name.removeprefix(_VERSION) for name in given if name.startswith(_VERSION)]
-    equal = [hmac.compare_digest(expected.encode(), value.encode(errors="replace")) for value in values]
-    return bool(key) and any(equal)  # without a key it takes as long
 
 
 def _key_of(secret: str) -> bytes:

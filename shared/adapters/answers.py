@@ -1,0 +1,35 @@
+"""What adapters share that read JSON of a service: the errors of another form, and checked values."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+"""What reading an answer of another form raises; a ValidationError is a ValueError."""
+T = TypeVar("T")
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def checked(value: T) -> T:
+    """Return a dataclass whose fields have their types; raise ValidationError for others."""
+    kind: Any = type(value)
+    given = {known.name: getattr(value, known.name) for known in fields(kind)}
+    result: T = _adapter(kind).validate_python(given)
+    return result
+
+
+def moment(text: Any) -> datetime:
+    """Return a time of a service; raise ValueError or TypeError for anything else."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return at

@@ -1,0 +1,117 @@
+"""The repository of a fleet on Azure DevOps.
+
+Files, commits and branches are git's: one fetch brings what thousands of reads need, where the REST API takes
+a call for each. Pull requests, votes, statuses and policies are the REST API's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from azure.core.credentials import TokenCredential
+
+from shared.adapters.azure_devops.branches import DevOpsBranches
+from shared.adapters.azure_devops.client import Address, DevOpsClient
+from shared.adapters.azure_devops.pulls import DevOpsPulls
+from shared.adapters.azure_devops.reviews import DevOpsReviews
+from shared.adapters.azure_devops.transfer import DevOpsGit
+from shared.cluster.failures.errors import Dependency, InvalidManifest
+from shared.frozen import replace
+from shared.ports.git_host import BranchHead, Capability, CommitStatus
+
+CAPABILITIES = frozenset(
+    {
+        Capability.STATUSES,
+        Capability.PULLS,
+        Capability.CHECKS,
+        Capability.REVIEWS,
+        Capability.PROPOSALS,
+        Capability.WEBHOOKS,
+    }
+)
+_STATES: Mapping[str, str] = {
+    "pending": "pending",
+    "success": "succeeded",
+    "failure": "failed",
+    "error": "error",
+}
+_DESCRIPTION = 140
+GENRE = "roadstead"
+
+
+class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
+    """The repository at https://dev.azure.com/ORG/PROJECT/_git/REPOSITORY, read as the app's identity."""
+
+    name, credential = "Azure DevOps", ""
+    to_read_another = "give the identity of the app the right Read in the project of the repository"
+
+    def __init__(self, url: str, credential: TokenCredential) -> None:
+        address = Address.of(url)
+        self._client, self._identity = DevOpsClient(address, credential), credential
+        self._git = DevOpsGit(address.url, self._client.authorization)
+        super().__init__(address.url, server=self._git)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything but check runs and issues."""
+        return CAPABILITIES
+
+    def _new_other(self, repository: str) -> AzureDevOpsHost:
+        """Return another repository, "project/repository", of the organization."""
+        project, _, name = repository.replace("/_git/", "/").rpartition("/")
+        here = self._client.address
+        address = Address(here.organization, project.rpartition("/")[2] or name, name)
+        return AzureDevOpsHost(address.url, self._identity)
+
+    def close(self) -> None:
+        """Close the connections, and delete the folders."""
+        super().close()
+        self._client.close()
+
+    def read_head(self, branch: str) -> BranchHead:
+        """Return the commit that the branch points to, with the id of the repository: two calls."""
+        read = super().read_head(branch)
+        # Afterwards: a name that passes to another repository meanwhile then shows the other id.
+        with self._client.calling("no such repository") as call:
+            return replace(read, repository=UUID(call("GET", "")["id"]).int)
+
+    def _first(self, _head: str) -> int:
+        return 0  # what stands for an id on a server without one
+
+    def _bring(self, sha: str) -> None:
+        """Fetch the branches, and otherwise the commit alone, as of a test merge or a deleted branch."""
+        super()._bring(sha)
+        if self._has(sha):
+            return
+        try:
+            with self._client.calling(f"no commit {sha}") as call:
+                call("GET", f"/commits/{sha}", query={"changeCount": 0})
+        except Dependency:
+            return
+        self._server.fetch_commit(self._store, {head.encode() for head in self._heads.values()}, sha)
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Create the status of a commit, and the same of the pull request that it is about.
+
+        Branch policies ask for a status of a pull request, and not for one of its commits
+        (learn.microsoft.com/azure/devops/repos/git/pull-request-status).
+        """
+        if status.state not in _STATES:
+            raise InvalidManifest(f"the state of a status is one of {', '.join(_STATES)}")
+        if len(status.description) > _DESCRIPTION:
+            raise InvalidManifest(f"the description is too long (maximum is {_DESCRIPTION} characters)")
+        if status.target_url and not status.target_url.startswith(("http://", "https://")):
+            raise InvalidManifest("the target_url of a status must use http or https")
+        genre, _, name = status.context.rpartition("/")
+        body = {
+            "state": _STATES[status.state],
+            "description": status.description,
+            "context": {"genre": genre or GENRE, "name": name},
+            **({"targetUrl": status.target_url} if status.target_url else {}),
+        }
+        with self._client.calling(f"no commit {commit}") as call:
+            call("POST", f"/commits/{commit}/statuses", body=body)
+        if status.pull:
+            with self._client.calling(f"no pull request {status.pull}") as call:
+                call("POST", f"/pullRequests/{status.pull}/statuses", body=body)

@@ -1,0 +1,182 @@
+"""Parse and verify a webhook of GitHub, from its headers and raw body alone.
+
+The signature is over the raw bytes (docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs
+
+from shared.app.intake.webhook import (
+    COMMIT,
+    DELIVERY_ID,
+    HEADS,
+    Delivery,
+    DeliveryRefusal,
+    IgnoredDelivery,
+    PullChanged,
+    Push,
+    ReviewDelivery,
+    at,
+    is_number,
+    json_object,
+    own_branch,
+    too_large,
+)
+from shared.masking import cut
+
+MAX_SECONDS = 1 << 36
+"""In the year 4147; a later time is invalid."""
+PLANNED_ACTIONS = ("opened", "synchronize", "reopened")
+
+
+def read_delivery(
+    headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
+) -> Delivery:
+    """Return the delivery; the case of ``headers`` does not matter."""
+    header = {name.lower(): value for name, value in headers.items()}
+    refused = too_large(body) or _check_signature(header.get("x-hub-signature-256", ""), body, secrets)
+    if refused:
+        return refused
+    event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
+    payload = _payload(body, header.get("content-type", ""))
+    if event == "ping" and payload is not None:
+        return _read_ping(payload, repository)
+    read = _READERS.get(event)
+    if read is None and event != "ping":
+        return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
+    if payload is None or read is None:
+        return DeliveryRefusal(
+            400, "the body is not a JSON object; set the webhook's content type to application/json"
+        )
+    if not DELIVERY_ID.fullmatch(delivery):
+        return DeliveryRefusal(400, "the header X-GitHub-Delivery is missing, or not an id of a delivery")
+    source = payload.get("repository")
+    name = source.get("full_name") if isinstance(source, dict) else None
+    if not isinstance(name, str):
+        return DeliveryRefusal(400, f"the {event} has no repository.full_name")
+    if name.lower() != repository.lower():
+        return IgnoredDelivery(f"the repository {cut(name, 100)} is not {repository}")
+    return read(payload, delivery, hashlib.sha256(body).hexdigest(), branch)
+
+
+def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> DeliveryRefusal | None:
+    usable = [secret for secret in secrets if secret]
+    if not usable:
+        return DeliveryRefusal(401, "no webhook secret is configured; set GITHUB_WEBHOOK_SECRET")
+    if not signature:
+        return DeliveryRefusal(
+            401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub"
+        )
+    valid = False
+    for secret in usable:
+        expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        valid |= hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))
+    if not valid:
+        return DeliveryRefusal(
+            401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET"
+        )
+    return None
+
+
+def _payload(body: bytes, content_type: str) -> dict[str, Any] | None:
+    """Return the payload; GitHub sends a form with it unless the webhook says application/json."""
+    if content_type.partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        return json_object(body)
+    try:
+        fields = parse_qs(body.decode(), max_num_fields=10)
+    except ValueError:
+        return None
+    return json_object("".join(fields.get("payload", ())).encode())
+
+
+def _read_ping(payload: dict[str, Any], repository: str) -> Delivery:
+    """Return "pong", or why no delivery of the webhook would start a plan: GitHub shows that where it is set.
+
+    A ping has the webhook (docs.github.com/webhooks/webhook-events-and-payloads, ping). That of an
+    organization, or of an app, has no repository.
+    """
+    name, events = at(payload, "repository.full_name"), at(payload, "hook.events")
+    if isinstance(name, str) and name.lower() != repository.lower():
+        return DeliveryRefusal(
+            400, f"the webhook is one of {cut(name, 100)}; set it in {repository}, which is planned"
+        )
+    if not isinstance(events, list) or "*" in events or not events:
+        return IgnoredDelivery("pong")
+    missing = [event for event in _READERS if event not in events]
+    if "push" in missing:
+        return DeliveryRefusal(400, f"the webhook sends no pushes; add the events {', '.join(missing)} to it")
+    return IgnoredDelivery(f"pong; it sends no {' and no '.join(missing)}" if missing else "pong")
+
+
+def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
+    ref, commit = payload.get("ref"), payload.get("after")
+    if not (isinstance(ref, str) and isinstance(commit, str)):
+        return DeliveryRefusal(400, "the push has no ref or after")
+    if not ref.startswith(HEADS):
+        return IgnoredDelivery(f"{cut(ref, 100)} is not a branch")
+    if ref != f"{HEADS}{branch}":
+        return IgnoredDelivery(f"the branch {cut(ref.removeprefix(HEADS), 100)} is not {branch}")
+    if payload.get("deleted") is True:
+        return IgnoredDelivery(f"the branch {branch} was deleted; the fleet stays as it is")
+    if not COMMIT.fullmatch(commit):
+        return DeliveryRefusal(400, "the push's after is not the id of a commit")
+    return Push(delivery, digest, commit, __pushed_at(payload), _repository_id(payload))
+
+
+def _repository_id(payload: dict[str, Any]) -> int:
+    """Return GitHub's id of the repository, 0 for none."""
+    number = at(payload, "repository.id")
+    return number if type(number) is int else 0
+
+
+def __pushed_at(payload: dict[str, Any]) -> datetime | None:
+    """Return the time of a push: seconds since 1970 in push events."""
+    seconds = at(payload, "repository.pushed_at")
+    usable = type(seconds) is int and 0 < seconds < MAX_SECONDS
+    return datetime.fromtimestamp(seconds, UTC) if usable else None
+
+
+def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
+    action, number = payload.get("action"), payload.get("number")
+    head, base = at(payload, "pull_request.head.sha"), at(payload, "pull_request.base.ref")
+    if not (isinstance(action, str) and is_number(number)):
+        return DeliveryRefusal(400, "the pull_request has no action or number")
+    if not (isinstance(head, str) and isinstance(base, str)):
+        return DeliveryRefusal(400, "the pull_request has no head.sha or base.ref")
+    base_changed = action == "edited" and at(payload, "changes.base") is not None
+    proposal, promotion = own_branch(str(at(payload, "pull_request.head.ref")))
+    if action not in (*PLANNED_ACTIONS, "closed") and not base_changed:
+        return IgnoredDelivery(f"a pull request that was {cut(action, 40)} needs no plan")
+    if base != branch:
+        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
+    if not COMMIT.fullmatch(head):
+        return DeliveryRefusal(400, "the pull_request's head.sha is not the id of a commit")
+    return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal, promotion)
+
+
+def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
+    """Return a review of a merged pull request; GitHub writes its state in lower case here alone."""
+    action, state = payload.get("action"), at(payload, "review.state")
+    base, commit = at(payload, "pull_request.base.ref"), at(payload, "pull_request.merge_commit_sha")
+    if not (isinstance(action, str) and isinstance(state, str) and isinstance(base, str)):
+        return DeliveryRefusal(400, "the pull_request_review has no action, review.state or base.ref")
+    if (action, state.lower()) != ("submitted", "approved") and action != "dismissed":
+        return IgnoredDelivery(f"a review that was {cut(action, 40)} as {cut(state, 40)} approves nothing")
+    if base != branch:
+        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
+    if not isinstance(at(payload, "pull_request.merged_at"), str):
+        return IgnoredDelivery(
+            "the pull request is not merged; its reviews are read with the plan of its merge"
+        )
+    if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
+        return DeliveryRefusal(400, "the pull_request_review's merge_commit_sha is not the id of a commit")
+    return ReviewDelivery(delivery, digest, commit, _repository_id(payload))
+
+
+_READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}

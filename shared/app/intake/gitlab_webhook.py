@@ -1,0 +1,174 @@
+"""Parse and verify a webhook of GitLab, from its headers and raw body alone.
+
+GitLab signs as Standard Webhooks says where the webhook has a signing token, which begins with ``whsec_``.
+The older secret token comes as it is, in the header ``X-Gitlab-Token``: such a delivery is a hint. Sources:
+docs.gitlab.com/user/project/integrations/webhooks and .../webhook_events. A webhook that gets four answers,
+one after the other, that are no success is disabled for a while, one that gets forty for good. So what
+needs no plan is a success.
+
+Neither a push nor its delivery has a time that is the same for the same push, so no push has one here. How
+old a delivery is does not matter: one that came before starts nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.app.intake.webhook import (
+    COMMIT,
+    DELIVERY_ID,
+    HEADS,
+    Delivery,
+    DeliveryRefusal,
+    IgnoredDelivery,
+    PullChanged,
+    Push,
+    ReviewDelivery,
+    at,
+    is_any_of,
+    is_number,
+    json_object,
+    own_branch,
+    too_large,
+)
+from shared.frozen import dataclass
+from shared.masking import cut
+from shared.standard_webhooks import PREFIX, is_signed, standard_webhooks_key
+
+ACTIONS = {"open": "opened", "reopen": "reopened", "close": "closed", "merge": "closed"}
+"""What an action on a merge request is on a pull request; ``update`` depends on what was updated."""
+REVIEWED = ("approved", "unapproved", "approval", "unapproval")
+"""By all who have to, or by somebody; GitLab writes a merge request's state in full: "merged"."""
+
+
+@dataclass(frozen=True)
+class _Envelope:
+    """What is around a payload: the id, the digest, and whether the body is signed."""
+
+    delivery: str
+    digest: str
+    signed: bool
+    branch: str
+
+
+def read_delivery(
+    headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
+) -> Delivery:
+    """Return the delivery; the case of ``headers`` does not matter."""
+    header = {name.lower(): value for name, value in headers.items()}
+    refused = too_large(body)
+    if refused:
+        return refused
+    signed = _has_signature(header, body, secrets)
+    if not signed and not is_any_of(header.get("x-gitlab-token", ""), _tokens(secrets)):
+        return DeliveryRefusal(401, _unsigned(header, secrets))
+    event = header.get("x-gitlab-event", "")
+    read = _READERS.get(event)
+    if read is None:
+        return IgnoredDelivery(f"the event {cut(event, 40) or '(none)'} is none of {', '.join(_READERS)}")
+    payload = json_object(body)
+    if payload is None:
+        return DeliveryRefusal(400, "the body is not a JSON object; the webhook must have no custom template")
+    delivery = header.get("webhook-id", "") if signed else ""
+    delivery = delivery or header.get("idempotency-key", "") or header.get("x-gitlab-event-uuid", "")
+    if not DELIVERY_ID.fullmatch(delivery):
+        return DeliveryRefusal(400, "the header webhook-id or Idempotency-Key is missing, or not an id")
+    name = at(payload, "project.path_with_namespace")
+    if not isinstance(name, str):
+        return DeliveryRefusal(400, f"the {event} has no project.path_with_namespace")
+    if name.lower() != repository.lower():
+        return IgnoredDelivery(f"the project {cut(name, 100)} is not {repository}")
+    # Two equal pushes have equal bodies, where a branch went back and forth; their ids differ.
+    digest = hashlib.sha256(delivery.encode() + b"." + body).hexdigest()
+    return read(payload, _Envelope(delivery, digest, signed, branch))
+
+
+def _has_signature(header: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> bool:
+    """Return whether a signing token has signed the body; every one is tried."""
+    keys = [_key(secret) for secret in secrets if secret.startswith(PREFIX)]
+    found = [is_signed(header, body, key) for key in keys]
+    return any(found)
+
+
+def _key(secret: str) -> bytes:
+    try:
+        return standard_webhooks_key(secret)
+    except ValueError:
+        return b""
+
+
+def _tokens(secrets: Sequence[str]) -> list[str]:
+    """Return the secrets that GitLab may send as they are: a signing token is never sent."""
+    return [secret for secret in secrets if secret and not secret.startswith(PREFIX)]
+
+
+def _unsigned(header: Mapping[str, str], secrets: Sequence[str]) -> str:
+    if not any(secrets):
+        return "no webhook secret is configured; set GIT_WEBHOOK_SECRET"
+    if "webhook-signature" in header:
+        return "the signature is wrong; the signing token in GitLab is not GIT_WEBHOOK_SECRET"
+    if header.get("x-gitlab-token"):
+        return "the secret token in GitLab is not GIT_WEBHOOK_SECRET"
+    return "the header webhook-signature is missing; set the webhook's signing token in GitLab"
+
+
+def _read_push(payload: dict[str, Any], envelope: _Envelope) -> Delivery:
+    ref, commit = payload.get("ref"), payload.get("after")
+    if not (isinstance(ref, str) and isinstance(commit, str)):
+        return DeliveryRefusal(400, "the push has no ref or after")
+    if ref != HEADS + envelope.branch:
+        return IgnoredDelivery(f"the branch {cut(ref.removeprefix(HEADS), 100)} is not {envelope.branch}")
+    if not COMMIT.fullmatch(commit):
+        return DeliveryRefusal(400, "the push's after is not the id of a commit")
+    if not commit.strip("0"):
+        return IgnoredDelivery(f"the branch {envelope.branch} was deleted; the fleet stays as it is")
+    project = _project_id(payload)
+    return Push(envelope.delivery, envelope.digest, commit, None, project, signed=envelope.signed)
+
+
+def _project_id(payload: dict[str, Any]) -> int:
+    """Return GitLab's id of the project, 0 for none."""
+    number = at(payload, "project.id")
+    return number if type(number) is int else 0
+
+
+def _read_merge_request(payload: dict[str, Any], envelope: _Envelope) -> Delivery:
+    """Return what a merge request means; a test delivery has no action, and needs no plan."""
+    request = payload.get("object_attributes")
+    request = request if isinstance(request, dict) else {}
+    action, number = at(request, "action"), at(request, "iid")
+    target, head = at(request, "target_branch"), at(request, "last_commit.id")
+    if not (isinstance(target, str) and is_number(number)):
+        return DeliveryRefusal(400, "the merge request has no iid or target_branch")
+    if action is None:
+        return IgnoredDelivery("a merge request without an action is a test")
+    if target != envelope.branch:
+        return IgnoredDelivery(f"the merge request goes into {cut(target, 100)}, not {envelope.branch}")
+    if action in REVIEWED:
+        return _read_review(payload, envelope)
+    changed = "oldrev" in request or at(payload, "changes.target_branch") is not None
+    became = "synchronize" if action == "update" and changed else ACTIONS.get(str(action))
+    if became is None:
+        return IgnoredDelivery(f"a merge request with the action {cut(str(action), 40)} needs no plan")
+    if not (isinstance(head, str) and COMMIT.fullmatch(head)):
+        return DeliveryRefusal(400, "the merge request's last_commit.id is not the id of a commit")
+    proposal, promotion = own_branch(str(at(request, "source_branch")))
+    shown = head if envelope.signed else ""
+    known = envelope.delivery, envelope.digest
+    return PullChanged(*known, number, shown, became, _project_id(payload), proposal, promotion)
+
+
+def _read_review(payload: dict[str, Any], envelope: _Envelope) -> Delivery:
+    state, commit = at(payload, "object_attributes.state"), at(payload, "object_attributes.merge_commit_sha")
+    if state != "merged":
+        return IgnoredDelivery(
+            "the merge request is not merged; its approvals are read with the plan of its merge"
+        )
+    if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
+        return DeliveryRefusal(400, "the merge request's merge_commit_sha is not the id of a commit")
+    return ReviewDelivery(envelope.delivery, envelope.digest, commit, _project_id(payload))
+
+
+_READERS = {"Push Hook": _read_push, "Merge Request Hook": _read_merge_request}

@@ -1,0 +1,138 @@
+"""The deliveries of every git host: the same catalogue of honest and hostile ones on each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.intake.accept import accept
+from shared.app.intake.webhook import (
+    MAX_BODY_BYTES,
+    DeliveryRefusal,
+    IgnoredDelivery,
+    PullChanged,
+    Push,
+)
+from tests.support import fleet_files
+from tests.support.host_deliveries import GONE, HOSTS, Host
+from tests.support.webhook_deliveries import COMMIT
+
+
+@pytest.fixture(params=HOSTS)
+def host(request: pytest.FixtureRequest) -> Host:
+    return HOSTS[request.param]
+
+
+def status(found: object) -> int:
+    assert isinstance(found, DeliveryRefusal), found
+    assert found.reason
+    return found.status
+
+
+def test_a_push_to_the_branch_is_read(host: Host) -> None:
+    found = host.received(host.push)
+    assert isinstance(found, Push)
+    assert (found.commit, found.signed) == (COMMIT, host.signs)
+
+
+def test_each_of_two_secrets_is_accepted_while_one_is_rotated(host: Host) -> None:
+    for secret in host.secrets:
+        assert isinstance(host.received(host.push, secret=secret), Push)
+
+
+def test_a_delivery_without_the_secret_is_refused_before_it_is_parsed(host: Host) -> None:
+    assert status(host.received(host.push, secret=host.wrong)) == 401
+    assert status(host.received(b"not json", secret=host.wrong)) == 401
+    headers, body = host.sent(host.push)
+    for secrets in ((), ("",), ("", "")):
+        found = host.read(headers, body, secrets=secrets, repository="example/fleet", branch="main")
+        assert status(found) == 401
+    for odd in ({}, dict.fromkeys(headers, ""), dict.fromkeys(headers, "\ud800é")):
+        found = host.read(odd, body, secrets=host.secrets, repository="example/fleet", branch="main")
+        assert status(found) == 401
+
+
+def test_a_body_over_the_limit_is_refused(host: Host) -> None:
+    headers, _ = host.sent(host.push)
+    body = b" " * (MAX_BODY_BYTES + 1)
+    found = host.read(headers, body, secrets=host.secrets, repository="example/fleet", branch="main")
+    assert status(found) == 413
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b"[" * 100_000])
+def test_a_body_that_is_no_delivery_is_a_bad_request(host: Host, body: bytes) -> None:
+    assert status(host.received(body)) == 400
+
+
+@pytest.mark.parametrize("commit", [3, "", "c0ffee", "x" * 40, "A" * 40, "f" * 100_000])
+def test_a_push_of_what_is_no_commit_is_a_bad_request(host: Host, commit: Any) -> None:
+    assert status(host.received(host.changed("push", "commit", commit))) == 400
+
+
+@pytest.mark.parametrize("number", ["7", True, 0, -1, 1 << 31, 1.5])
+def test_a_pull_request_without_a_number_is_a_bad_request(host: Host, number: Any) -> None:
+    assert status(host.received(host.changed("pull", "number", number), event=host.events[1])) == 400
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "value", "reason"),
+    [
+        ("push", "ref", "refs/heads/topic", "the branch topic is not main"),
+        ("push", "ref", "refs/tags/main", "refs/tags/main is not"),
+        ("push", "ref", "refs/heads/main ", "is not main"),
+        ("push", "repository", "other", "other is not example/fleet"),
+        ("pull", "repository", "other", "other is not example/fleet"),
+        ("pull", "base", "next", "goes into next, not main"),
+    ],
+)
+def test_what_is_not_about_the_branch_is_ignored_with_a_success(
+    host: Host, kind: str, part: str, value: str, reason: str
+) -> None:
+    found = host.received(host.changed(kind, part, value), event=host.events[kind == "pull"])
+    assert isinstance(found, IgnoredDelivery)
+    assert reason in found.reason or f"the branch {value} {reason[-6:]}" in found.reason
+    assert accept(found, MemoryCloud().ports).status == 200
+
+
+def test_a_deleted_branch_leaves_the_fleet_as_it_is(host: Host) -> None:
+    payload = host.changed("push", "commit", GONE)
+    found = host.received(payload | {"deleted": True} if host is HOSTS["github"] else payload)
+    assert found == IgnoredDelivery("the branch main was deleted; the fleet stays as it is")
+
+
+def test_another_event_is_ignored_with_a_success(host: Host) -> None:
+    found = host.received({**host.push, "eventType": "build.complete"}, event="Note Hook")
+    assert isinstance(found, IgnoredDelivery)
+    assert "is none of" in found.reason
+
+
+def test_a_pull_request_is_read(host: Host) -> None:
+    found = host.received(host.pull, event=host.events[1])
+    assert isinstance(found, PullChanged)
+    assert (found.number, found.head) == (7, COMMIT if host.signs else "")
+    cloud = MemoryCloud()
+    assert accept(found, cloud.ports).status == 202
+    assert cloud.broker.counts("previews").scheduled >= 1
+
+
+def test_the_same_delivery_five_times_is_one_request(host: Host) -> None:
+    cloud = MemoryCloud()
+    answers = [accept(host.received(host.push), cloud.ports).status for _ in range(5)]
+    assert answers == [202, 200, 200, 200, 200]
+    assert cloud.broker.counts("plans").active == 1
+
+
+def test_a_flood_of_forged_pushes_with_the_right_secret_changes_nothing(host: Host) -> None:
+    cloud = MemoryCloud()
+    accept(host.received(host.push), cloud.ports)
+    commit = cloud.repository.push(fleet_files.fleet("one"))
+    cloud.run()
+    planned = cloud.state.fleet().commit
+    for number in range(30):
+        forged = host.changed("push", "commit", f"{number + 1:040x}")
+        accept(host.received({**forged, "id": f"forged-{number}"}, identity=f"forged-{number}"), cloud.ports)
+    cloud.run(seconds=120, until=lambda: False)
+    assert cloud.state.fleet().commit == planned == commit
+    assert cloud.state.fleet().problem is None

@@ -1,0 +1,193 @@
+"""``roadstead setup gitlab`` and ``roadstead setup azure-devops``: the webhook, its secret, and who reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.errors import ExitCode
+from shared.settings import App
+from shared.standard_webhooks import standard_webhooks_key
+from tests.support.set_up_fleet import FLEET, Run, SetUpFleet
+from tests.support.set_up_hosts import DEVELOPER, MAINTAINER, SECRETS, SmallHost, set_up_host
+
+pytestmark = pytest.mark.lives(6)
+
+EVENTS = ["git.pullrequest.created", "git.pullrequest.merged", "git.pullrequest.updated", "git.push"]
+
+
+@pytest.fixture
+def host() -> SmallHost:
+    """The host, as it is called."""
+    return SmallHost()
+
+
+@pytest.fixture
+def on_gitlab(tmp_path: Path, host: SmallHost, monkeypatch: pytest.MonkeyPatch) -> Iterator[SetUpFleet]:
+    """A fleet that was deployed for GitLab."""
+    monkeypatch.setenv("GITLAB_TOKEN", MAINTAINER)
+    with set_up_host(tmp_path, "gitlab", host) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def on_devops(tmp_path: Path, host: SmallHost) -> Iterator[SetUpFleet]:
+    """A fleet that was deployed for Azure DevOps."""
+    with set_up_host(tmp_path, "azure-devops", host) as fleet:
+        yield fleet
+
+
+def done(run: Run) -> str:
+    assert run.end() == 0, run.out + run.err
+    return run.out
+
+
+def failed(run: Run) -> str:
+    assert run.end() == ExitCode.FAILED, run.out + run.err
+    return run.err
+
+
+def admit(fleet: SetUpFleet, license_type: str = "express") -> None:
+    """Add the identities of the apps to the organization."""
+    state = fleet.azure()
+    state["devops"]["members"] = [
+        {
+            "member": {"originId": f"principal of id-roadstead-{FLEET}-{app}"},
+            "accessLevel": {"accountLicenseType": license_type},
+        }
+        for app in App
+    ]
+    fleet.state.write_text(json.dumps(state))
+
+
+def devops(fleet: SetUpFleet) -> list[dict[str, Any]]:
+    return sorted(fleet.azure()["devops"]["subscriptions"], key=lambda found: found["eventType"])
+
+
+def test_gitlab_signs_with_a_token_that_the_app_has_before_a_push_is_sent(
+    on_gitlab: SetUpFleet, host: SmallHost
+) -> None:
+    assert "GitLab signs the webhooks of example/fleet" in done(on_gitlab.run("setup", "gitlab", FLEET))
+    (hook,) = host.hooks
+    assert (hook["push_events"], hook["merge_requests_events"]) == (True, True)
+    assert hook["url"].endswith("/api/webhook")
+    secret = host.secrets[1]["signing_token"]
+    assert len(standard_webhooks_key(secret)) == 32
+    assert on_gitlab.running(App.CONTROL, "GIT_WEBHOOK_SECRET") == secret
+
+
+def test_a_second_run_changes_nothing_and_a_rotation_changes_the_secret(
+    on_gitlab: SetUpFleet, host: SmallHost
+) -> None:
+    done(on_gitlab.run("setup", "gitlab", FLEET))
+    before, secret = on_gitlab.azure(), host.secrets[1]["signing_token"]
+    assert "Done before" in done(on_gitlab.run("setup", "gitlab", FLEET))
+    assert (on_gitlab.azure(), host.secrets[1]["signing_token"]) == (before, secret)
+    accepted: list[list[str]] = []
+    on_gitlab.on_webhook = accepted.append
+    done(on_gitlab.run("setup", "gitlab", FLEET, "--rotate-webhook-secret"))
+    new = host.secrets[1]["signing_token"]
+    assert new != secret
+    assert len(host.hooks) == 1
+    assert all(new in known for known in accepted)
+    assert secret not in on_gitlab.azure()["secrets"].values()
+
+
+def test_a_gitlab_that_does_not_sign_yet_sends_a_secret_token(on_gitlab: SetUpFleet, host: SmallHost) -> None:
+    host.signs = False
+    assert "sends a secret token with" in done(on_gitlab.run("setup", "gitlab", FLEET))
+    assert on_gitlab.running(App.CONTROL, "GIT_WEBHOOK_SECRET") == host.secrets[1]["token"]
+
+
+def test_a_webhook_that_gitlab_has_disabled_is_tested(on_gitlab: SetUpFleet, host: SmallHost) -> None:
+    done(on_gitlab.run("setup", "gitlab", FLEET))
+    host.hooks[0]["alert_status"] = "disabled"
+    assert "GitLab has disabled the webhook" in done(on_gitlab.run("setup", "gitlab", FLEET))
+    assert host.tested == [1]
+
+
+def test_the_token_of_the_apps_goes_into_the_vault_once_gitlab_takes_it(
+    on_gitlab: SetUpFleet, host: SmallHost
+) -> None:
+    wrong = on_gitlab.run("setup", "gitlab", FLEET, "--token-file", "-", given="nonsense")
+    assert "GitLab answers 401" in failed(wrong)
+    assert on_gitlab.azure()["secrets"] == SECRETS
+    done(on_gitlab.run("setup", "gitlab", FLEET, "--token-file", "-", given=f"{DEVELOPER}\n"))
+    assert on_gitlab.azure()["secrets"]["git-password"] == DEVELOPER
+    assert host.hooks
+
+
+def test_a_set_up_says_who_is_in_the_way(
+    on_gitlab: SetUpFleet, host: SmallHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.called = "example/renamed"
+    assert "is called example/renamed now" in failed(on_gitlab.run("setup", "gitlab", FLEET))
+    host.called = "example/fleet"
+    monkeypatch.setenv("GITLAB_TOKEN", DEVELOPER)
+    assert "the role Maintainer" in failed(on_gitlab.run("setup", "gitlab", FLEET))
+    assert "deployed with gitHost gitlab" in failed(on_gitlab.run("setup", "azure-devops", FLEET))
+    monkeypatch.delenv("GITLAB_TOKEN")
+    run = on_gitlab.run("setup", "gitlab", FLEET)
+    assert run.end() == ExitCode.USAGE
+    assert "set GITLAB_TOKEN" in run.err
+
+
+def test_no_secret_of_a_webhook_is_printed_or_on_a_command_line(
+    on_gitlab: SetUpFleet, host: SmallHost
+) -> None:
+    run = on_gitlab.run("setup", "gitlab", FLEET, "--token-file", "-", given=DEVELOPER)
+    done(run)
+    for secret in (host.secrets[1]["signing_token"], DEVELOPER, MAINTAINER):
+        assert secret not in run.out + run.err + on_gitlab.log()
+
+
+def test_azure_devops_reports_what_is_read_and_the_rest_is_asked_of_a_person(
+    on_devops: SetUpFleet,
+) -> None:
+    asked = failed(on_devops.run("setup", "azure-devops", FLEET))
+    assert f"id-roadstead-{FLEET}-worker (object id principal of id-roadstead-{FLEET}-worker)" in asked
+    assert "Basic" in asked
+    found = devops(on_devops)
+    assert [subscription["eventType"] for subscription in found] == EVENTS
+    for subscription in found:
+        assert subscription["publisherInputs"] == {"projectId": "6ce954b1", "repository": "278d5cd2"}
+        assert subscription["consumerInputs"]["url"].endswith("/api/webhook")
+    secret = on_devops.running(App.CONTROL, "GIT_WEBHOOK_SECRET")
+    assert {subscription["consumerInputs"]["basicAuthPassword"] for subscription in found} == {secret}
+    assert secret not in on_devops.log() + asked
+    admit(on_devops, "stakeholder")
+    assert "as Contributors" in failed(on_devops.run("setup", "azure-devops", FLEET))
+    admit(on_devops)
+    assert "has its service hooks" in done(on_devops.run("setup", "azure-devops", FLEET))
+    assert devops(on_devops) == found
+
+
+def test_a_subscription_that_is_disabled_is_said_and_written_again(on_devops: SetUpFleet) -> None:
+    failed(on_devops.run("setup", "azure-devops", FLEET))
+    admit(on_devops)
+    state = on_devops.azure()
+    state["devops"]["subscriptions"][0]["status"] = "disabledBySystem"
+    on_devops.state.write_text(json.dumps(state))
+    before = on_devops.running(App.CONTROL, "GIT_WEBHOOK_SECRET")
+    assert "as disabledBySystem" in done(on_devops.run("setup", "azure-devops", FLEET))
+    assert {found["status"] for found in devops(on_devops)} == {"enabled"}
+    assert len(devops(on_devops)) == 4
+    after = on_devops.running(App.CONTROL, "GIT_WEBHOOK_SECRET")
+    assert before != after
+    assert {found["consumerInputs"]["basicAuthPassword"] for found in devops(on_devops)} == {after}
+
+
+@pytest.mark.parametrize(
+    ("directory", "said"),
+    [("", "no directory of Entra"), ("0" * 8, "no directory"), ("another", "is of the directory another")],
+)
+def test_an_organization_of_another_directory_is_refused_before_anything_is_written(
+    on_devops: SetUpFleet, host: SmallHost, directory: str, said: str
+) -> None:
+    host.directory = directory
+    assert said in failed(on_devops.run("setup", "azure-devops", FLEET))
+    assert on_devops.azure()["secrets"] == SECRETS
