@@ -18,7 +18,7 @@ GITLAB = {"GIT_HOST": "gitlab", "POLL_SECONDS": "0.5", "APPROVAL_TEAMS": "exampl
 
 @contextmanager
 def on_gitlab(start: Start) -> Iterator[tuple[Operator, GitLabProject]]:
-    """Start a cloud whose app reads GitLab, which delivers its webhook; a timer looks every two seconds, too."""
+    """Start a cloud whose app reads GitLab, which delivers its webhook; a timer looks often, too."""
     operator = start(Options(create_seconds=1, plan_schedule="*/2 * * * * *", extra=GITLAB))
     project = GitLabProject(operator)
     yield operator, project
