@@ -180,16 +180,12 @@ class LocalCloud:
         command = azurite_command(blob=blob, queue=queue, table=table)
         return [
             ProcessPart("storage", command, lambda: all(map(_listens, (blob, queue, table)))),
-            *(self._own_part(name) for name in ("servicebus", "azure", self._git_host)),
+            *(self._own_part(name) for name in ("servicebus", "azure", "github")),
         ]
 
-    @property
-    def _git_host(self) -> str:
-        """The part that has the fleet repository: GitHub serves a fleet on any git server, too."""
-        return "gitlab" if self.settings["GIT_HOST"] == "gitlab" else "github"
-
     def _own_part(self, name: str) -> ProcessPart:
-        usual = "azure_devops" if (name, self.options.git_host) == ("github", DEVOPS) else name
+        hosts = {DEVOPS: "azure_devops", "gitlab": "gitlab"}
+        usual = hosts.get(self.options.git_host, name) if name == "github" else name
         module = self.options.modules.get(name, f"localcloud.runtime.parts.{usual}_part")
         command = [sys.executable, "-m", module, str(self.state)]
         return ProcessPart(name, command, ready_file(self.state, name).is_file)

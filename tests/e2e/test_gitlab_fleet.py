@@ -1,4 +1,4 @@
-"""A fleet on GitLab: a merge request has its plan, an approval releases a delete, and timers find it all."""
+"""A fleet on GitLab: a merge request has its plan, and an approval releases a delete."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GITLAB = {"GIT_HOST": "gitlab", "POLL_SECONDS": "0.5", "APPROVAL_TEAMS": "exampl
 
 
 @contextmanager
-def polling(start: Start) -> Iterator[tuple[Operator, GitLabProject]]:
-    """Start a cloud whose app reads GitLab; nobody delivers a webhook."""
+def on_gitlab(start: Start) -> Iterator[tuple[Operator, GitLabProject]]:
+    """Start a cloud whose app reads GitLab, which delivers its webhook; a timer looks often, too."""
     operator = start(Options(create_seconds=1, plan_schedule="*/2 * * * * *", extra=GITLAB))
     project = GitLabProject(operator)
     yield operator, project
@@ -26,7 +26,7 @@ def polling(start: Start) -> Iterator[tuple[Operator, GitLabProject]]:
 
 
 def test_a_merge_request_has_its_plan_and_its_merge_makes_a_cluster(start: Start) -> None:
-    with polling(start) as (operator, project):
+    with on_gitlab(start) as (operator, project):
         first = operator.push(fleet_files.fleet("one"))
         project.wait_for_status(first, "success")
         request = MergeRequest(project, "grow", fleet_files.fleet("one", "two"))
@@ -37,6 +37,9 @@ def test_a_merge_request_has_its_plan_and_its_merge_makes_a_cluster(start: Start
         status = project.wait_for_status(commit, "success")
         assert status == "success: 2 of 2 clusters in sync (1 create, 1 unchanged)"
         assert operator.phases() == {"one": "Ready", "two": "Ready"}
+        answers = {event: status for event, status in project.deliveries() if status is not None}
+        assert answers.keys() == {"Push Hook", "Merge Request Hook"}
+        assert all(200 <= status < 300 for status in answers.values())
         health = operator.api.get("health")
         assert not any(line.startswith("commit statuses:") for line in health["lacks"])
         asked = {call["path"].partition("?")[0] for call in operator.cloud.requests("gitlab")}
@@ -45,7 +48,7 @@ def test_a_merge_request_has_its_plan_and_its_merge_makes_a_cluster(start: Start
 
 @pytest.mark.long
 def test_an_approval_of_the_team_releases_a_delete(start: Start) -> None:
-    with polling(start) as (operator, project):
+    with on_gitlab(start) as (operator, project):
         project.wait_for_status(operator.push(fleet_files.fleet("one", "two", "three", "four")), "success")
         request = MergeRequest(project, "shrink", fleet_files.fleet("one", "two"))
         request.wait_for("example/approvers")

@@ -49,6 +49,12 @@ class GitLabProject:
         url = f"{self.operator.cloud.urls.github}/_local/reviews"
         httpx.post(url, json=body, trust_env=False).raise_for_status()
 
+    def deliveries(self) -> list[tuple[str, int | None]]:
+        """Return the event of each delivery of the webhook, and the status of its answer."""
+        url = f"{self.operator.cloud.urls.github}/_local/deliveries"
+        found = httpx.get(url, trust_env=False).raise_for_status().json()
+        return [(attempt["event"], attempt["status"]) for attempt in found]
+
     def close(self) -> None:
         """Close the connections."""
         self._api.close()

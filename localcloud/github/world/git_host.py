@@ -57,6 +57,8 @@ class WorldHost:
         self.lacks = frozenset[Capability]()
         self.granted = {"metadata": "read", **dict.fromkeys(_WRITTEN, "write"), "members": "read"}
         self.delivered: list[HookDelivery] = []
+        self.stopped = ""
+        """Why it delivers nothing any more, "" while it does."""
 
     def permissions(self) -> Mapping[str, str] | None:
         """Return what the App may; GitHub does not say it of a token."""
@@ -64,6 +66,8 @@ class WorldHost:
 
     def deliveries(self) -> Sequence[HookDelivery] | None:
         """Return the deliveries, newest first; a token may not see them."""
+        if self.stopped:
+            raise Dependency(self.stopped)
         return list(reversed(self.delivered)) if self.is_app else None
 
     def other(self, repository: str) -> WorldHost:

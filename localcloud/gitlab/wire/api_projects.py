@@ -100,11 +100,9 @@ def _branches_with(place: Place, commit: str) -> list[str]:
 
 
 def delete_branch(place: Place, _: Request, branch: str) -> Response:
-    """Delete a branch, and close its merge requests."""
+    """Delete a branch, and close its merge requests; a Maintainer may delete one that a rule protects."""
     if not head_of(place.project, branch):
         raise not_found("Branch")
-    if place.project.guards(branch):
-        raise GitLabError(403, {"message": "403 Forbidden - Protected branch cannot be deleted"})
     place.project.delete(branch)
     place.project.pulls.branch_deleted(branch)
     return Response(status=204)

@@ -1,4 +1,7 @@
-"""GitLab with the fleet's project, empty at the start; with a secret, a push calls the functions' webhook."""
+"""GitLab with the fleet's project, empty at the start; it runs in the place of GitHub.
+
+With a secret, a push calls the webhook of the functions.
+"""
 
 from __future__ import annotations
 
@@ -32,4 +35,4 @@ def serve(config: Config) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    run("gitlab", serve)
+    run("github", serve)

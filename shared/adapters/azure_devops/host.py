@@ -51,14 +51,14 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
         address = Address.of(url)
         self._client, self._identity = DevOpsClient(address, credential), credential
         self._git = DevOpsGit(address.url, self._client.authorization)
-        super().__init__(address.url, server=self._git, elsewhere=self._exists)
+        super().__init__(address.url, server=self._git)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """Everything but check runs, auto-merge and issues."""
         return CAPABILITIES
 
-    def _other(self, repository: str) -> AzureDevOpsHost:
+    def _new_other(self, repository: str) -> AzureDevOpsHost:
         """Return another repository, "project/repository", of the organization."""
         project, _, name = repository.replace("/_git/", "/").rpartition("/")
         here = self._client.address
@@ -107,8 +107,7 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
     def _first(self, _head: str) -> int:
         return 0  # what stands for an id on a server without one
 
-    def _exists(self, sha: str) -> bool:
-        """Return whether there is a commit that may be on no branch: a test merge, or of a deleted branch."""
+    def _is_elsewhere(self, sha: str) -> bool:
         try:
             with self._client.calling(f"no commit {sha}") as call:
                 call("GET", f"/commits/{sha}", query={"changeCount": 0})

@@ -16,11 +16,11 @@ import stat
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 from urllib.parse import urljoin
 
 from dulwich.diff_tree import tree_changes
@@ -50,44 +50,6 @@ _ID = re.compile(r"[0-9a-f]{40}")
 _ADDRESS = re.compile(rb"<([^<>]*)>")
 
 
-class Closing(Protocol):
-    """What is closed after use."""
-
-    def close(self) -> None:
-        """Close it."""
-        ...
-
-
-H = TypeVar("H", bound=Closing)
-
-
-class OtherHosts(Generic[H]):
-    """Other repositories with the credential of one, each created once; the least used ones are closed."""
-
-    def __init__(self, make: Callable[[str], H]) -> None:
-        self._make, self._lock, self._hosts = make, threading.Lock(), OrderedDict[str, H]()
-
-    def host(self, repository: str) -> H:
-        """Return a repository by its name."""
-        with self._lock:
-            if repository not in self._hosts:
-                self._hosts[repository] = self._make(repository)
-            self._hosts.move_to_end(repository)
-            while len(self._hosts) > _OTHERS:
-                self._hosts.popitem(last=False)[1].close()
-            return self._hosts[repository]
-
-    def close(self) -> None:
-        """Close them all."""
-        for host in self._hosts.values():
-            host.close()
-
-
-def other_address(url: str, repository: str) -> str:
-    """Return the address of another repository of the server of one, in the same form."""
-    return urljoin(url, f"/{repository}{'.git' if url.endswith('.git') else ''}")
-
-
 class GitServerHost(Absent):
     """The repository at an address of a git server, read with one user's password or token."""
 
@@ -95,26 +57,15 @@ class GitServerHost(Absent):
     to_read_another = "give the user or the token of GIT_PASSWORD the right to read the repository"
 
     def __init__(
-        self,
-        url: str,
-        username: str = "",
-        password: str = "",
-        *,
-        server: GitServer | None = None,
-        elsewhere: Callable[[str], bool] | None = None,
+        self, url: str, username: str = "", password: str = "", *, server: GitServer | None = None
     ) -> None:
-        """Read the repository at an address, by default from a server with this user.
-
-        ``elsewhere`` says whether it has a commit of no branch. Only a server that gives such a commit by its
-        id has one.
-        """
-        self._url, self._lock, self._elsewhere = url, threading.RLock(), elsewhere
+        self._url, self._lock = url, threading.RLock()
         self._server = server or GitServer(url, username, password)
         self._folder = tempfile.TemporaryDirectory(prefix="roadstead-git-")
         self._repo = self._new_repo()
         self._heads: Mapping[str, str] = {}
+        self._others = OrderedDict[str, GitServerHost]()
         self._sign_in = username, password
-        self._others = OtherHosts(self._other)
         self._trees = lru_cache(_TREES)(self._read_tree)
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
         self._first_of_head = "", 0
@@ -144,14 +95,22 @@ class GitServerHost(Absent):
 
     def other(self, repository: str) -> GitServerHost:
         """Return another repository of the server, with the same credential."""
-        return self._others.host(repository)
+        with self._lock:
+            if repository not in self._others:
+                self._others[repository] = self._new_other(repository)
+            self._others.move_to_end(repository)
+            while len(self._others) > _OTHERS:
+                self._others.popitem(last=False)
+            return self._others[repository]
 
-    def _other(self, repository: str) -> GitServerHost:
-        return GitServerHost(other_address(self._url, repository), *self._sign_in)
+    def _new_other(self, repository: str) -> GitServerHost:
+        ending = ".git" if self._url.endswith(".git") else ""
+        return GitServerHost(urljoin(self._url, f"/{repository}{ending}"), *self._sign_in)
 
     def close(self) -> None:
         """Delete the folders, those of other repositories too."""
-        self._others.close()
+        for other in self._others.values():
+            other.close()
         self._repo.close()
         self._folder.cleanup()
 
@@ -256,25 +215,34 @@ class GitServerHost(Absent):
         if not _ID.fullmatch(sha):
             raise InvalidManifest(f"{missing}: not the id of an object")
         with self._reading():
-            if not self._has(sha) and self._server.references() != self._heads:
-                self._fetch()
-            if not self._has(sha) and self._elsewhere is not None and self._elsewhere(sha):
-                self._fetch(also=(sha,))
+            if not self._has(sha):
+                self._bring(sha)
             if not self._has(sha):
                 raise Dependency(missing)
             return self._store[ObjectID(sha.encode())]
 
+    def _bring(self, sha: str) -> None:
+        """Fetch the branches, and otherwise the commit alone, as of a test merge or of a deleted branch."""
+        if self._server.references() != self._heads:
+            self._fetch()
+        if not self._has(sha) and self._is_elsewhere(sha):
+            self._server.fetch_commit(self._store, {head.encode() for head in self._heads.values()}, sha)
+
+    def _is_elsewhere(self, _sha: str) -> bool:
+        """Return whether the server has a commit of no branch, and gives it by its id."""
+        return False
+
     def _has(self, sha: str) -> bool:
         return ObjectID(sha.encode()) in self._store
 
-    def _fetch(self, also: Collection[str] = ()) -> None:
+    def _fetch(self) -> None:
         with self._reading():
             if len(list(self._store.packs)) > _PACKS:
                 self._repo.close()
                 shutil.rmtree(self._repo.path)
                 self._repo, self._heads = self._new_repo(), {}
             known = {commit.encode() for commit in self._heads.values()}
-            self._heads = self._server.fetch_branches(self._store, known, also)
+            self._heads = self._server.fetch_branches(self._store, known)
 
     def _first(self, head: str) -> int:
         """Return what stands for the id of the repository, from the first commit that others follow.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -127,15 +127,22 @@ class GitServer(Urllib3HttpGitClient):
         if self.dumb:
             raise Unavailable("the server does not speak git's smart protocol over HTTP")
 
-    def fetch_branches(
-        self, store: DiskObjectStore, known: set[bytes], also: Collection[str] = ()
-    ) -> Mapping[str, str]:
+    def fetch_branches(self, store: DiskObjectStore, known: set[bytes]) -> Mapping[str, str]:
         """Bring all branches into the store; return them as ``references`` does.
 
-        ``known`` are commits that the store has with their history, ``also`` those that no branch may have.
+        ``known`` are commits that the store has with their history.
         """
-        with git_errors(), TemporaryFile() as pack:
-            answer = self._fetched(store, known, {commit.encode() for commit in also}, pack)
+        with git_errors():
+            return _branches(self._fetched(store, known, None).refs)
+
+    def fetch_commit(self, store: DiskObjectStore, known: set[bytes], commit: str) -> None:
+        """Bring a commit into the store that no branch has; the server may refuse that."""
+        with git_errors():
+            self._fetched(store, known, commit.encode())
+
+    def _fetched(self, store: DiskObjectStore, known: set[bytes], one: bytes | None) -> FetchPackResult:
+        with TemporaryFile() as pack:
+            answer = self._received(store, known, one, pack)
             if pack.tell():
                 require_bounded(pack)
                 pack.seek(0)
@@ -144,15 +151,17 @@ class GitServer(Urllib3HttpGitClient):
                 finally:
                     for left in Path(store.path).glob("tmp_pack_*"):
                         left.unlink()
-            return _branches(answer.refs)
+            return answer
 
-    def _fetched(
-        self, store: DiskObjectStore, known: set[bytes], also: set[bytes], pack: IO[bytes]
+    def _received(
+        self, store: DiskObjectStore, known: set[bytes], one: bytes | None, pack: IO[bytes]
     ) -> FetchPackResult:
         def wanted(refs: Mapping[bytes, bytes], **_: Any) -> list[bytes]:
             self._require_smart()
+            if one is not None:
+                return [one]
             heads = {commit for ref, commit in refs.items() if ref.startswith(b"refs/heads/")}
-            return sorted((heads | also) - known)
+            return sorted(heads - known)
 
         def parents(commit: bytes) -> list[bytes]:
             found: Any = store[ObjectID(commit)]

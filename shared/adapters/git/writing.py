@@ -31,12 +31,14 @@ class WritableGit(GitServerHost):
 
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch points to, None when there is no such branch."""
-        return self._server.references().get(branch)
+        with self._lock:
+            return self._server.references().get(branch)
 
     def branches(self, prefix: str) -> Mapping[str, str]:
         """Return the branches with a prefix; one request for all."""
-        found = self._server.references().items()
-        return {name: commit for name, commit in found if name.startswith(prefix)}
+        with self._lock:
+            found = self._server.references()
+        return {name: commit for name, commit in found.items() if name.startswith(prefix)}
 
     def new_commit(self, commit: NewCommit, person: str, at: int) -> str:
         """Create a commit of a person, "Name <address>", at a time in seconds, and return its id."""

@@ -8,7 +8,7 @@ the branch had before: see ``shared.adapters.git.writing``. Sources: docs.gitlab
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
@@ -29,25 +29,16 @@ _DEVELOPER = 30
 """The level of those who may push (docs.gitlab.com/api/access_requests, "Valid access levels")."""
 
 
-class GitLabBranches:
+class GitLabBranches(WritableGit):
     """The part of the port that is about our own branches."""
 
     _client: GitLabClient
-    _git: WritableGit
 
     @contextmanager
     def _writing(self, missing: str) -> Iterator[Project]:
         """Lend the project for one call; a refusal says which permissions it takes."""
         with _permitted(), self._client.calling(missing) as project:
             yield project
-
-    def tip(self, branch: str) -> str | None:
-        """Return the commit that a branch points to, None when there is no such branch."""
-        return self._git.tip(branch)
-
-    def branches(self, prefix: str) -> Mapping[str, str]:
-        """Return the branches with a prefix."""
-        return self._git.branches(prefix)
 
     def is_guarded(self, branch: str) -> bool:
         """Return whether a rule lets no Developer push to a branch of this name."""
@@ -66,12 +57,12 @@ class GitLabBranches:
         name = "".join(letter for letter in user.name if letter not in "<>\n")
         address = "".join(letter for letter in user.address if letter not in "<>\n ")
         with _permitted():
-            return self._git.new_commit(commit, f"{name} <{address}>", int(time.time()))
+            return self.new_commit(commit, f"{name} <{address}>", int(time.time()))
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
         """Let a branch point to a commit, if it is where it was."""
         with _permitted():
-            self._git.move_branch(branch, tip, commit)
+            super().move_branch(branch, tip, commit)
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, which closes its merge requests; one that does not exist is success."""
@@ -86,8 +77,8 @@ class GitLabBranches:
 
         GitLab opens one for a branch without commits of its own as well, which is refused here.
         """
-        heads = self._git.branches("")
-        if branch in heads and base in heads and self._git.is_descendant(heads[base], heads[branch]):
+        heads = self.branches("")
+        if branch in heads and base in heads and self.is_descendant(heads[base], heads[branch]):
             raise InvalidManifest(f"no commits between {base} and {branch}")
         between = {"source_branch": branch, "target_branch": base}
         try:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shared.adapters.git.host import OtherHosts, other_address
-from shared.adapters.git.writing import WritableGit
 from shared.adapters.gitlab.branches import GitLabBranches
 from shared.adapters.gitlab.client import NEWEST, GitLabClient, checked, page
 from shared.adapters.gitlab.merge_requests import GitLabMergeRequests
@@ -28,7 +26,7 @@ _STATES = {"failure": "failed", "error": "failed"}
 _ENDED = {"success": "success", "failed": "failure", "canceled": "cancelled", "skipped": "skipped"}
 _NO_TRANSITION = "cannot transition status"
 _NO_BRANCH = "references for commit"
-_RECEIVER = "/webhook"
+_RECEIVER = "/api/webhook"
 """How the address of the app's webhook ends; other hooks of the project are not ours."""
 
 
@@ -39,47 +37,37 @@ class GitLabHost(GitLabMergeRequests, GitLabBranches):
     to_read_another = "give GIT_PASSWORD a token that reads both projects, such as a group access token"
 
     def __init__(self, url: str, username: str = "", token: str = "") -> None:
-        self._url, self._sign_in = url, (username or "roadstead", token)
+        super().__init__(url, username or "roadstead", token)
         self._client = GitLabClient(url, token)
-        self._git = git = WritableGit(url, *self._sign_in, elsewhere=self._has_commit)
-        self._others = OtherHosts(self._other)
-        self.is_descendant, self.changes = git.is_descendant, git.changes
-        self.changes_since, self.files_between = git.changes_since, git.files_between
-        self.tree, self.blob, self.archive = git.tree, git.blob, git.archive
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Everything but checks of our own, whose jobs have no annotations, and webhooks: timers look."""
+        """Everything but checks of our own, since a job has no annotations, and auto-merge."""
         return CAPABILITIES
 
     def permissions(self) -> Mapping[str, str] | None:
         """Return None: the names of the scopes of a token are not those of permissions."""
         return None
 
-    def other(self, repository: str) -> GitLabHost:
-        """Return another project of this GitLab, with the same credential."""
-        return self._others.host(repository)
-
-    def _other(self, repository: str) -> GitLabHost:
-        return GitLabHost(other_address(self._url, repository), *self._sign_in)
+    def _new_other(self, repository: str) -> GitLabHost:
+        ending = ".git" if self._url.endswith(".git") else ""
+        return GitLabHost(f"{self._client.origin}/{repository}{ending}", *self._sign_in)
 
     def close(self) -> None:
         """Close the connections, and delete the folders, those of other projects too."""
-        self._others.close()
+        super().close()
         self._client.close()
-        self._git.close()
 
-    def _has_commit(self, commit: str) -> bool:
-        """Return whether the project has a commit, of a branch or not: docs.gitlab.com/api/commits."""
+    def _is_elsewhere(self, sha: str) -> bool:
         try:
-            with self._client.calling(f"no commit {commit}") as project:
-                return str(project.commits.get(commit).id) == commit
+            with self._client.calling(f"no commit {sha}") as project:
+                return bool(project.commits.get(sha).id == sha)
         except Dependency:
             return False
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, with the id of the project; raise Dependency."""
-        head = self._git.read_head(branch)
+        head = super().read_head(branch)
         # Afterwards: a name that passes to another project meanwhile then shows the other id.
         with self._client.calling("no such project"):
             number = self._client.api.projects.get(self._client.name).id

@@ -12,7 +12,7 @@ from shared.app.door import newer_epoch
 from shared.app.outbox import send, send_all
 from shared.app.repository import is_own
 from shared.app.runs import record_end
-from shared.cluster.failures.errors import ReconcileError, Stale
+from shared.cluster.failures.errors import Dependency, ReconcileError, Stale
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
@@ -29,7 +29,7 @@ from shared.cluster.queues.messages import (
 )
 from shared.cluster.reporting.measurements import of_plan, of_queues
 from shared.logs import about, about_record
-from shared.ports import BranchHead, Capability, FleetRecord, PlanRecord, Ports
+from shared.ports import BranchHead, Capability, FleetRecord, GitHost, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
@@ -68,13 +68,26 @@ def plan_missed_head(ports: Ports) -> bool:
 def plan_missed_pulls(ports: Ports) -> None:
     """Queue the plans of pull requests with a new head, where no webhook announces one."""
     host = ports.git_host
-    if Capability.PULLS not in host.capabilities or Capability.WEBHOOKS in host.capabilities:
+    if Capability.PULLS not in host.capabilities or _delivers(host):
         return
     for pull in host.open_pulls(ports.config.branch):
         known = ports.state.pull(pull.number)
         if known is None or known.head != pull.head:
             request = PreviewRequest(pull=pull.number, head=pull.head)
             send(request, ports, message_id=f"pull:{pull.number}:{pull.head}")
+
+
+def _delivers(host: GitHost) -> bool:
+    """Return whether webhooks announce pull requests: a host may have stopped to deliver them."""
+    if Capability.WEBHOOKS not in host.capabilities:
+        return False
+    try:
+        host.deliveries()
+    except Dependency:
+        return False
+    except ReconcileError as error:
+        log.info("%s does not say whether it delivers: %s", host.name, error)
+    return True
 
 
 def _was_read(fleet: FleetRecord, now: datetime) -> bool:

@@ -39,6 +39,13 @@ def test_a_new_head_is_planned_once_where_no_webhook_announces_it() -> None:
     assert not cloud.step(), "it is planned already"
 
 
+def test_a_new_head_is_planned_where_the_host_has_disabled_its_webhook() -> None:
+    cloud = ready("one")
+    number, head = opened(cloud)
+    cloud.git_host.stopped = "the host has disabled the webhook"
+    assert planned(cloud, number) == head
+
+
 def test_a_host_with_webhooks_or_without_pull_requests_is_not_asked() -> None:
     cloud = ready("one")
     number, _ = opened(cloud)
