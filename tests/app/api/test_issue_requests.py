@@ -25,9 +25,9 @@ from shared.app.intake.webhook import Delivery, DeliveryRefusal, IgnoredDelivery
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import IssueRequest
 from shared.language.model.self_service import SelfServiceRule
-from tests.app.api.test_requests import fleet
 from tests.support.replaced_ports import Dies, around
 from tests.support.rollbacks import open_pulls
+from tests.support.self_service import fleet
 from tests.support.webhook_deliveries import sign
 
 RULE = (

@@ -21,30 +21,17 @@ from shared.ports import Capability, CommitStatus, Pull, PullText
 from shared.ports.pull_requests import AutoMerge
 from shared.prices.price_file import written
 from tests.support.console_pages import browse, shown
-from tests.support.one_cluster import files
-from tests.support.pipeline_runs import phases, push, pushed
+from tests.support.pipeline_runs import phases, pushed
 from tests.support.recorded_prices import prices_of
 from tests.support.replaced_ports import around, fails_once
 from tests.support.rollbacks import open_pulls
+from tests.support.self_service import fleet
 
 pytestmark = pytest.mark.lives(7)
 
 RULE = "{roles: [Operator], classes: [small], environments: [development], locations: [eastus], atOnce: 1}"
 SOMEBODY = Principal("7", "dana@example.com", frozenset({Role.OPERATOR}))
 ASKED = ClusterRequest("test-aks", "small", "8h", "", "eastus", "a load test")
-
-
-def fleet(*rules: str) -> MemoryCloud:
-    """Return a cloud of a fleet with these rules."""
-    cloud = MemoryCloud(throttle=False)
-    wanted = files()
-    more = "".join(f"    - {rule}\n" for rule in rules)
-    wanted["fleet.yaml"] = wanted["fleet.yaml"].replace(
-        b"spec:\n", f"spec:\n  selfService:\n{more}".encode() if rules else b"spec:\n", 1
-    )
-    push(cloud, wanted)
-    cloud.run()
-    return cloud
 
 
 def ask(cloud: MemoryCloud, asked: ClusterRequest = ASKED, principal: Principal = SOMEBODY) -> HttpResult:
