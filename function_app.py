@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from secrets import token_hex
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -319,6 +320,10 @@ def build_ports(settings: Settings) -> Ports:
     )
 
 
+_ONLY_HERE = token_hex(32)
+"""Signs forms where no setting can: another instance refuses them, and says to send them again."""
+
+
 def build_app(settings: Settings) -> func.FunctionApp:
     """Return the function app with the functions of its settings."""
     mask = Masker((*settings.secrets, *platform_secrets(os.environ)))
@@ -332,6 +337,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
             SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
             git_host=settings.git_host,
             webhook_secrets=settings.webhook_secrets,
+            form_secrets=settings.form_secrets or (_ONLY_HERE,),
             approval_keys={name: key.get_secret_value() for name, key in settings.approval_keys.items()},
             sweep_schedule=settings.sweep_schedule,
             check_schedule=settings.check_schedule,

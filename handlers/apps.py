@@ -28,6 +28,7 @@ def blueprints(
     *,
     git_host: str = "github",
     webhook_secrets: Sequence[str],
+    form_secrets: Sequence[str],
     approval_keys: Mapping[str, str],
     sweep_schedule: str = SWEEP_SCHEDULE,
     check_schedule: str = CHECK_SCHEDULE,
@@ -60,5 +61,5 @@ def blueprints(
         dead_letters.blueprint(ports, "previews"),
         timers.blueprint(ports, sweep_schedule=sweep_schedule, check_schedule=check_schedule),
         api.blueprint(ports, sign_in, health),
-        console.blueprint(ports, sign_in, health, webhook_secrets, github_setup),
+        console.blueprint(ports, sign_in, health, form_secrets, github_setup),
     )

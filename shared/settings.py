@@ -208,6 +208,15 @@ class Settings(BaseModel):
         return tuple(secret.get_secret_value() for secret in both if secret)
 
     @property
+    def form_secrets(self) -> tuple[str, ...]:
+        """What signs the forms of the console, none where no setting may.
+
+        Whoever knows it can act as any role. So it is no key but an Admin's.
+        """
+        admins = (key for key, role in self.api_keys.items() if role is Role.ADMIN)
+        return self.webhook_secrets or tuple(admins)
+
+    @property
     def api_keys(self) -> Mapping[str, Role]:
         """The role of each key of the API."""
         given = {role: getattr(self, f"api_key_{role.lower()}") for role in Role}

@@ -23,7 +23,9 @@ def scale_groups() -> dict[App, set[str]]:
     for app in App:
         functions = func.FunctionApp()
         ports = MemoryCloud().ports
-        for part in blueprints(app, ports, SignIn(), webhook_secrets=("new",), approval_keys={}):
+        for part in blueprints(
+            app, ports, SignIn(), webhook_secrets=("new",), form_secrets=("s",), approval_keys={}
+        ):
             functions.register_functions(part)
         documents: list[Any] = functions.get_functions()
         found[app] = {

@@ -155,6 +155,17 @@ def test_a_git_server_needs_no_setting_of_github_and_its_path_names_the_reposito
     assert load_settings().fleet_config.git_server == "mirror.example.com"
 
 
+def test_the_forms_of_the_console_are_signed_where_no_webhook_has_a_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(monkeypatch)
+    assert load_settings().form_secrets == ("local-webhook-secret",)
+    monkeypatch.delenv("GITHUB_WEBHOOK_SECRET")
+    assert load_settings().form_secrets == ("local-key-of-an-admin",)
+    monkeypatch.delenv("API_KEY_ADMIN")
+    assert load_settings().form_secrets == (), "who may do less signs nothing for others"
+
+
 def test_azure_devops_is_read_at_its_address_without_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, GIT_HOST="azure-devops", GIT_URL="https://dev.azure.com/contoso/My%20Fleet/_git/fleet")
     for setting in ("GITHUB_REPOSITORY", "GITHUB_TOKEN", "FLUX_GIT_HOST", "GIT_PASSWORD"):

@@ -30,7 +30,9 @@ OF_CLUSTERS = {
 def names(app: App) -> set[str]:
     """Return the names of the functions of an app."""
     made = func.FunctionApp()
-    for blueprint in blueprints(app, MemoryCloud().ports, SignIn(), webhook_secrets=(), approval_keys={}):
+    for blueprint in blueprints(
+        app, MemoryCloud().ports, SignIn(), webhook_secrets=(), form_secrets=("s",), approval_keys={}
+    ):
         made.register_functions(blueprint)
     return {str(function.get_function_name()) for function in made.get_functions()}
 

@@ -41,6 +41,7 @@ def function_app(
             sign_in or SignIn(keys=KEYS),
             git_host=git_host,
             webhook_secrets=(webhook_secret,),
+            form_secrets=(webhook_secret,),
             approval_keys=APPROVAL_KEYS,
             github_setup=setup,
         ):
