@@ -24,7 +24,8 @@ from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
 from shared.app.worker import worker
 from shared.cluster.job import Delay, JobQueue
-from shared.cluster.queues.messages import JobMessage, request_of
+from shared.cluster.queues.bodies import request_of
+from shared.cluster.queues.messages import JobMessage
 from shared.ports import Ports
 from shared.ports.process import Stays, TokenCache
 

@@ -16,8 +16,13 @@ import azure.functions as func
 
 from shared.app.door import enter, receive
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.messages import (
+from shared.cluster.queues.bodies import (
     EXAMINATION,
+    commit_of,
+    message_of_worker,
+    request_of,
+)
+from shared.cluster.queues.messages import (
     CheckMessage,
     IssueRequest,
     JobMessage,
@@ -29,9 +34,6 @@ from shared.cluster.queues.messages import (
     ReadinessMessage,
     SweepRequest,
     TryRequest,
-    commit_of,
-    message_of_worker,
-    request_of,
 )
 from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about

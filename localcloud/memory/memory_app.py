@@ -23,14 +23,8 @@ from shared.app.sweep import sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.messages import (
-    EXAMINATION,
-    CheckMessage,
-    JobMessage,
-    ReadinessMessage,
-    message_of_worker,
-    request_of,
-)
+from shared.cluster.queues.bodies import EXAMINATION, message_of_worker, request_of
+from shared.cluster.queues.messages import CheckMessage, JobMessage, ReadinessMessage
 from shared.ports import Ports
 
 _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.queues.messages import ToPlan, request_of
+from shared.cluster.queues.bodies import request_of
+from shared.cluster.queues.messages import ToPlan
 from shared.ports import FleetRecord
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from shared.cluster.forms import NewerForm
+from shared.cluster.queues.bodies import commit_of, request_of
 from shared.cluster.queues.envelopes import job_message
 from shared.cluster.queues.messages import (
     JobMessage,
@@ -25,8 +26,6 @@ from shared.cluster.queues.messages import (
     StatusRequest,
     SweepRequest,
     TryRequest,
-    commit_of,
-    request_of,
 )
 from tests.support.cluster_records import record
 

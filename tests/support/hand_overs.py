@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.queues.messages import ToPlan, request_of
+from shared.cluster.queues.bodies import request_of
+from shared.cluster.queues.messages import ToPlan
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig, Message, Timing
 from tests.support.replaced_ports import around

@@ -21,6 +21,12 @@ from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.outcomes import Fail
+from shared.cluster.queues.bodies import (
+    WorkerMessage,
+    commit_of,
+    message_of_worker,
+    request_of,
+)
 from shared.cluster.queues.envelopes import Envelope, copy_of
 from shared.cluster.queues.messages import (
     CheckMessage,
@@ -30,10 +36,6 @@ from shared.cluster.queues.messages import (
     ReadinessMessage,
     ReportRequest,
     ToPlan,
-    WorkerMessage,
-    commit_of,
-    message_of_worker,
-    request_of,
 )
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import events_between

@@ -1,22 +1,15 @@
 """What the queues carry. A message names a moment of a cluster; the record decides whether that is now.
 
-An unreadable or unknown message raises ``ValueError``, so that the host abandons it and the queue moves it
-to its dead letters, and no message is lost. One of a newer form raises NewerForm, and waits in its queue.
+``shared/cluster/queues/bodies.py`` reads them from the bodies of queues.
 """
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
     Field,
-    Tag,
-    TypeAdapter,
     ValidationInfo,
     model_validator,
 )
@@ -136,7 +129,7 @@ class ReadinessMessage(_OfWorker):
         return f"{fleet}:readiness:{int(digest[:8], 16) % CHECK_SESSIONS}"
 
 
-_REQUESTS: dict[str, type[QueueRequest]] = {}
+REQUESTS: dict[str, type[QueueRequest]] = {}
 """The classes of requests by their kind."""
 
 
@@ -156,7 +149,7 @@ class QueueRequest(QueueMessage):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         """Note the kind of a class."""
-        _REQUESTS[cls.model_fields["kind"].default] = cls
+        REQUESTS[cls.model_fields["kind"].default] = cls
 
     def next_attempt(self) -> Self:
         """Return the request with one more failed attempt."""
@@ -365,51 +358,3 @@ class OutdatedRequest(QueueRequest):
     ASKED = True
     kind: Literal["outdated"] = "outdated"
     commit: str
-
-
-_DEFERRED = ConfigDict(defer_build=True)
-_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any], config=_DEFERRED)
-
-
-def request_of(body: bytes | str) -> QueueRequest:
-    """Return a message of the queues ``plans`` and ``previews``; raise ValueError for any other body."""
-    read = _OBJECT.validate_json(body)
-    request = present("QueueRequest", QueueRequest.model_fields[VERSION].default, read)
-    kind = request.get("kind")
-    if not isinstance(kind, str) or kind not in _REQUESTS:
-        raise ValueError("the queues have no message of this kind")
-    return _REQUESTS[kind].model_validate_json(json.dumps(request))
-
-
-def commit_of(message: BaseModel | None) -> str:
-    """Return the commit that a message is about, "" for none."""
-    if isinstance(message, PreviewRequest):
-        return message.head
-    about = ToPlan | ReviewRequest | StatusRequest | OutdatedRequest
-    return message.commit if isinstance(message, about) else ""
-
-
-def _kind(read: Any) -> str:
-    kinds = ("check", "reading") if isinstance(read, dict) else ()
-    return next((kind for kind in kinds if kind in read), "job")
-
-
-WorkerMessage = JobMessage | CheckMessage | ReadinessMessage | QueueRequest
-_OF_WORKER: TypeAdapter[JobMessage | CheckMessage | ReadinessMessage] = TypeAdapter(
-    Annotated[
-        Annotated[JobMessage, Tag("job")]
-        | Annotated[CheckMessage, Tag("check")]
-        | Annotated[ReadinessMessage, Tag("reading")],
-        Discriminator(_kind),
-    ],
-    config=_DEFERRED,
-)
-
-
-EXAMINATION = b'"kind":"examine"'
-"""What an examination says, and no other message: JSON escapes the quotes in the texts of fields."""
-
-
-def message_of_worker(body: bytes) -> WorkerMessage:
-    """Return a message of a queue of jobs; raise ValueError for any other body."""
-    return request_of(body) if EXAMINATION in body else _OF_WORKER.validate_json(body)

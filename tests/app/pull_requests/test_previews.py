@@ -13,13 +13,8 @@ from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged, Push
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unavailable
-from shared.cluster.queues.messages import (
-    CLOCKS_DIFFER,
-    OutdatedRequest,
-    PlanRequest,
-    PreviewRequest,
-    request_of,
-)
+from shared.cluster.queues.bodies import request_of
+from shared.cluster.queues.messages import CLOCKS_DIFFER, OutdatedRequest, PlanRequest, PreviewRequest
 from shared.ports import FleetConfig, PlanLimits, TreeEntry
 from tests.support import fleet_files
 from tests.support.proposals import Repo, fleet_of

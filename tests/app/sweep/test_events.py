@@ -18,7 +18,8 @@ from shared.app.sweep.events import handle
 from shared.azure.companions.identity_access import credential_name
 from shared.azure.ownership import correlation_id
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.queues.messages import SweepRequest, request_of
+from shared.cluster.queues.bodies import request_of
+from shared.cluster.queues.messages import SweepRequest
 from shared.notifications.kinds import NotificationKind
 from shared.ports.azure import GetCluster
 from tests.support.activity import ANN, BOB, asked, changes

@@ -7,6 +7,7 @@ on the last one. These modules import nothing else, so that the command starts q
 from __future__ import annotations
 
 from shared.app.api.schema.acts import *
+from shared.app.api.schema.cluster_times import *
 from shared.app.api.schema.clusters import *
 from shared.app.api.schema.costs import *
 from shared.app.api.schema.drift import *
