@@ -78,7 +78,12 @@ def test_a_command_that_a_text_names_is_taken(line: str, tmp_path: Path) -> None
     assert command[0] in ENTRIES, NAMED[line]
     assert command[0] != "rollout" or command[1] in OF_ROLLOUTS, NAMED[line]
     if words != command:
-        if command in (["plan"], ["versions"]):  # they read the fleet that they are typed in
+        if command in (
+            ["plan"],
+            ["versions"],
+            ["cost"],
+            ["prices"],
+        ):  # they read the fleet that they are typed in
             commit = committed(tmp_path, fleet_files.fleet("one"))
             words = [commit if word == NAME else word for word in words]
         done = roadstead(*words, cwd=tmp_path, ROADSTEAD_URL="http://127.0.0.1:1")

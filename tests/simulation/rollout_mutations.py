@@ -122,7 +122,7 @@ def an_approval_never_expires(patch: pytest.MonkeyPatch) -> None:
 
 
 def whoever_states_it_approves_for_a_system(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(system_approval, "_is_signed", lambda *_: True)
+    patch.setattr(system_approval, "is_signed", lambda *_: True)
 
 
 def a_final_gate_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:

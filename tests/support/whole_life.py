@@ -11,6 +11,8 @@ import azure.functions as func
 
 from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
+from shared.app.api.access import Principal, Role
+from shared.app.api.acts.requests import ClusterRequest, request_cluster
 from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.acts.tries import begin_try
 from shared.cluster.queues.envelopes import job_message
@@ -95,6 +97,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     _gate(cloud, newer)
     _contest(cloud, newer)
     _roll_back(cloud)
+    _request(cloud, newer)
     group = ONE.resource.partition("/providers")[0]
     subnet = f"{group}/providers/Microsoft.Network/virtualNetworks/hub/subnets/aks"
     encrypted = "      enableEncryptionAtHost: true\n"
@@ -202,6 +205,22 @@ def _roll_back(cloud: CloudWithRights) -> None:
     """Ask for the rollback of a pool, which Azure has replaced by a new one: it lists nothing for that."""
     status, body = call(cloud.acting_as(App.CONTROL, cloud.ports), "rollback", name="one", pool="apps")
     assert (status, "Azure lists no earlier version" in body["error"]) == (409, True), body
+
+
+def _request(cloud: CloudWithRights, extra: str) -> None:
+    """Let somebody ask for a cluster, which needs no other person."""
+    where = "classes: [small], environments: [development], locations: [eastus]"
+    rule = f"{{roles: [Operator], {where}, atOnce: 1, merge: auto}}"
+    allowed = files(extra)
+    allowed["fleet.yaml"] = allowed["fleet.yaml"].replace(
+        b"spec:\n", f"spec:\n  selfService:\n    - {rule}\n".encode(), 1
+    )
+    push(cloud, allowed)
+    cloud.run()
+    somebody = Principal("7", "dana@example.com", frozenset({Role.OPERATOR}))
+    asked = ClusterRequest("load-aks", "small", "8h", "", "eastus", "a load test")
+    answer = request_cluster(asked, somebody, cloud.acting_as(App.CONTROL, cloud.ports))
+    assert answer.status == 201, answer.body
 
 
 def _contest(cloud: CloudWithRights, extra: str) -> None:
