@@ -27,12 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--state", type=Path, default=Path(".localcloud-demo"), help="state folder, emptied at the start"
     )
     parser.add_argument("--create-seconds", type=float, default=6.0, help="how long Azure creates a cluster")
-    parser.add_argument("--git-host", choices=("github", DEVOPS), default="github")
+    parser.add_argument("--git-host", choices=("github", "gitlab", DEVOPS), default="github")
     given = parser.parse_args(arguments)
+    options = Options(create_seconds=given.create_seconds, extra={"GIT_HOST": given.git_host})
     console = Console(highlight=False)
     console.print("Starting the local cloud: storage, Service Bus, Azure, the git host, functions ...")
     try:
-        with LocalCloud(given.state, _options(given.git_host, given.create_seconds)) as cloud:
+        with LocalCloud(given.state, options) as cloud:
             play(cloud, console)
     except (PartFailed, StateFolderError, ToolError, GitFailed, NotReached, ApiError) as error:
         console.print(f"[bold red]The demo failed:[/] {error}", soft_wrap=True)
@@ -43,14 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     console.print("\nThe local cloud has stopped. To try it yourself: make up")
     return 0
-
-
-def _options(git_host: str, create_seconds: float) -> Options:
-    """Return the options; where nobody delivers events, a timer looks for commits every two seconds."""
-    if git_host == "github":
-        return Options(create_seconds=create_seconds)
-    extra = {"GIT_HOST": git_host}
-    return Options(create_seconds=create_seconds, plan_schedule="*/2 * * * * *", extra=extra)
 
 
 if __name__ == "__main__":
