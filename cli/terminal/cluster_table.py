@@ -13,7 +13,7 @@ from rich.text import Text
 from cli.terminal.columns import GAP, fitted
 from cli.times import age
 from shared.app.api import schema
-from shared.language.pin import PIN_BRANCHES, TRIED
+from shared.language.pin import short_revision
 
 BELOW = 4
 """Columns by which the lines below a cluster's first line are indented."""
@@ -143,14 +143,6 @@ def applied(view: schema.ClusterSummaryView | schema.TreeView, now: datetime, *,
 def _revision(cluster: schema.ClusterSummaryView, now: datetime) -> str:
     text = short_revision(cluster["fluxRevision"])
     return f"{text}, {age(cluster['fluxReadAt'], now)} ago" if text else ""
-
-
-def short_revision(text: str) -> str:
-    """Return a revision of Flux in short: "main@3f2c91aa", or "pin@" and "try@3f2c91aa" for such a branch."""
-    place, _, commit = text.partition("@")
-    if place.startswith(PIN_BRANCHES):
-        place = "try" if place.startswith(f"{PIN_BRANCHES}{TRIED}") else "pin"
-    return f"{place}@{commit.rpartition(':')[2][:8]}" if commit else text
 
 
 def not_carried_out(plan: schema.PlanPart | None) -> str:

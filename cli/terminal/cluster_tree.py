@@ -8,10 +8,11 @@ from datetime import datetime
 from rich.text import Text
 from rich.tree import Tree
 
-from cli.terminal.cluster_table import applied, phase, short_revision
+from cli.terminal.cluster_table import applied, phase
 from cli.text import printable
 from cli.times import age
 from shared.app.api import schema
+from shared.language.pin import short_revision
 from shared.sentences import many
 
 _BAD_WHEN_TRUE = "Stalled"

@@ -89,3 +89,11 @@ UNKNOWN = Pin("", "")
 
 _known = lru_cache(maxsize=1_000)(Pin)
 """Returns the pin of these fields: a push reads that of each cluster of the fleet, and most have the same."""
+
+
+def short_revision(text: str) -> str:
+    """Return a revision of Flux in short: "main@3f2c91aa", or "pin@" and "try@3f2c91aa" for such a branch."""
+    place, _, commit = text.partition("@")
+    if place.startswith(PIN_BRANCHES):
+        place = "try" if place.startswith(f"{PIN_BRANCHES}{TRIED}") else "pin"
+    return f"{place}@{commit.rpartition(':')[2][:8]}" if commit else text

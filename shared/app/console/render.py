@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from shared.app.console.visit import Page
 from shared.language.model.base import shown
+from shared.language.pin import short_revision
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -65,7 +66,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"when": _when, "short": _short, "phase_class": _phase_class, "told": _told}
+    environment.filters |= {
+        "when": _when,
+        "short": _short,
+        "revision": short_revision,
+        "phase_class": _phase_class,
+        "told": _told,
+    }
     environment.globals |= {"link": _link, "external": _external, "asset": _address_of_asset}
     return environment
 
