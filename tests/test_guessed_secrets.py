@@ -35,8 +35,6 @@ from tests.support.written_texts import (
     wrong_clusters,
 )
 
-pytestmark = pytest.mark.lives(13)
-
 ALPHABET = string.ascii_letters + string.digits + "-"
 
 

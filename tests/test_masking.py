@@ -38,8 +38,6 @@ from tests.support.pipeline_runs import push
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import around, on_azure
 
-pytestmark = pytest.mark.lives(36)
-
 EXAMPLE: dict[str, str] = json.loads(
     (Path(__file__).parent.parent / "local.settings.example.json").read_text()
 )["Values"]

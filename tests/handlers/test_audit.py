@@ -28,8 +28,6 @@ from tests.support.function_calls import ADMIN, call, functions
 from tests.support.pipeline_runs import failed, push, ready
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(16)
-
 VALUES = read_settings(EXAMPLE)
 FROM = {"X-Forwarded-For": "6.6.6.6, 10.1.2.3:5555", "User-Agent": "curl/8", "x-roadstead-actor": "mallory"}
 

@@ -22,8 +22,6 @@ from tests.support.console_pages import Shown, browse, shown
 from tests.support.pipeline_runs import ready
 from tests.support.sleepers import on_monday, until
 
-pytestmark = pytest.mark.lives(41)
-
 FORMS = {act.name: act for act in ACTS if act.method == "POST"}
 SAID: Mapping[str, Mapping[str, str]] = {
     "postpone": {"until": "2099-01-01T00:00:00Z"},
