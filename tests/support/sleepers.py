@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests.support.one_cluster import cluster, ready
+from tests.support.one_cluster import ONE, ready
 
 NIGHTS = '{stop: "0 19 * * 1-5", start: "0 7 * * 1-5", timeZone: Europe/Helsinki}'
 """Helsinki is two hours ahead of UTC in January: 17:00 and 05:00."""
@@ -36,4 +36,4 @@ def on_monday(more: str = "", extra: str = "", *, pools: str = "") -> MemoryClou
 
 def runs(cloud: MemoryCloud) -> bool:
     """Return whether Azure runs the cluster."""
-    return bool(cluster(cloud)["properties"]["powerState"]["code"] == "Running")
+    return bool(cloud.azure.get_cluster(ONE)["properties"]["powerState"]["code"] == "Running")
