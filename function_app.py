@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from secrets import token_hex
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never, cast
 
 from shared.process_memory import collect_rarely, lasting
 
@@ -149,15 +149,17 @@ class Adapters:
             from shared.adapters.azure_devops import AzureDevOpsHost
 
             return AzureDevOpsHost(settings.git_url or "", self._credential())
-        from shared.adapters.github import GitHubHost, github_auth
+        if settings.git_host == "github":
+            from shared.adapters.github import GitHubHost, github_auth
 
-        auth = github_auth(
-            token=secret_text(self._settings.github_token),
-            app_id=self._settings.github_app_id,
-            private_key=secret_text(self._settings.github_app_private_key),
-            installation_id=self._settings.github_app_installation_id,
-        )
-        return GitHubHost(self._settings.github_repository, auth, base_url=self._settings.github_api_url)
+            auth = github_auth(
+                token=secret_text(settings.github_token),
+                app_id=settings.github_app_id,
+                private_key=secret_text(settings.github_app_private_key),
+                installation_id=settings.github_app_installation_id,
+            )
+            return GitHubHost(settings.github_repository, auth, base_url=settings.github_api_url)
+        assert_never(settings.git_host)
 
     def azure(self) -> ArmAzure:
         """Return Azure Resource Manager."""

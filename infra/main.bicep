@@ -206,7 +206,7 @@ var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
 var parts = split(githubRepository, '/')
 var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
 var onGit = gitHost != 'github'
-var hasHooks = gitHost == 'gitlab' || gitHost == 'azure-devops'
+var hasHooks = onGit && gitHost != 'git'
 var byToken = contains(secrets, 'github-token')
 var ofApp = ['github-app-id', 'github-app-installation-id', 'github-app-private-key']
 var byApp = empty(filter(ofApp, secret => !contains(secrets, secret)))

@@ -52,6 +52,8 @@ Principal = Annotated[str, Field(pattern=r"^([0-9a-fA-F-]{36})?$")]
 AppGroup = Annotated[
     str, Field(pattern=r"^(/subscriptions/[0-9a-fA-F-]{36}/resource[gG]roups/[^/\s]{1,90})?$")
 ]
+GitHostName = Literal["github", "gitlab", "azure-devops", "git"]
+"""The values of GIT_HOST: what is built for each of them follows from this list, or a check names it."""
 SWEEP_SCHEDULE = "0 10 */4 * * *"
 CHECK_SCHEDULE = "0 40 */4 * * *"
 """When sweeps and checks are requested in an app that was deployed without the settings."""
@@ -76,7 +78,7 @@ class Settings(BaseModel):
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
-    git_host: Literal["github", "gitlab", "azure-devops", "git"] = "github"
+    git_host: GitHostName = "github"
     """What has the fleet repository: GitHub, GitLab, Azure DevOps, or any git server, which has less."""
     git_url: GitUrl | None = None
     git_branch: str = "main"

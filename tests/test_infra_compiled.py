@@ -6,9 +6,11 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from shared.settings import GitHostName
 from tests.support.sample import sample
 from tests.support.templates import INFRA, PARAMETER_FILES
 from tools import bicep
@@ -25,7 +27,7 @@ WRONG = {
     "param fleet = 'my-fleet-'": "fleet: lower-case letters, digits and hyphens",
     f"param fleet = '{'a' * 64}'": "is too long",
     "param githubRepository = 'nonsense'": "githubRepository: owner/name, such as contoso/fleet",
-    "param gitHost = 'bitbucket'": "'azure-devops' | 'git' | 'github' | 'gitlab'",
+    "param gitHost = 'bitbucket'": " | ".join(f"'{host}'" for host in sorted(get_args(GitHostName))),
     "param gitHost = 'git'": "gitUrl: without GitHub, an address such as",
     "param gitUrl = 'https://git.example.com/a/b.git'": "gitUrl: without GitHub, an address such as",
     "param gitHost = 'gitlab'; param gitUrl = 'https://gitlab.com/a/b'": "git-webhook-secret is missing",
@@ -123,7 +125,7 @@ def test_a_public_repository_of_a_git_server_needs_no_secret() -> None:
 
 
 @needs_the_compiler
-@pytest.mark.parametrize("host", ["gitlab", "azure-devops"])
+@pytest.mark.parametrize("host", sorted({*get_args(GitHostName)} - {"github", "git"}))
 def test_another_host_needs_the_secret_of_its_webhook(host: str) -> None:
     given = {"gitHost": f"'{host}'", "gitUrl": "'https://git.example.com/team/fleet'"}
     given["secrets"] = "['git-webhook-secret', 'git-webhook-secret-previous', 'git-password']"

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from rich.console import Console
 
@@ -15,9 +16,12 @@ from localcloud.demo.follow import NotReached
 from localcloud.demo.story import play
 from localcloud.runtime.child_processes import PartFailed
 from localcloud.runtime.local_cloud import LocalCloud
-from localcloud.runtime.options import DEVOPS, Options
+from localcloud.runtime.options import Options
 from localcloud.runtime.state_folder import StateFolderError
 from localcloud.runtime.tools import ToolError
+from shared.settings import GitHostName
+
+HOSTS = [host for host in get_args(GitHostName) if host != "git"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--state", type=Path, default=Path(".localcloud-demo"), help="state folder, emptied at the start"
     )
     parser.add_argument("--create-seconds", type=float, default=6.0, help="how long Azure creates a cluster")
-    parser.add_argument("--git-host", choices=("github", "gitlab", DEVOPS), default="github")
+    parser.add_argument("--git-host", choices=HOSTS, default="github")
     given = parser.parse_args(arguments)
     options = Options(create_seconds=given.create_seconds, extra={"GIT_HOST": given.git_host})
     console = Console(highlight=False)

@@ -184,8 +184,8 @@ class LocalCloud:
         ]
 
     def _own_part(self, name: str) -> ProcessPart:
-        hosts = {DEVOPS: "azure_devops", "gitlab": "gitlab"}
-        usual = hosts.get(self.options.git_host, name) if name == "github" else name
+        host = self.options.git_host
+        usual = host.replace("-", "_") if name == "github" and host != "git" else name
         module = self.options.modules.get(name, f"localcloud.runtime.parts.{usual}_part")
         command = [sys.executable, "-m", module, str(self.state)]
         return ProcessPart(name, command, ready_file(self.state, name).is_file)

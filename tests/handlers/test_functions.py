@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import azure.functions as func
 import pytest
@@ -18,7 +18,7 @@ from handlers import dead_letters
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.masking import Masker
 from shared.ports.masked import masked
-from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE
+from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, GitHostName
 from tests.support import fleet_files
 from tests.support.function_calls import call, function_app, functions
 from tests.support.pipeline_runs import push
@@ -187,11 +187,9 @@ def test_the_api_calls_only_the_state() -> None:
     assert call(ports, "clusters")[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("git_host", "route"),
-    [("github", "api/github"), ("gitlab", "api/webhook"), ("azure-devops", "api/webhook"), ("git", "")],
-)
-def test_the_app_has_the_webhook_of_the_host_that_its_settings_name(git_host: str, route: str) -> None:
+@pytest.mark.parametrize("git_host", get_args(GitHostName))
+def test_the_app_has_the_webhook_of_the_host_that_its_settings_name(git_host: str) -> None:
+    route = {"github": "api/github", "git": ""}.get(git_host, "api/webhook")
     app = function_app(MemoryCloud().ports, git_host=git_host)
     made = [found for found in app.get_functions() if found.get_function_name() in ("github", "webhook")]
     webhooks = [json.loads(found.get_function_json())["bindings"][0]["route"] for found in made]
