@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from shared.cluster.failures.errors import Dependency, InvalidManifest
-from tests.support.git_hosts import ON_GITHUB, Case, git_host_case
+from shared.ports.git_host import Capability
+from tests.support.git_hosts import ON_GITHUB, Case, git_host_case, having
 
 pytestmark = pytest.mark.lives(12)
 
 MARKER = "<!-- roadstead 0123456789abcdef -->"
 
 
-@pytest.fixture(params=[*ON_GITHUB, "gitlab"])
+@pytest.fixture(params=having(Capability.ISSUES))
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     """A git host that has issues, whose repository has a first commit."""
     with git_host_case(request.param, tmp_path) as served:

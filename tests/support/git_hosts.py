@@ -21,21 +21,36 @@ from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from localcloud.gitlab.world.job_statuses import JobStatuses
 from localcloud.gitlab.world.project import Groups, Project
 from shared.adapters.azure_devops import AzureDevOpsHost
+from shared.adapters.azure_devops.host import CAPABILITIES as DEVOPS_HAS
 from shared.adapters.git import GitServerHost
 from shared.adapters.git.host import MOST_ENTRIES
 from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.gitlab import GitLabHost
+from shared.adapters.gitlab.host import CAPABILITIES as GITLAB_HAS
 from shared.ports import CommitStatus, GitHost
-from shared.ports.git_host import Addressee
+from shared.ports.git_host import Addressee, Capability
 from tests.support.azure_ports import StaticCredential
 from tests.support.github_app import APP, KEY
 
 DEVOPS = "azure-devops"
-ON_GITHUB = ["memory", "memory as app", "world", "adapter", "adapter as app"]
-CASES = [*ON_GITHUB, "gitlab", DEVOPS]
-"""Hosts that have pull requests; what one of them lacks is in ``Capability`` and docs/architecture.md."""
 PLAIN = "git"
-"""The host that has nothing but git: what it lacks is in ``Capability`` and docs/architecture.md."""
+"""The host that has nothing but git."""
+ON_GITHUB = ["memory", "memory as app", "world", "adapter", "adapter as app"]
+CAPABILITIES: Mapping[str, frozenset[Capability]] = {
+    "gitlab": GITLAB_HAS,
+    DEVOPS: DEVOPS_HAS,
+    PLAIN: frozenset(),
+}
+"""What each other host has, by its ``GIT_HOST``; a host is in each suite of what it has."""
+
+
+def having(*capabilities: Capability) -> list[str]:
+    """Return the implementations that have all of these; GitHub has everything."""
+    return [*ON_GITHUB, *(name for name, has in CAPABILITIES.items() if has.issuperset(capabilities))]
+
+
+CASES = having(Capability.PULLS, Capability.REVIEWS, Capability.PROPOSALS)
+"""Hosts whose changes are proposed and reviewed."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +175,7 @@ class Case:
 
 @contextmanager
 def git_host_case(name: str, folder: Path) -> Iterator[Case]:
-    """Serve one of ``CASES``, with an empty repository."""
+    """Serve an implementation, as ``having`` names it, with an empty repository."""
     kind, app = name.split()[0], name.endswith("app")
     if kind == "gitlab":
         with GitLabServer(folder, token="local") as gitlab:

@@ -1,5 +1,7 @@
 """Deliveries of each git host, as its own documents record them, for the repository example/fleet.
 
+The catalogue asks each host for a push and a pull request, and compares ``HOSTS`` with ``READERS``.
+
 Sources of the payloads, without the parts that are not read: GitLab's page on webhook events (push events,
 merge request events), docs.gitlab.com/user/project/integrations/webhook_events; Microsoft's page on events
 (git.push, git.pullrequest.created), learn.microsoft.com/azure/devops/service-hooks/events. The library of
@@ -26,7 +28,6 @@ from tests.support.webhook_deliveries import COMMIT, sign
 KEY = "whsec_" + base64.b64encode(b"a signing token of 32 bytes long").decode()
 OTHER_KEY = "whsec_" + base64.b64encode(b"another signing token, 32 bytes.").decode()
 GONE = "0" * 40
-NAMES = ("github", "gitlab", "azure-devops")
 
 GITHUB_PUSH: dict[str, Any] = {
     "ref": "refs/heads/main",

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Event
+from typing import get_args
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import ROOT
-from shared.adapters.azure_devops.host import CAPABILITIES as AZURE_DEVOPS
-from shared.adapters.gitlab.host import CAPABILITIES as GITLAB
+from shared.app.examination import command_of
 from shared.app.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
@@ -20,7 +20,9 @@ from shared.app.runs import record_run
 from shared.cluster.failures.errors import Unauthenticated, Unauthorized, Unavailable
 from shared.ports import Capability, FleetConfig, Ports
 from shared.ports.state import TimerRun
+from shared.settings import GitHostName
 from tests.support import fleet_files
+from tests.support.git_hosts import CAPABILITIES
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
@@ -86,14 +88,12 @@ def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it
     section = page.partition("## Git hosts")[2].partition("\n## ")[0]
     table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     header, lines = table[0], {f"{cells[0]}: {cells[-1]}": cells for cells in table[1:]}
-    said = {host: {text for text in lines if lines[text][header.index(host)] == "no"} for host in HOSTS}
+    columns = {command_of(name): number for number, name in enumerate(header)}
+    said = {host: {text for text in lines if lines[text][columns[host]] == "no"} for host in CAPABILITIES}
+    assert {*columns} - {"capability", "without-it"} == {*get_args(GitHostName)} == {"github", *CAPABILITIES}
     assert said["git"] >= {*Capability}, "a git server has none of them"
-    for host, has in HOSTS.items():
+    for host, has in CAPABILITIES.items():
         assert said[host] & {*Capability} == {*Capability} - has, host
-
-
-HOSTS = {"GitLab": GITLAB, "Azure DevOps": AZURE_DEVOPS, "git": frozenset[Capability]()}
-"""What each host has, by its column; GitHub has everything, some of it as an App alone."""
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from handlers.webhooks import READERS
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import (
@@ -18,6 +19,11 @@ from shared.app.intake.webhook import (
 from tests.support import fleet_files
 from tests.support.host_deliveries import GONE, HOSTS, Host
 from tests.support.webhook_deliveries import COMMIT
+
+
+def test_each_host_that_sends_webhooks_has_its_deliveries_here() -> None:
+    readers = {name: read for name, (_, read) in READERS.items()}
+    assert {name: found.read for name, found in HOSTS.items()} == readers
 
 
 @pytest.fixture(params=HOSTS)
@@ -97,8 +103,7 @@ def test_what_is_not_about_the_branch_is_ignored_with_a_success(
 
 
 def test_a_deleted_branch_leaves_the_fleet_as_it_is(host: Host) -> None:
-    payload = host.changed("push", "commit", GONE)
-    found = host.received(payload | {"deleted": True} if host is HOSTS["github"] else payload)
+    found = host.received(host.changed("push", "commit", GONE) | {"deleted": True})
     assert found == IgnoredDelivery("the branch main was deleted; the fleet stays as it is")
 
 
