@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from cli.pages import error_page
+from handlers.webhooks import READERS
 from localcloud.runtime import azure_command, pull_command, up
 from shared.app.api import schema
+from shared.app.examination import guide_of
 from shared.cluster.failures.remedies import REMEDIES
 from shared.cluster.failures.retry import DEFAULTS
 from shared.cluster.recipes import STEPS, Step
@@ -199,6 +201,11 @@ def test_the_fields_of_each_object_of_the_api_are_explained_in_one_section() -> 
 def test_every_action_of_a_plan_is_explained() -> None:
     named = set(re.findall(r"[\w-]+", code_of(PAGES["docs/api.md"])))
     assert {action.value for action in Action} - named == set()
+
+
+def test_each_git_host_that_sends_webhooks_has_a_page_and_a_command_that_sets_it_up() -> None:
+    assert {guide_of(host) for host in READERS} - {*PAGES} == set()
+    assert {f"roadstead setup {host}" for host in READERS} - {*commands()} == set()
 
 
 def test_every_setting_is_explained() -> None:

@@ -234,7 +234,7 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it: GitHub."""
+        """What people call it: GitHub. With hyphens, in lower case, that is its ``GIT_HOST``."""
         ...
 
     @property
