@@ -8,6 +8,7 @@ import tomllib
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
+from typing import get_args
 
 from azure.identity._constants import DEVELOPER_SIGN_ON_CLIENT_ID
 from cronsim import CronSim
@@ -22,7 +23,7 @@ from shared.app.console.forms import SESSION
 from shared.cluster.pace import SMALL_CHANGE
 from shared.github_app import SECRETS as SET_UP
 from shared.ports.state import TABLES
-from shared.settings import App, Settings
+from shared.settings import App, GitHostName, Settings
 from tests.support.function_calls import functions
 from tests.support.templates import (
     EVERYTHING,
@@ -153,6 +154,10 @@ def test_every_local_setting_is_set_in_azure_or_is_local_only() -> None:
 def test_every_setting_that_the_app_reads_is_set_in_azure_or_is_local_only() -> None:
     all_names = {name.lower() for name in app_settings() | LOCAL_ONLY} | {"website_hostname"}
     assert set(Settings.model_fields) <= all_names
+
+
+def test_each_git_host_of_the_app_can_be_deployed() -> None:
+    assert MAIN["parameters"]["gitHost"]["allowedValues"] == sorted(get_args(GitHostName))
 
 
 def test_the_page_on_deployment_asks_github_for_what_the_page_on_settings_names() -> None:
