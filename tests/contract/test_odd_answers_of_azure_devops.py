@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -26,7 +27,7 @@ from shared.ports import CommitStatus
 from shared.ports.pull_requests import Comment, PullText
 from tests.support.azure_ports import StaticCredential
 from tests.support.odd_bodies import odd_bodies
-from tests.support.receivers import Inbox
+from tests.support.receivers import Inbox, slow_server
 
 COMMIT = "c0ffee00" * 5
 TOKEN = "a-token"
@@ -226,3 +227,14 @@ def test_a_credential_without_a_token_is_said_without_its_text() -> None:
         asked.authorization()
     assert "hunter2" not in str(refused.value)
     asked.close()
+
+
+def test_a_server_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_SECONDS", 0.5)
+    began = time.monotonic()
+    with slow_server(200) as url:
+        asked = AzureDevOpsHost(f"{url}/acme/fleet/_git/fleet", StaticCredential())
+        with pytest.raises(Unavailable, match="takes longer"):
+            asked.pull(3)
+        asked.close()
+    assert time.monotonic() - began < 5
