@@ -215,6 +215,24 @@ def test_another_address_is_none(url: str) -> None:
         Address.of(url)
 
 
+@pytest.mark.parametrize(
+    ("repository", "address"),
+    [
+        ("platform/apps", "https://dev.azure.com/acme/platform/_git/apps"),
+        ("acme/platform/_git/apps", "https://dev.azure.com/acme/platform/_git/apps"),
+        ("acme/_git/apps", "https://dev.azure.com/acme/apps/_git/apps"),
+        ("acme/My%20Platform/_git/apps", "https://dev.azure.com/acme/My%20Platform/_git/apps"),
+        ("other/platform/_git/apps", "https://dev.azure.com/other/platform/_git/apps"),
+    ],
+)
+def test_another_repository_is_that_of_its_own_organization(repository: str, address: str) -> None:
+    fleet = AzureDevOpsHost("https://dev.azure.com/acme/fleet/_git/fleet", StaticCredential())
+    other = fleet.other(repository)
+    assert isinstance(other, AzureDevOpsHost)
+    assert other._client.address.url == address
+    fleet.close()
+
+
 def test_a_credential_without_a_token_is_said_without_its_text() -> None:
     class Nobody:
         def get_token(self, *_: str, **__: Any) -> Any:
