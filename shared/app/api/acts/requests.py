@@ -5,6 +5,7 @@ Nothing exists before somebody merges it.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -16,6 +17,7 @@ from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import merged_by_host, open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.app.repository import read_blobs, read_files
+from shared.cluster.failures.errors import Dependency
 from shared.cluster.lifetime import REQUESTED_BY, REQUESTS
 from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
@@ -30,6 +32,8 @@ from shared.ports import Ports, Pull, PullText
 from shared.ports.pull_requests import AutoMerge
 from shared.prices.monthly import Monthly, monthly
 from shared.prices.price_file import Prices
+
+log = logging.getLogger(__name__)
 
 MAX_REASON = 500
 LISTED = 100
@@ -184,8 +188,17 @@ def is_named(person: GitHubPerson, rule: SelfServiceRule, ports: Ports) -> bool:
     """Return whether a rule names somebody, or a team of which somebody is a member; one call a team."""
     if person.login.lower() in {name.lower() for name in rule.github}:
         return True
-    teams = (ports.git_host.team_members(name) for name in rule.github if "/" in name)
-    return any(members is not None and person.id in members for members in teams)
+    return any(_is_member(person, name, ports) for name in rule.github if "/" in name)
+
+
+def _is_member(person: GitHubPerson, team: str, ports: Ports) -> bool:
+    """Return whether somebody is a member of a team; nobody is of one that no longer exists."""
+    try:
+        members = ports.git_host.team_members(team)
+    except Dependency as error:
+        log.warning("nobody may ask for a cluster as a member of %s: %s", team, error)
+        return False
+    return members is not None and person.id in members
 
 
 def _problem(asked: ClusterRequest, environment: str, rule: SelfServiceRule) -> str:
