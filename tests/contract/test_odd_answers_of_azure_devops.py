@@ -256,3 +256,17 @@ def test_a_server_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytes
             asked.pull(3)
         asked.close()
     assert time.monotonic() - began < 5
+
+
+def test_a_pull_request_of_a_fork_with_a_branch_of_our_name_is_not_ours(
+    host: AzureDevOpsHost, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "branches", lambda _: {"roadstead/pin/a": COMMIT, "main": COMMIT[::-1]})
+    monkeypatch.setattr(host, "is_descendant", lambda *_: False)
+    own = {**PULL, "status": "active"}
+    listed = {
+        "value": [{**own, "pullRequestId": 4, "forkSource": {"name": "refs/heads/roadstead/pin/a"}}, own]
+    }
+    exists = {"message": "TF401179: An active pull request for the source and target branch already exists."}
+    inbox.answers += [(409, JSON, json.dumps(exists)), (200, JSON, json.dumps(listed))]
+    assert host.open_pull("roadstead/pin/a", "main", PullText("title", "body")).number == 3
