@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -140,6 +141,25 @@ def test_a_branch_on_which_somebody_else_has_put_more_gets_no_pull_request_of_th
     cloud.repository.pulls.change(pull.number, state="closed")
     refused = ask(cloud)
     assert (refused.status, "has other files" in refused.body["error"]) == (409, True)
+    assert not open_pulls(cloud)
+
+
+def test_a_request_that_is_merged_while_another_one_is_opened_counts() -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    (first,) = open_pulls(cloud)
+    listed = cloud.ports.git_host.open_pulls
+    seen = list[int]()
+
+    def merged_meanwhile(base: str) -> Sequence[Pull]:
+        seen.append(1)
+        if len(seen) == 1:  # the other request has read the branch, and not yet the pull requests
+            cloud.repository.pulls.merged_into_base(first.number)
+        return listed(base)
+
+    around(cloud, "git_host", open_pulls=merged_meanwhile)
+    refused = ask(cloud, replace(ASKED, name="second-aks"))
+    assert (refused.status, "may have 1 at once" in str(refused.body.get("error"))) == (409, True)
     assert not open_pulls(cloud)
 
 

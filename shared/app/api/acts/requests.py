@@ -72,8 +72,8 @@ def request_cluster(
     """Open the pull request that adds a cluster, or return the one that is open.
 
     A ``person`` asks by an issue, and has what rules say of GitHub. What a person may have is counted again
-    once the pull request is open: of two requests at the same moment, each that sees too many takes its own
-    back. No pull request is merged by itself before that.
+    once the pull request is open, with what was merged meanwhile: of two requests at the same moment, each
+    that sees too many takes its own back. No pull request is merged by itself before that.
     """
     fleet = ports.state.fleet()
     pause = fleet.paused(ports.clock())
@@ -94,7 +94,7 @@ def request_cluster(
         text = _text(asked, environment, principal)
         pull = open_asked(branch, {path: manifest}, text, head, ports)
         try:
-            unknown = _check_others(found, branch, who, rule, head)
+            unknown = _check_others(found, branch, who, rule, Head(fleet, ports))
         except Refusal as refusal:
             ports.git_host.close_pull(pull.number)
             ports.git_host.delete_branch(branch)
@@ -219,7 +219,8 @@ def _check_others(found: Desired, branch: str, who: str, rule: SelfServiceRule, 
 
     Refuse also what an open pull request asks for otherwise, and what is listed at too much. Return why the
     list price is not known, "" where it is, or has no limit. Where the host does not list all pull requests,
-    every branch of the person counts as that of an open one.
+    every branch of the person counts as that of an open one. The newest commit of ``head`` is read last, so
+    that what is merged in between counts.
     """
     name, prefix, host = found.name, _branches(who, head.ports), head.ports.git_host
     listed = host.open_pulls(head.ports.config.branch)
