@@ -62,6 +62,9 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\bLS0tLS1CRUdJTi[\w+/=]{20,}", MASKED),
         # GitHub: github.blog, "Behind GitHub's new authentication token formats".
         (r"\b(?:gh[pousr]_\w{16,}(?:\.[\w-]+)*|github_pat_\w{20,})", MASKED),
+        # GitLab: docs.gitlab.com/security/tokens, "Token prefixes"; and a key of Standard Webhooks.
+        (r"\bgl(?:pat|dt|oas|soat|rt|cbt|ptt)-[\w-]{20,}(?:\.[\w-]+)*", MASKED),
+        (r"\bwhsec_[\w+/]{32,}={0,2}", MASKED),
         # A JSON Web Token (RFC 7519): its header is the base64 of an object.
         (r"\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}", MASKED),
         # The keys of Functions, Storage and Service Bus: github.com/microsoft/security-utilities.

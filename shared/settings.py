@@ -211,12 +211,13 @@ class Settings(BaseModel):
 
     @property
     def form_secrets(self) -> tuple[str, ...]:
-        """What signs the forms of the console, none where no setting may.
+        """What signs the forms and the sessions of the console, none where no setting may.
 
-        Whoever knows it can act as any role. So it is no key but an Admin's.
+        Whoever knows it can act as any role where people sign in with keys. So it is no key but an Admin's. A
+        webhook's secret comes after it: others know that, and Azure DevOps sends it with each delivery.
         """
         admins = (key for key, role in self.api_keys.items() if role is Role.ADMIN)
-        return self.webhook_secrets or tuple(admins)
+        return tuple(admins) or self.webhook_secrets
 
     @property
     def api_keys(self) -> Mapping[str, Role]:

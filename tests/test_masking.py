@@ -48,6 +48,10 @@ JWT = f"eyJhbGciOiJIUzI1NiJ9.{'eyJzdWIiOiIxIn0'}.{'c2lnbmF0dXJl'}"
 SHAPES = {
     "a token of an installation": f"ghs_{'a1B2' * 9}",
     "a classic token": f"ghp_{'a1B2' * 9}",
+    "a token of GitLab": f"glpat-{'a1B2' * 5}",
+    "a routable token of GitLab": f"glpat-{'a1-_' * 8}.01.0w1a2b3c4",
+    "a deploy token of GitLab": f"gldt-{'a1B2' * 5}",
+    "a key of Standard Webhooks": f"whsec_{'a1B2' * 8}",
     "a fine-grained token": f"github_pat_{'a1B2' * 20}",
     "a JSON Web Token": JWT,
     "a signature of a SAS": f"https://a.blob.core.windows.net/c?sv=2024&sig={'a%2Bb' * 8}&se=2026",

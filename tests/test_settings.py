@@ -155,14 +155,14 @@ def test_a_git_server_needs_no_setting_of_github_and_its_path_names_the_reposito
     assert load_settings().fleet_config.git_server == "mirror.example.com"
 
 
-def test_the_forms_of_the_console_are_signed_where_no_webhook_has_a_secret(
+def test_an_admins_key_signs_the_forms_of_the_console_before_the_secret_of_a_webhook(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     put(monkeypatch)
+    assert load_settings().form_secrets == ("local-key-of-an-admin",), "who sends webhooks is no Admin"
+    monkeypatch.delenv("API_KEY_ADMIN")
     assert load_settings().form_secrets == ("local-webhook-secret",)
     monkeypatch.delenv("GITHUB_WEBHOOK_SECRET")
-    assert load_settings().form_secrets == ("local-key-of-an-admin",)
-    monkeypatch.delenv("API_KEY_ADMIN")
     assert load_settings().form_secrets == (), "who may do less signs nothing for others"
 
 

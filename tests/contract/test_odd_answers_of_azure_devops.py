@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -26,7 +27,7 @@ from shared.ports import CommitStatus
 from shared.ports.pull_requests import Comment, PullText
 from tests.support.azure_ports import StaticCredential
 from tests.support.odd_bodies import odd_bodies
-from tests.support.receivers import Inbox
+from tests.support.receivers import Inbox, slow_server
 
 COMMIT = "c0ffee00" * 5
 TOKEN = "a-token"
@@ -214,6 +215,24 @@ def test_another_address_is_none(url: str) -> None:
         Address.of(url)
 
 
+@pytest.mark.parametrize(
+    ("repository", "address"),
+    [
+        ("platform/apps", "https://dev.azure.com/acme/platform/_git/apps"),
+        ("acme/platform/_git/apps", "https://dev.azure.com/acme/platform/_git/apps"),
+        ("acme/_git/apps", "https://dev.azure.com/acme/apps/_git/apps"),
+        ("acme/My%20Platform/_git/apps", "https://dev.azure.com/acme/My%20Platform/_git/apps"),
+        ("other/platform/_git/apps", "https://dev.azure.com/other/platform/_git/apps"),
+    ],
+)
+def test_another_repository_is_that_of_its_own_organization(repository: str, address: str) -> None:
+    fleet = AzureDevOpsHost("https://dev.azure.com/acme/fleet/_git/fleet", StaticCredential())
+    other = fleet.other(repository)
+    assert isinstance(other, AzureDevOpsHost)
+    assert other._client.address.url == address
+    fleet.close()
+
+
 def test_a_credential_without_a_token_is_said_without_its_text() -> None:
     class Nobody:
         def get_token(self, *_: str, **__: Any) -> Any:
@@ -226,3 +245,28 @@ def test_a_credential_without_a_token_is_said_without_its_text() -> None:
         asked.authorization()
     assert "hunter2" not in str(refused.value)
     asked.close()
+
+
+def test_a_server_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_SECONDS", 0.5)
+    began = time.monotonic()
+    with slow_server(200) as url:
+        asked = AzureDevOpsHost(f"{url}/acme/fleet/_git/fleet", StaticCredential())
+        with pytest.raises(Unavailable, match="takes longer"):
+            asked.pull(3)
+        asked.close()
+    assert time.monotonic() - began < 5
+
+
+def test_a_pull_request_of_a_fork_with_a_branch_of_our_name_is_not_ours(
+    host: AzureDevOpsHost, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "branches", lambda _: {"roadstead/pin/a": COMMIT, "main": COMMIT[::-1]})
+    monkeypatch.setattr(host, "is_descendant", lambda *_: False)
+    own = {**PULL, "status": "active"}
+    listed = {
+        "value": [{**own, "pullRequestId": 4, "forkSource": {"name": "refs/heads/roadstead/pin/a"}}, own]
+    }
+    exists = {"message": "TF401179: An active pull request for the source and target branch already exists."}
+    inbox.answers += [(409, JSON, json.dumps(exists)), (200, JSON, json.dumps(listed))]
+    assert host.open_pull("roadstead/pin/a", "main", PullText("title", "body")).number == 3

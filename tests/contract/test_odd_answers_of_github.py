@@ -166,3 +166,11 @@ def test_a_head_without_a_time_is_none(date: str, github: GitHubHost, inbox: Inb
     inbox.default = (200, {**DATE, "Date": date}, json.dumps(REFERENCE))
     with pytest.raises(Unavailable):
         CALLS["head"][0](github)
+
+
+def test_a_pull_request_of_a_fork_of_the_same_owner_is_not_ours(github: GitHubHost, inbox: Inbox) -> None:
+    fork = {**PULL, "number": 4, "head": {"sha": COMMIT, "repo": {"full_name": "acme/fleet-fork"}}}
+    own = {**PULL, "head": {"sha": COMMIT, "repo": {"full_name": "acme/fleet"}}}
+    exists = {"message": "Validation Failed", "errors": [{"message": "A pull request already exists for x"}]}
+    inbox.answers += [(422, DATE, json.dumps(exists)), (200, DATE, json.dumps([fork, own]))]
+    assert github.open_pull("roadstead/x", "main", TEXT).number == own["number"]

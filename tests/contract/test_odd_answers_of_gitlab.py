@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ from shared.cluster.failures.errors import (
     Unavailable,
     Withheld,
 )
-from shared.ports import CommitStatus
+from shared.ports import CommitStatus, PullText
 from tests.support.odd_bodies import odd_bodies
-from tests.support.receivers import Inbox
+from tests.support.receivers import Inbox, slow_server
 
 COMMIT = "c0ffee00" * 5
 JSON = {"Content-Type": "application/json"}
@@ -276,3 +277,26 @@ def test_an_instance_that_does_not_say_when_somebody_approved_has_it_in_its_note
     (review,) = host.reviews(number) or ()
     assert review.commit == seen
     host.close()
+
+
+def test_a_server_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_SECONDS", 0.5)
+    began = time.monotonic()
+    with slow_server(200) as url:
+        asked = GitLabHost(f"{url}/acme/fleet", "", "glpat-secret")
+        with pytest.raises(Unavailable, match="takes longer"):
+            asked.open_pulls("main")
+        asked.close()
+    assert time.monotonic() - began < 5
+
+
+def test_a_merge_request_of_a_fork_with_a_branch_of_our_name_is_not_ours(
+    gitlab: GitLabHost, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gitlab, "branches", lambda _: {"roadstead/pin/a": COMMIT, "main": COMMIT[::-1]})
+    monkeypatch.setattr(gitlab, "is_descendant", lambda *_: False)
+    own = {**REQUEST, "state": "opened"}
+    listed = [{**own, "iid": 4, "source_project_id": 6}, own]
+    exists = {"message": ["Another open merge request already exists for this source branch: !3"]}
+    inbox.answers += [(409, JSON, json.dumps(exists)), (200, JSON, json.dumps(listed))]
+    assert gitlab.open_pull("roadstead/pin/a", "main", PullText("title", "body")).number == 3

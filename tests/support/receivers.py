@@ -136,3 +136,22 @@ def answering(answer: bytes, authority: Authority | None = None) -> Iterator[str
 
         threading.Thread(target=serve, daemon=True).start()
         yield f"{'https' if context else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@contextmanager
+def slow_server(length: int) -> Iterator[str]:
+    """Answer each request with so many bytes of JSON, one every 50 ms; yield the address."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ended = threading.Event()
+
+        def serve() -> None:
+            with suppress(OSError), listener.accept()[0] as connection:
+                _read_request(connection)
+                connection.sendall(head.encode())
+                while not ended.wait(0.05):
+                    connection.sendall(b" ")
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        ended.set()

@@ -125,10 +125,12 @@ class DevOpsBranches(GitServerHost):
             else:
                 return pull_of(opened, self._client.address)
             query = {f"searchCriteria.{name}": ref for name, ref in refs.items()}
-            found = call("GET", "/pullrequests", query=query | {"searchCriteria.status": "active"})["value"]
-            if not found:
+            items = call("GET", "/pullrequests", query=query | {"searchCriteria.status": "active"})["value"]
+            listed = (pull_of(item, self._client.address) for item in items)
+            found = next((pull for pull in listed if not pull.fork), None)  # anybody names a branch of a fork
+            if found is None:
                 raise Conflict(f"the pull request of {branch} was closed meanwhile")
-            return pull_of(found[0], self._client.address)
+            return found
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +21,7 @@ import requests
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import AzureError
 
-from shared.adapters.answers import UNREADABLE
+from shared.adapters.answers import UNREADABLE, as_it_comes
 from shared.adapters.transport import pooled_session
 from shared.cluster.failures.errors import (
     Dependency,
@@ -40,6 +41,8 @@ SCOPE = "499b84ac-1321-427f-aa17-267ca6975798/.default"
 SECONDS = (5, 30)
 """To connect, and to wait for an answer, or for more of one: Azure DevOps delays the requests of a busy user
 by up to 30 seconds (learn.microsoft.com/azure/devops/integrate/concepts/rate-limits)."""
+MOST_SECONDS = 60.0
+"""For one answer: a server that sends a byte now and then keeps nobody."""
 MAX_BYTES = 32 << 20
 """Limit on an answer; all threads of a pull request come in one."""
 VERSION = "7.1"
@@ -47,7 +50,6 @@ THROTTLED_WAIT = 60.0
 """Seconds to wait where a refusal does not say how long."""
 _CODE = re.compile(r"(?:TF|VS)\d{5,7}")
 _LONGEST = 500
-_CHUNK = 1 << 16
 NO_USER = (
     "Azure DevOps does not know the identity of the app: add it to the organization as a user with the "
     "access level Basic; its tenant must be the one to which the organization is connected"
@@ -170,6 +172,7 @@ class DevOpsClient:
             "User-Agent": "roadstead",
             "X-TFS-FedAuthRedirect": "Suppress",
         }
+        until = time.monotonic() + MOST_SECONDS
         try:
             with self._session.request(
                 method,
@@ -182,8 +185,12 @@ class DevOpsClient:
                 stream=True,
             ) as answer:
                 content = bytearray()
-                for chunk in answer.iter_content(_CHUNK):
+                for chunk in as_it_comes(answer):
                     content += chunk
+                    if time.monotonic() > until:
+                        raise Unavailable(
+                            f"Azure DevOps takes longer than {MOST_SECONDS:g} seconds for an answer"
+                        )
                     if len(content) > MAX_BYTES:
                         raise TooLarge(
                             f"{self._name}: Azure DevOps answers with more than {MAX_BYTES >> 20} MiB"

@@ -7,6 +7,7 @@ a call for each. Pull requests, votes, statuses and policies are the REST API's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from azure.core.credentials import TokenCredential
@@ -59,11 +60,18 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
         return CAPABILITIES
 
     def _new_other(self, repository: str) -> AzureDevOpsHost:
-        """Return another repository, "project/repository", of the organization."""
-        project, _, name = repository.replace("/_git/", "/").rpartition("/")
-        here = self._client.address
-        address = Address(here.organization, project.rpartition("/")[2] or name, name)
-        return AzureDevOpsHost(address.url, self._identity)
+        """Return "project/repository" of the organization, or what has this path on the server.
+
+        Several organizations have one server, so a path with an organization is never that of another one.
+        """
+        here = urlsplit(self._client.address.organization)
+        before, _, name = repository.replace("/_git/", "/").rpartition("/")
+        organization, _, project = before.rpartition("/")
+        if "/_git/" in repository and before == here.path.strip("/"):  # the project is called as it is
+            organization, project = before, name
+        place = f"/{organization}" if organization else here.path
+        url = f"{here.scheme}://{here.netloc}{place}/{project or name}/_git/{name}"
+        return AzureDevOpsHost(url, self._identity)
 
     def deliveries(self) -> Sequence[HookDelivery] | None:
         """Return none: each subscription has its own list; raise Dependency for one that is not enabled.

@@ -262,10 +262,11 @@ class GitHubProposing:
         owner = self._client.name.partition("/")[0]
         query = {"state": "open", "head": f"{owner}:{branch}", "base": base}
         with self._writing("no pull requests") as api:
-            found = [pull_of(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
-        if not found:
+            listed = [pull_of(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
+        found = next((pull for pull in listed if not pull.fork), None)  # the owner may have a fork, too
+        if found is None:
             raise Conflict(f"the pull request of {branch} was closed meanwhile")
-        return found[0]
+        return found
 
     def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
         """Enable auto-merge, with the first method that the repository allows; two calls at least.

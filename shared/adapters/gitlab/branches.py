@@ -88,10 +88,11 @@ class GitLabBranches(WritableGit):
             if "already exists" not in str(error).lower():
                 raise
         with self._writing("no merge requests") as project:
-            found = page(project.mergerequests, state="opened", **between)
-            if not found:
+            listed = map(pull_of, page(project.mergerequests, state="opened", **between))
+            found = next((pull for pull in listed if not pull.fork), None)  # anybody names a branch of a fork
+            if found is None:
                 raise Conflict(f"the merge request of {branch} was closed meanwhile")
-            return pull_of(found[0])
+            return found
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a merge request says."""

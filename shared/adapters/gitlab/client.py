@@ -29,6 +29,7 @@ from gitlab.v4.objects import Project
 from pydantic import TypeAdapter
 from urllib3.exceptions import HTTPError
 
+from shared.adapters.answers import as_it_comes
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
@@ -52,7 +53,6 @@ PAGE = 100
 PAGES = 10
 NEWEST = {"order_by": "created_at", "sort": "desc"}
 OLDEST = {"order_by": "created_at", "sort": "asc"}
-_CHUNK = 1 << 16
 _THROTTLED_WAIT = 60.0
 """Seconds to wait when GitLab names none: its limits are of a minute."""
 _MOST_REASON = 300
@@ -96,7 +96,7 @@ class _Session(requests.Session):
 def _bounded(response: requests.Response, until: float) -> bytes:
     found = bytearray()
     with response:
-        for chunk in response.iter_content(_CHUNK):
+        for chunk in as_it_comes(response):
             found += chunk
             if len(found) > MOST_BYTES:
                 raise Unavailable(f"GitLab's answer is larger than {MOST_BYTES >> 20} MiB")

@@ -7,7 +7,7 @@ way. See docs/decisions/0024-a-proposal-is-a-branch-that-only-moves-forward.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from shared.app.proposals.head import Head
@@ -123,12 +123,26 @@ def open_asked(
         host.move_branch(branch, before, commit)
     else:
         blobs = read_files(commit, ports).blobs
-        if any(blobs.get(path) != (None if own is None else blob_id(own)) for path, own in wanted.items()):
+        wrong = any(
+            blobs.get(path) != (None if own is None else blob_id(own)) for path, own in wanted.items()
+        )
+        if wrong or not _is_only(commit, wanted, head, ports):
             raise Conflict(
                 f"the branch {branch} has other files: somebody has pushed to it, or git has changed them "
                 "since. Merge or close its pull request and delete the branch, then ask again"
             )
     return replace(host.open_pull(branch, ports.config.branch, text), head=commit)
+
+
+def _is_only(commit: str, paths: Collection[str], head: Head, ports: Ports) -> bool:
+    """Return whether a branch adds one commit to the head, and that changes no file but these.
+
+    Whoever may push branches can create one of this name before the app does, with more in it.
+    """
+    added = ports.git_host.changes_since(commit, head.commit, 1)
+    if not added or len(added[0].parents) != 1:
+        return False
+    return set(ports.git_host.files_between(commit, added[0].parents[0])) <= set(paths)
 
 
 def merged_by_host(pull: Pull, ports: Ports) -> AutoMerge:

@@ -90,6 +90,14 @@ def test_a_member_of_a_team_that_the_rule_names_may_ask() -> None:
     assert "adds the cluster" in answer(cloud, opened(cloud, text(), "reviewer", 3))
 
 
+def test_a_team_that_is_gone_names_nobody_and_keeps_nobody_else_from_asking() -> None:
+    cloud = fleet(RULE.replace("Contributor", "acme/gone"), RULE)
+    issue = cloud.repository.pulls.issues.get(opened(cloud, text(), "mallory", 66))
+    assert issue is not None
+    assert (issue.state, issue.comments, open_pulls(cloud)) == ("open", (), [])
+    assert "adds the cluster" in answer(cloud, opened(cloud, text(), "reviewer", 3))
+
+
 def test_an_issue_of_somebody_whom_no_rule_names_is_left_as_it_is() -> None:
     cloud = fleet(RULE)
     number = opened(cloud, text(), "mallory", 66)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,7 @@ from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.cluster.record_parts import Phase
 from shared.language.yaml.parser import parse
-from shared.ports import Capability, CommitStatus, Pull, PullText
+from shared.ports import Capability, CommitStatus, NewCommit, Pull, PullText
 from shared.ports.pull_requests import AutoMerge
 from shared.prices.price_file import written
 from tests.support.console_pages import browse, shown
@@ -120,6 +121,46 @@ def test_a_branch_that_somebody_else_has_moved_is_left_alone() -> None:
     cloud.repository.push({"clusters/test-aks/cluster.yaml": b"another: one"}, branch=pull.head)
     refused = ask(cloud)
     assert (refused.status, "has other files" in refused.body["error"]) == (409, True)
+
+
+@pytest.mark.parametrize("merged_in", [True, False])
+def test_a_branch_on_which_somebody_else_has_put_more_gets_no_pull_request_of_the_app(
+    merged_in: bool,
+) -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    (pull,) = open_pulls(cloud)
+    more = {**cloud.repository.files(cloud.repository.head(pull.head)), "classes/small.yaml": b"mine"}
+    if merged_in:  # as one commit that was there before the app's
+        before = cloud.repository.head("main")
+        cloud.git_host.delete_branch(pull.head)
+        commit = cloud.git_host.add_commit(NewCommit(more, "Add test-aks", [before]))
+        cloud.git_host.move_branch(pull.head, None, commit)
+    else:
+        cloud.repository.push(more, branch=pull.head)
+    cloud.repository.pulls.change(pull.number, state="closed")
+    refused = ask(cloud)
+    assert (refused.status, "has other files" in refused.body["error"]) == (409, True)
+    assert not open_pulls(cloud)
+
+
+def test_a_request_that_is_merged_while_another_one_is_opened_counts() -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    (first,) = open_pulls(cloud)
+    listed = cloud.ports.git_host.open_pulls
+    seen = list[int]()
+
+    def merged_meanwhile(base: str) -> Sequence[Pull]:
+        seen.append(1)
+        if len(seen) == 1:  # the other request has read the branch, and not yet the pull requests
+            cloud.repository.pulls.merged_into_base(first.number)
+        return listed(base)
+
+    around(cloud, "git_host", open_pulls=merged_meanwhile)
+    refused = ask(cloud, replace(ASKED, name="second-aks"))
+    assert (refused.status, "may have 1 at once" in str(refused.body.get("error"))) == (409, True)
+    assert not open_pulls(cloud)
 
 
 @pytest.mark.parametrize("name", ["123", "null", "true", "1e3"])

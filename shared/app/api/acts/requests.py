@@ -5,6 +5,7 @@ Nothing exists before somebody merges it.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -16,6 +17,7 @@ from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import merged_by_host, open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.app.repository import read_blobs, read_files
+from shared.cluster.failures.errors import Dependency
 from shared.cluster.lifetime import REQUESTED_BY, REQUESTS
 from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
@@ -30,6 +32,8 @@ from shared.ports import Ports, Pull, PullText
 from shared.ports.pull_requests import AutoMerge
 from shared.prices.monthly import Monthly, monthly
 from shared.prices.price_file import Prices
+
+log = logging.getLogger(__name__)
 
 MAX_REASON = 500
 LISTED = 100
@@ -68,8 +72,8 @@ def request_cluster(
     """Open the pull request that adds a cluster, or return the one that is open.
 
     A ``person`` asks by an issue, and has what rules say of GitHub. What a person may have is counted again
-    once the pull request is open: of two requests at the same moment, each that sees too many takes its own
-    back. No pull request is merged by itself before that.
+    once the pull request is open, with what was merged meanwhile: of two requests at the same moment, each
+    that sees too many takes its own back. No pull request is merged by itself before that.
     """
     fleet = ports.state.fleet()
     pause = fleet.paused(ports.clock())
@@ -90,7 +94,7 @@ def request_cluster(
         text = _text(asked, environment, principal)
         pull = open_asked(branch, {path: manifest}, text, head, ports)
         try:
-            unknown = _check_others(found, branch, who, rule, head)
+            unknown = _check_others(found, branch, who, rule, Head(fleet, ports))
         except Refusal as refusal:
             ports.git_host.close_pull(pull.number)
             ports.git_host.delete_branch(branch)
@@ -184,8 +188,17 @@ def is_named(person: GitHubPerson, rule: SelfServiceRule, ports: Ports) -> bool:
     """Return whether a rule names somebody, or a team of which somebody is a member; one call a team."""
     if person.login.lower() in {name.lower() for name in rule.github}:
         return True
-    teams = (ports.git_host.team_members(name) for name in rule.github if "/" in name)
-    return any(members is not None and person.id in members for members in teams)
+    return any(_is_member(person, name, ports) for name in rule.github if "/" in name)
+
+
+def _is_member(person: GitHubPerson, team: str, ports: Ports) -> bool:
+    """Return whether somebody is a member of a team; nobody is of one that no longer exists."""
+    try:
+        members = ports.git_host.team_members(team)
+    except Dependency as error:
+        log.warning("nobody may ask for a cluster as a member of %s: %s", team, error)
+        return False
+    return members is not None and person.id in members
 
 
 def _problem(asked: ClusterRequest, environment: str, rule: SelfServiceRule) -> str:
@@ -206,7 +219,8 @@ def _check_others(found: Desired, branch: str, who: str, rule: SelfServiceRule, 
 
     Refuse also what an open pull request asks for otherwise, and what is listed at too much. Return why the
     list price is not known, "" where it is, or has no limit. Where the host does not list all pull requests,
-    every branch of the person counts as that of an open one.
+    every branch of the person counts as that of an open one. The newest commit of ``head`` is read last, so
+    that what is merged in between counts.
     """
     name, prefix, host = found.name, _branches(who, head.ports), head.ports.git_host
     listed = host.open_pulls(head.ports.config.branch)
