@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from bench.fleet import FLEET, generate
 from bench.push import NOW, Bench
 from shared.adapters.kustomize import kustomize_program
-from shared.app.platform import platform_plan
+from shared.app.platform.platform_plan import platform_plan
 from shared.app.repository import read_known, read_resolved
 from shared.frozen import replace
 from shared.plan.make_plan import make_plan

@@ -46,7 +46,7 @@ def blueprints(
         return queues.deleter(ports), dead_letters.blueprint(ports, "deletes")
 
     from handlers import api, console, flux_events, system_approvals, timers, webhooks
-    from shared.app.health import Health
+    from shared.app.health.health import Health
 
     health = Health(ports)
 

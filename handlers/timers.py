@@ -68,8 +68,8 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
-        from shared.app.cost_digest import digest_costs
-        from shared.app.costs import read_costs
+        from shared.app.costs.cost_digest import digest_costs
+        from shared.app.costs.daily_costs import read_costs
         from shared.app.recovery import exports, housekeeping
 
         parts = (exports.export_days, housekeeping.purge_expired, read_costs, digest_costs)

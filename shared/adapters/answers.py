@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -32,11 +32,11 @@ def checked(value: T) -> T:
 
 
 def moment(text: Any) -> datetime:
-    """Return a time of a service; raise ValueError or TypeError for anything else."""
+    """Return a time of a service, in UTC; raise ValueError or TypeError for anything else."""
     at = datetime.fromisoformat(text)
     if at.tzinfo is None:
         raise ValueError("a time without a zone")
-    return at
+    return at.astimezone(UTC)
 
 
 def as_it_comes(response: requests.Response) -> Iterator[bytes]:

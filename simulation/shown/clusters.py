@@ -66,7 +66,7 @@ class ShownClusters:
         if TOO_LARGE in plan["cause"]:
             self._too_large(cloud, name)
         if plan["cause"] == AWAITS_DELETION:
-            # One that has its job of the plan that is being carried out: that plan is shown once all have theirs.
+            # One that has its job of the plan that is being carried out: that is shown once all have theirs.
             begun = record is not None and record.commit == cloud.state.fleet().planning
             over = record is not None and not record.deleting and not begun
             if over and self._loop.calm_seconds > CALM_SECONDS:  # by then a superseded plan is replaced

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from shared.app import platform
 from shared.app.planner import commit_status, reporter, rollouts
 from shared.app.planner.pins import line as planned_line
+from shared.app.platform import platform_plan
 from shared.app.recovery import housekeeping
 from shared.app.worker.steps.flux import reconciled, sync
 from shared.cluster.record_parts import Phase
@@ -145,12 +145,12 @@ def a_stage_has_passed_what_it_has_not(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_in_an_artifact_is_not_built(patch: pytest.MonkeyPatch) -> None:
-    by_source = platform._by_source
+    by_source = platform_plan._by_source
 
     def others(clusters: Any) -> Any:
         return [found for found in by_source(clusters) if not is_artifact(found[0])]
 
-    patch.setattr(platform, "_by_source", others)
+    patch.setattr(platform_plan, "_by_source", others)
 
 
 def a_stage_whose_pins_guards_keep_holds_nobody_back(patch: pytest.MonkeyPatch) -> None:

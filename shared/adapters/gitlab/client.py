@@ -15,21 +15,19 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import gitlab
 import requests
 from gitlab.exceptions import GitlabError
 from gitlab.v4.objects import Project
-from pydantic import TypeAdapter
 from urllib3.exceptions import HTTPError
 
-from shared.adapters.answers import as_it_comes
+from shared.adapters.answers import UNREADABLE, as_it_comes, checked
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
@@ -56,12 +54,6 @@ OLDEST = {"order_by": "created_at", "sort": "asc"}
 _THROTTLED_WAIT = 60.0
 """Seconds to wait when GitLab names none: its limits are of a minute."""
 _MOST_REASON = 300
-_UNREADABLE = (
-    *(ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError),
-    AssertionError,
-)
-"""What reading an answer of another form raises; a ValidationError is a ValueError."""
-T = TypeVar("T")
 
 
 class _Answered(Exception):
@@ -187,7 +179,7 @@ class GitLabClient:
             raise
         except (requests.RequestException, HTTPError) as error:
             raise Unavailable(f"GitLab did not answer: {type(error).__name__}") from None
-        except (GitlabError, *_UNREADABLE) as error:
+        except (GitlabError, AssertionError, *UNREADABLE) as error:
             raise Unavailable(f"{self.name}: GitLab's response cannot be parsed") from error
 
     def read(self, path: str, **query: Any) -> Any:
@@ -198,27 +190,6 @@ class GitLabClient:
 def page(manager: Any, **query: Any) -> list[Mapping[str, Any]]:
     """Return the JSON of the objects on one page of a list of python-gitlab."""
     return [item.attributes for item in manager.list(**{"per_page": PAGE, "get_all": False, **query})]
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def checked(value: T) -> T:
-    """Return a dataclass whose fields have their types; raise ValidationError where GitLab's do not fit."""
-    kind: Any = type(value)
-    given = {known.name: getattr(value, known.name) for known in fields(kind)}
-    result: T = _adapter(kind).validate_python(given)
-    return result
-
-
-def moment(text: Any) -> datetime:
-    """Return a time of GitLab's; raise ValueError or TypeError for anything else."""
-    at = datetime.fromisoformat(text)
-    if at.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return at.astimezone(UTC)
 
 
 def _error(answer: _Answered, name: str, request_id: str) -> ReconcileError:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from shared.adapters.answers import checked
 from shared.adapters.gitlab.branches import GitLabBranches
-from shared.adapters.gitlab.client import NEWEST, GitLabClient, checked, page
+from shared.adapters.gitlab.client import NEWEST, GitLabClient, page
 from shared.adapters.gitlab.merge_requests import GitLabMergeRequests
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, HookDelivery

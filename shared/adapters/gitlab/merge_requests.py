@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
-from shared.adapters.gitlab.client import NEWEST, OLDEST, PAGE, PAGES, GitLabClient, checked, moment, page
+from shared.adapters.answers import checked, moment
+from shared.adapters.gitlab.client import NEWEST, OLDEST, PAGE, PAGES, GitLabClient, page
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports.git_host import Addressee, Capability, co_authors
 from shared.ports.pull_requests import (

@@ -24,7 +24,7 @@ from shared.app.planner.plan_problems import report_failed_plan, report_outage, 
 from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again
 from shared.app.planner.rollouts import PlanDue, advance
-from shared.app.platform import platform_plan, with_earlier_pins
+from shared.app.platform.platform_plan import platform_plan, with_earlier_pins
 from shared.app.repository import PlanInputs, read_known, read_resolved, tombstones_of
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.failures.retry import wait_before_retry

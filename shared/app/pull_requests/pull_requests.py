@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+from shared.app.costs.list_prices import list_price_of
 from shared.app.followed import newest
 from shared.app.followed import recorded as recorded_sources
-from shared.app.list_prices import list_price_of
 from shared.app.offers import asked_of_azure, what_is_short
 from shared.app.outbox import send, send_unlike
-from shared.app.platform import platform_plan
+from shared.app.platform.platform_plan import platform_plan
 from shared.app.pull_requests import comment
 from shared.app.pull_requests.comment import PullPlan
 from shared.app.repository import (

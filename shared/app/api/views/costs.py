@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from shared.app.api import schema
 from shared.app.api.parts import iso
-from shared.app.costs import FleetCosts, known_costs
+from shared.app.costs.known_costs import FleetCosts, known_costs
 from shared.ports import Ports
 from shared.ports.state import SubscriptionCosts
 from shared.prices.cost_groups import KnownCost, grouped

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from shared.app.outbox import send_all
+from shared.app.platform.system_changes import guarded_systems
 from shared.app.repository import ResolvedCommit, read_source, read_tree
-from shared.app.system_changes import guarded_systems
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ReadinessMessage
 from shared.cluster.record import ClusterRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from shared.app.costs import known_costs
+from shared.app.costs.known_costs import known_costs
 from shared.notifications.weekly_costs import CostSums, week_of, weekly
 from shared.ports import Ports
 from shared.ports.state import WeekOfCosts

@@ -1,0 +1,1 @@
+"""What Flux would apply to clusters: built and compared for a plan, of the fleet and of systems."""
