@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from localcloud.github.wire.github_auth import GitHubApp
+from localcloud.github.wire.github_server import GitHubServer
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from localcloud.gitlab.wire.gitlab_webhooks import Hook
 from shared.adapters.github import GitHubHost, github_auth
-from shared.cluster.failures.errors import Dependency
+from shared.adapters.github.host import end_of_token
+from shared.cluster.failures.errors import Dependency, Unauthenticated
 from shared.ports.git_host import HookDelivery
-from tests.support.git_hosts import CASES, Case, git_host_case
+from tests.support.git_hosts import CASES, WITH_A_TOKEN, Case, git_host_case
 from tests.support.github_app import APP, KEY
 
 
@@ -90,3 +92,39 @@ def test_an_app_that_is_no_longer_installed_is_said(tmp_path: Path) -> None:
         with pytest.raises(Dependency, match="is not installed"):
             host.permissions()
         host.close()
+
+
+@pytest.mark.parametrize("case", WITH_A_TOKEN, indirect=True)
+def test_a_read_says_when_the_token_ends_and_nothing_for_one_without_an_end(case: Case) -> None:
+    case.git.commit({"a.yaml": b"1"})
+    assert case.host.read_head("main").credential_expires is None
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    ends = today + timedelta(days=12)  # GitLab knows days alone
+    case.token_ends(ends)
+    assert case.host.read_head("main").credential_expires == ends
+
+
+def test_a_token_that_has_ended_is_refused(tmp_path: Path) -> None:
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
+        server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
+        server.credentials.token_expires = datetime.now(UTC) - timedelta(seconds=1)
+        adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
+        with pytest.raises(Unauthenticated):
+            adapter.read_head("main")
+        adapter.close()
+
+
+@pytest.mark.parametrize(
+    ("header", "ends"),
+    [
+        ("2027-01-31 09:00:00 UTC", "2027-01-31T09:00:00+00:00"),
+        ("2027-01-31 09:00:00 +0100", "2027-01-31T09:00:00+01:00"),
+        ("2027-01-31 09:00:00 -0700", "2027-01-31T09:00:00-07:00"),
+        ("", None),
+        ("never", None),
+        ("2027-01-31", None),
+    ],
+)
+def test_both_forms_of_the_header_are_read_and_another_one_is_no_error(header: str, ends: str | None) -> None:
+    found = end_of_token(header)
+    assert (found.isoformat() if found else None) == ends

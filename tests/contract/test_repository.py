@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +12,18 @@ import pytest
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubHost, github_auth, host
 from shared.adapters.github.client import json_call
-from shared.adapters.github.host import end_of_token
-from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
-from shared.ports import CommitStatus
+from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports.git_host import Capability
-from tests.support.git_hosts import Case, git_host_case, having
+from tests.support.git_hosts import WITH_A_TOKEN, Case, git_host_case, having
 
 pytestmark = pytest.mark.lives(19)
 
 UNKNOWN = "1234567890" * 4
 
 
-def as_one(names: Sequence[str]) -> list[str]:
-    """Return the names without those of a GitHub App, which reads as a token does."""
-    return [name for name in names if not name.endswith(" as app")]
-
-
-@pytest.fixture(params=as_one(having()))
+@pytest.fixture(params=having(as_app=False))
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     """A git host with an empty repository."""
-    with git_host_case(request.param, tmp_path) as served:
-        yield served
-
-
-@pytest.fixture(params=["memory", "world", "adapter", "gitlab"])
-def full(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
-    """A git host that also has ends of tokens, and bounds of its own."""
-    with git_host_case(request.param, tmp_path) as served:
-        yield served
-
-
-@pytest.fixture(params=as_one(having(Capability.STATUSES)))
-def told(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
-    """A git host that has statuses."""
     with git_host_case(request.param, tmp_path) as served:
         yield served
 
@@ -250,10 +229,11 @@ def test_the_tree_of_a_commit_lists_every_file_and_flags_what_is_not_plain(case:
     assert len(case.host.tree(old)) == 3
 
 
-def test_a_truncated_tree_is_an_error_and_never_a_short_list(full: Case) -> None:
-    commit = full.with_large_tree()
+@pytest.mark.parametrize("case", WITH_A_TOKEN, indirect=True)
+def test_a_truncated_tree_is_an_error_and_never_a_short_list(case: Case) -> None:
+    commit = case.with_large_tree()
     with pytest.raises(Unavailable, match=commit):
-        full.host.tree(commit)
+        case.host.tree(commit)
 
 
 def test_blobs_come_back_byte_for_byte(case: Case) -> None:
@@ -286,106 +266,6 @@ def test_what_is_not_in_the_repository_is_a_missing_dependency(case: Case) -> No
         case.host.archive(UNKNOWN, ["a.yaml"])
     with pytest.raises(InvalidManifest):
         case.host.blob("main")
-
-
-def test_the_newest_status_of_a_context_counts_and_its_history_stays(told: Case) -> None:
-    commit = told.git.commit({"a.yaml": b"1"})
-    plan, other = (
-        CommitStatus("pending", "3 clusters", "roadstead/plan", "https://example.com/plan"),
-        CommitStatus("error", "", "roadstead/other"),
-    )
-    done = CommitStatus("success", "d" * told.rules.description, "roadstead/plan")
-    for status in (plan, other, done):
-        told.host.set_status(commit, status)
-    shown = [told.rules.shown(status) for status in (done, other, plan)]
-    assert [r.status for r in told.statuses.latest(commit)] == shown[:2]
-    assert [r.status for r in told.statuses.history(commit)] == shown
-
-
-def test_a_status_that_is_pending_may_be_written_again_and_again(told: Case) -> None:
-    commit = told.git.commit({"a.yaml": b"1"})
-    for text in ("1 of 3", "2 of 3", "3 of 3", "3 of 3"):
-        told.host.set_status(commit, CommitStatus("pending", text, "roadstead/c"))
-    (shown,) = (record.status for record in told.statuses.latest(commit))
-    assert shown.state in ("pending", "running")
-    assert shown.description == ("3 of 3" if told.rules.keeps_statuses else "2 of 3")
-    for state in ("success", "pending", "failure", "failure"):
-        told.host.set_status(commit, CommitStatus(state, state, "roadstead/c"))
-    (shown,) = (record.status for record in told.statuses.latest(commit))
-    assert shown == told.rules.shown(CommitStatus("failure", "failure", "roadstead/c"))
-
-
-@pytest.mark.parametrize(
-    ("state", "more", "target", "reason"),
-    [
-        ("success", 1, "", "description is too long"),
-        ("done", 0, "", "state"),
-        ("success", 0, "ftp://example.com", "target_url"),
-    ],
-)
-def test_a_status_that_the_host_would_refuse_is_refused_with_its_reason(
-    told: Case, state: str, more: int, target: str, reason: str
-) -> None:
-    status = CommitStatus(state, "d" * (told.rules.description + more), "c", target)
-    commit = told.git.commit({"a.yaml": b"1"})
-    with pytest.raises(InvalidManifest, match=reason):
-        told.host.set_status(commit, status)
-    with pytest.raises((InvalidManifest, Dependency), match=f"No commit found for SHA|{UNKNOWN}"):
-        told.host.set_status(UNKNOWN, CommitStatus("success", "", "c"))
-    assert not told.statuses.history(commit)
-
-
-def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(full: Case) -> None:
-    commit = full.git.commit({"a.yaml": b"1"})
-    if not full.rules.keeps_statuses:
-        for number in range(3):
-            full.host.set_status(commit, CommitStatus("pending", f"{number}", "c"))
-        assert {record.id for record in full.statuses.history(commit)} == {1}, (
-            "it is changed, and never a second"
-        )
-        return
-    for _ in range(1000):
-        full.git.statuses.add(commit, CommitStatus("pending", "", "c"))
-    with pytest.raises(InvalidManifest, match="maximum number of statuses"):
-        full.host.set_status(commit, CommitStatus("success", "", "c"))
-    with pytest.raises(InvalidManifest, match="maximum number of statuses"):
-        full.host.set_status(commit, CommitStatus("success", "", "C"))
-    full.host.set_status(commit, CommitStatus("success", "", "another"))
-
-
-def test_a_read_says_when_the_token_ends_and_nothing_for_one_without_an_end(full: Case) -> None:
-    full.git.commit({"a.yaml": b"1"})
-    assert full.host.read_head("main").credential_expires is None
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    ends = today + timedelta(days=12)  # GitLab knows days alone
-    full.token_ends(ends)
-    assert full.host.read_head("main").credential_expires == ends
-
-
-def test_a_token_that_has_ended_is_refused(tmp_path: Path) -> None:
-    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
-        server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
-        server.credentials.token_expires = datetime.now(UTC) - timedelta(seconds=1)
-        adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
-        with pytest.raises(Unauthenticated):
-            adapter.read_head("main")
-        adapter.close()
-
-
-@pytest.mark.parametrize(
-    ("header", "ends"),
-    [
-        ("2027-01-31 09:00:00 UTC", "2027-01-31T09:00:00+00:00"),
-        ("2027-01-31 09:00:00 +0100", "2027-01-31T09:00:00+01:00"),
-        ("2027-01-31 09:00:00 -0700", "2027-01-31T09:00:00-07:00"),
-        ("", None),
-        ("never", None),
-        ("2027-01-31", None),
-    ],
-)
-def test_both_forms_of_the_header_are_read_and_another_one_is_no_error(header: str, ends: str | None) -> None:
-    found = end_of_token(header)
-    assert (found.isoformat() if found else None) == ends
 
 
 def test_thousands_of_deletes_ask_for_the_tree_of_a_commit_once(tmp_path: Path) -> None:

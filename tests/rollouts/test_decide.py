@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
@@ -15,7 +14,7 @@ from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
 from shared.rollouts.rollout import RolloutState, StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
-from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule, StageRule
+from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
 from shared.rollouts.waits import StartWait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
@@ -213,76 +212,6 @@ def test_a_cluster_that_is_being_created_takes_no_more_room_when_its_change_star
     fleet = Fleet((stage("dev", GroupRule(max_concurrency="1")),), dict.fromkeys("ab", "dev"))
     fleet.seen["b"] = replace(fleet.seen["b"], phase=Phase.PROVISIONING)
     assert fleet.start() == ("b",)
-
-
-def approved(fleet: Fleet, by: str, at: datetime) -> None:
-    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, StageDecision(by, at, "tested", "prod"))
-
-
-def asking(**rule: Any) -> Fleet:
-    """Return a fleet whose production waits for an approval, and what is before it has ended."""
-    production = StageRule("prod", environments=("prod",), approval=True, **rule)
-    fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), production), FIVE)
-    fleet.start()
-    for name in ("a", "b"):
-        fleet.end(name)
-    return fleet
-
-
-def test_a_stage_waits_until_as_many_different_people_have_approved_as_it_asks_for() -> None:
-    fleet = asking(approvers=2)
-    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=2, since=NOW)
-    approved(fleet, "one", NOW)
-    approved(fleet, "one", NOW + timedelta(seconds=1))
-    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
-    assert describe_wait(fleet.decide().waits["c"], "c") == "waits for an approval of stage prod"
-    approved(fleet, "two", NOW)
-    assert fleet.start() == ("c",)
-
-
-def test_an_approval_that_has_expired_counts_no_more_until_it_is_given_again() -> None:
-    fleet = asking(expires=timedelta(hours=1))
-    approved(fleet, "one", NOW)
-    fleet.now = NOW + timedelta(hours=1)
-    assert fleet.decide().waits["c"].reason is WaitReason.APPROVAL
-    approved(fleet, "one", NOW)
-    assert fleet.start() == ()
-    approved(fleet, "one", fleet.now)
-    assert fleet.start() == ("c",)
-
-
-def test_an_approval_does_not_expire_once_its_stage_has_begun() -> None:
-    fleet = asking(expires=timedelta(hours=1))
-    approved(fleet, "one", NOW)
-    assert fleet.start() == ("c",)
-    fleet.wait(timedelta(hours=5))
-    fleet.end("c")
-    assert fleet.start() == ("d",)
-
-
-def test_an_approval_that_expires_once_its_stage_has_passed_keeps_only_who_comes_back() -> None:
-    every = (GroupRule(min_success="0"),)
-    rule = StageRule("dev", environments=("dev",), approval=True, expires=timedelta(hours=1), groups=every)
-    fleet = Fleet((rule, stage("prod", approval=True)), {"a": "dev", "c": "prod"})
-    back = fleet.seen["a"]
-    fleet.seen["a"] = replace(back, phase=Phase.FAILED, finding="ClusterStopped")
-    fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, StageDecision("one", NOW, "tested", "dev"))
-    assert fleet.decide().waits["c"].stage == "prod"
-    fleet.now = NOW + timedelta(hours=2)
-    assert fleet.decide().waits["c"].stage == "prod"
-    approved(fleet, "one", fleet.now)
-    assert fleet.start() == ("c",)
-    fleet.seen["a"] = back
-    assert fleet.decide().waits["a"].reason is WaitReason.APPROVAL
-
-
-def test_the_same_approval_again_in_whatever_order_changes_nothing() -> None:
-    fleet = asking(approvers=2)
-    approved(fleet, "one", NOW + timedelta(seconds=5))
-    before = fleet.rollout
-    for at in (NOW, NOW + timedelta(seconds=5)):
-        approved(fleet, "one", at)
-        assert fleet.rollout == before
 
 
 def test_a_rollout_without_a_final_gate_ends_after_the_last_soak_although_a_cluster_has_failed() -> None:

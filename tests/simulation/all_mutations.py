@@ -7,6 +7,7 @@ from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.gap_mutations import GAP_MUTATIONS
+from tests.simulation.gate_mutations import GATE_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.lifetime_mutations import LIFETIME_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
@@ -47,6 +48,7 @@ ALL = (
     *ROUTE_MUTATIONS,
     *PAUSE_MUTATIONS,
     *ROLLOUT_MUTATIONS,
+    *GATE_MUTATIONS,
     *ROLLBACK_MUTATIONS,
     *PROMOTION_MUTATIONS,
     *PLATFORM_MUTATIONS,

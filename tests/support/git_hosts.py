@@ -44,11 +44,17 @@ CAPABILITIES: Mapping[str, frozenset[Capability]] = {
 """What each other host has, by its ``GIT_HOST``; a host is in each suite of what it has."""
 
 
-def having(*capabilities: Capability) -> list[str]:
-    """Return the implementations that have all of these; GitHub has everything."""
-    return [*ON_GITHUB, *(name for name, has in CAPABILITIES.items() if has.issuperset(capabilities))]
+def having(*capabilities: Capability, as_app: bool = True) -> list[str]:
+    """Return the implementations that have all of these; GitHub has everything.
+
+    ``as_app``: also those that are signed in as a GitHub App, where that makes a difference.
+    """
+    on_github = [name for name in ON_GITHUB if as_app or not name.endswith(" as app")]
+    return [*on_github, *(name for name, has in CAPABILITIES.items() if has.issuperset(capabilities))]
 
 
+WITH_A_TOKEN = [name for name in having(Capability.STATUSES, as_app=False) if name != DEVOPS]
+"""Hosts that are read with a token that may end, and that say how much they have of something."""
 CASES = having(Capability.PULLS, Capability.REVIEWS, Capability.PROPOSALS)
 """Hosts whose changes are proposed and reviewed."""
 
