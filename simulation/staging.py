@@ -117,7 +117,7 @@ class StagedStage:
     def gate(self) -> str:
         """The gate in fleet.yaml that it has, or is, if it is the final one; "" for none."""
         parts = [f"after: {self.after}m"] if self.after else []
-        parts += [f"githubChecks: [{CHECK}]"] if self.checked else []
+        parts += [f"commitChecks: [{CHECK}]"] if self.checked else []
         parts += [f"httpChecks: [{ENDPOINT_CHECK}]"] if self.asked else []
         parts += ["upgradeReadiness: true"] if self.ready else []
         return f"{{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""

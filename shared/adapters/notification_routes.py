@@ -227,7 +227,7 @@ class NotificationRoutes:
                 post(address, body, headers)
             case RouteType.EMAIL | RouteType.APPRISE:
                 notify(address, message, only_mail=route.type is RouteType.EMAIL)
-            case RouteType.GITHUB:
+            case RouteType.ISSUES:
                 raise Dependency("issues are written by the port of issues")
 
     def _setting(self, name: str) -> str:

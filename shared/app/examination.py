@@ -176,7 +176,7 @@ def _features(ports: Ports) -> Iterator[Feature]:
         rules = ports.state.fleet().rules
         if rules.proposes:
             yield Feature.PROPOSALS
-        if any(route.type == "github" for route in rules.routes):
+        if any(route.type == "issues" for route in rules.routes):
             yield Feature.ISSUES
 
 

@@ -19,7 +19,7 @@ class RouteType(StrEnum):
     WEBHOOK = "webhook"
     EMAIL = "email"
     APPRISE = "apprise"
-    GITHUB = "github"
+    ISSUES = "issues"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ LIMITS: Mapping[RouteType, int] = {
     RouteType.WEBHOOK: 60_000,
     RouteType.EMAIL: 30_000,
     RouteType.APPRISE: 30_000,
-    RouteType.GITHUB: 60_000,
+    RouteType.ISSUES: 60_000,
 }
 """The most bytes of a message's text; docs/notifications.md names each vendor's limit and its source.
 

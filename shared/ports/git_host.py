@@ -208,14 +208,14 @@ class Capability(StrEnum):
 
     STATUSES = "commit statuses: the state of a commit is in the command, the console and the API alone"
     PULLS = "pull requests: a change has its plan once it is on the branch, and nobody sees one before"
-    CHECKS = "checks: a stage with githubChecks waits"
+    CHECKS = "checks: a stage with commitChecks waits"
     WRITTEN_CHECKS = "check runs of our own: a pull request has a commit status and a comment, no annotations"
     REVIEWS = "reviews: none approves a delete, and people approve it with the command"
     PROPOSALS = (
         "branches of our own: a pin is a commit, no pull request proposes drift, a promotion or a rollback"
     )
     AUTO_MERGE = "auto-merge: a person merges every cluster by request, and every end of a lifetime"
-    ISSUES = "issues: a route of the type github delivers nothing, and nobody asks for a cluster by a form"
+    ISSUES = "issues: a route of the type issues delivers nothing, and nobody asks for a cluster by a form"
     WEBHOOKS = "webhooks: a timer looks for commits, and `roadstead sync` looks at once"
 
 

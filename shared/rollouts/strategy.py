@@ -342,7 +342,7 @@ def _of_gate(gate: WrittenGate) -> Gate:
         gate.reason,
         span_of(gate.after) if gate.after else timedelta(0),
         datetime.fromisoformat(gate.not_before) if gate.not_before else None,
-        checks=tuple(dict.fromkeys(gate.github_checks)),
+        checks=tuple(dict.fromkeys(gate.commit_checks)),
         endpoints=tuple(_endpoint(asked) for asked in gate.asked_checks),
         readiness=gate.upgrade_readiness,
     )

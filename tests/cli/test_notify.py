@@ -18,7 +18,7 @@ pytestmark = pytest.mark.lives(3)
 ROUTES = (
     "{name: ops, type: slack, address: OPS}",
     "{name: audit, type: webhook, address: AUDIT, events: [ready, deleted]}",
-    "{name: tracker, type: github}",
+    "{name: tracker, type: issues}",
     "{name: shop, type: teams, address: SHOP, severity: critical, environments: [production], "
     "labels: {team: shop}}",
 )
@@ -39,7 +39,7 @@ def test_the_routes_show_what_they_take_and_what_was_sent(url: str) -> None:
         "ROUTE    TYPE     SENT  WAITING  STATE         TAKES",
         "ops      slack    0              not used yet  warning and above",
         "audit    webhook  1              delivers      ready, deleted",
-        "tracker  github   0              not used yet  warning and above",
+        "tracker  issues   0              not used yet  warning and above",
         "shop     teams    0              not used yet  critical, of production, with team=shop",
     ]
 

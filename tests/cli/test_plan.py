@@ -269,7 +269,7 @@ def test_one_line_that_changes_many_clusters_is_shown_once_with_their_names() ->
 
 
 def test_what_the_rollout_waits_for_after_its_last_stage_is_shown(tmp_path: Path, url: str) -> None:
-    gate = "finalGate: {owner: somebody, reason: r, after: 2h, githubChecks: [smoke, load]}"
+    gate = "finalGate: {owner: somebody, reason: r, after: 2h, commitChecks: [smoke, load]}"
     fleet = PUSHED["fleet.yaml"] + f"  rollout: {{{gate}}}\n".encode()
     files = {**changed(one=fleet_files.cluster("one", count=3)), "fleet.yaml": fleet}
     done = roadstead("plan", "--url", url, cwd=write(tmp_path, files))

@@ -103,7 +103,7 @@ def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_
 
 def test_the_routes_of_a_fleet_are_read_back_as_they_were(state: State) -> None:
     routes = (
-        Route("a", RouteType.GITHUB),
+        Route("a", RouteType.ISSUES),
         Route("b", RouteType.EMAIL, "B", Severity.INFO, (NotificationKind.READY,), ("prod",), {"team": "x"}),
     )
     state.save_fleet(FleetRecord("c" * 40, rules=FleetRules(routes)))

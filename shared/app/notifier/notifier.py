@@ -182,7 +182,7 @@ def _tell(
         limit=LIMITS[route.type],
         links=links,
         dropped=dropped,
-        together=route.type is not RouteType.GITHUB,
+        together=route.type is not RouteType.ISSUES,
     )
     for n, message in enumerate(some):
         if ports.elapsed() > end:
@@ -206,7 +206,7 @@ def _tell(
 def _deliver(
     route: Route, message: Outgoing, known: NotifierRecord, fleet: FleetRecord, ports: Ports
 ) -> NotifierRecord:
-    if route.type is RouteType.GITHUB:
+    if route.type is RouteType.ISSUES:
         require_name(fleet, ports)
         return tell_issues(route, message, known, ports)
     ports.routes.send(route, message)

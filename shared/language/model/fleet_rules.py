@@ -155,11 +155,11 @@ class RouteSpec(Manifest):
 
     name: ObjectName
     """The route's name."""
-    type: Literal["teams", "slack", "webhook", "email", "apprise", "github"]
-    """The kind of route; ``github`` writes issues of the fleet repository."""
+    type: Literal["teams", "slack", "webhook", "email", "apprise", "issues"]
+    """The kind of route; ``issues`` writes issues of the fleet repository."""
     address: SettingName = ""
     """The name of the address, which can be a secret: the app setting ``NOTIFY_<address>`` has it. Every type
-    but ``github`` needs one."""
+    but ``issues`` needs one."""
     severity: Literal["info", "warning", "critical"] = "warning"
     """The least severity of what is sent, unless ``events`` says what is."""
     events: Annotated[tuple[EventName, ...], Field(min_length=1)] = ()
@@ -171,9 +171,9 @@ class RouteSpec(Manifest):
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:
-        if self.type == "github" and self.address:
-            raise ValueError("github writes issues of the fleet repository; remove address")
-        if self.type != "github" and not self.address:
+        if self.type == "issues" and self.address:
+            raise ValueError("a route of this type writes issues of the fleet repository; remove address")
+        if self.type != "issues" and not self.address:
             raise ValueError(f"{self.type} needs address: the name of the setting with the address")
         return self
 

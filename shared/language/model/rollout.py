@@ -62,8 +62,9 @@ class GateSpec(Manifest):
     not_before: UtcMoment | None = None
     """The time before which the stage does not begin."""
 
-    github_checks: Annotated[tuple[CheckName, ...], Field(max_length=5)] = ()
-    """The names of check runs on GitHub that must have succeeded for the commit of the rollout."""
+    commit_checks: Annotated[tuple[CheckName, ...], Field(max_length=5)] = ()
+    """The names of checks that must have succeeded for the commit of the rollout: check runs on GitHub, jobs
+    and statuses on GitLab, statuses on Azure DevOps."""
     http_checks: Annotated[tuple[HttpCheck, ...], Field(max_length=3)] = ()
     """The endpoints that must answer with a status."""
     prometheus_checks: Annotated[tuple[PrometheusCheck, ...], Field(max_length=3)] = ()
@@ -95,7 +96,7 @@ class GateSpec(Manifest):
     @property
     def _names(self) -> list[str]:
         return [
-            *dict.fromkeys(self.github_checks),
+            *dict.fromkeys(self.commit_checks),
             *(asked.name for asked in self.asked_checks),
             *([UPGRADE_READINESS] if self.upgrade_readiness else ()),
         ]
@@ -195,7 +196,7 @@ class StageSpec(Manifest):
     def _has_a_gate_that_waits(self) -> Self:
         if self.gate is not None and not (self.approval or self.gate.opens_by_itself):
             raise ValueError(
-                "gate: it waits for nothing; write approval: true, after, notBefore, githubChecks, "
+                "gate: it waits for nothing; write approval: true, after, notBefore, commitChecks, "
                 "httpChecks, prometheusChecks, azureMonitorChecks, alertChecks or upgradeReadiness: true"
             )
         return self
@@ -309,7 +310,7 @@ def check_final_gate(gate: GateSpec | None) -> None:
         raise ValueError("finalGate: upgradeReadiness is for a stage: no cluster waits for this gate")
     if gate is not None and not gate.opens_by_itself:
         raise ValueError(
-            "finalGate: it waits for nothing; write after, notBefore, githubChecks, httpChecks or "
+            "finalGate: it waits for nothing; write after, notBefore, commitChecks, httpChecks or "
             "prometheusChecks"
         )
 

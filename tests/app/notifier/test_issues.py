@@ -21,7 +21,7 @@ pytestmark = pytest.mark.lives(3)
 
 
 def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
-    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
+    cloud = with_failures("one", "two", routes=("{name: issues, type: issues}",))
     issues = cloud.repository.pulls.issues
     (issue,) = issues.listed()
     assert issue.title == "example: 2 clusters failed in eastus: InvalidManifest"
@@ -36,7 +36,7 @@ def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:
 
 
 def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_has_its_own() -> None:
-    cloud = with_failures("one", routes=("{name: issues, type: github}",))
+    cloud = with_failures("one", routes=("{name: issues, type: issues}",))
     issues = cloud.repository.pulls.issues
     lost = Notification(
         "lost:one:x", NotificationKind.LOST, "cluster:one", "one", cloud.clock(), location="eastus"
@@ -51,7 +51,7 @@ def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_h
 
 
 def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
-    cloud = with_failures("one", "two", routes=("{name: issues, type: github}",))
+    cloud = with_failures("one", "two", routes=("{name: issues, type: issues}",))
     issues = cloud.repository.pulls.issues
     issues.delete(1)
     cloud.azure.interventions.fail_next("one", "InvalidParameter", "no vCPUs are left")
@@ -62,7 +62,7 @@ def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
 
 def test_a_repository_that_has_taken_the_name_over_gets_no_issue() -> None:
     cloud = MemoryCloud(throttle=False)
-    push(cloud, notified_fleet("one", "two", routes=(OPS, "{name: issues, type: github}")))
+    push(cloud, notified_fleet("one", "two", routes=(OPS, "{name: issues, type: issues}")))
     cloud.run()
     cloud.repository.id = 2
     cloud.run(300, until=lambda: False)
@@ -78,7 +78,7 @@ def test_a_repository_that_has_taken_the_name_over_gets_no_issue() -> None:
 
 
 def test_an_issue_of_an_accepted_repository_that_has_the_number_of_ours_is_left_to_its_author() -> None:
-    cloud = with_failures("one", routes=("{name: issues, type: github}",))
+    cloud = with_failures("one", routes=("{name: issues, type: issues}",))
     issues = cloud.repository.pulls.issues
     issues.delete(1)
     theirs = issues.create("A question", "How do I start?", "somebody")

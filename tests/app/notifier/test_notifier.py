@@ -247,7 +247,7 @@ def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
 def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
     secret = "canary-of-a-secret-51ab"
     cloud = MemoryCloud()
-    routes = (OPS, "{name: issues, type: github}")
+    routes = (OPS, "{name: issues, type: issues}")
     cloud.with_ports(lambda ports: masked(ports, Masker([secret])))
     push(cloud, notified_fleet("one", routes=routes))
     cloud.run()

@@ -25,7 +25,7 @@ from tests.support.staged_fleets import (
 
 pytestmark = pytest.mark.lives(2)
 
-GATED = APPROVED_STAGES + "    finalGate: {owner: qa, reason: the shop sells, githubChecks: [end-to-end]}\n"
+GATED = APPROVED_STAGES + "    finalGate: {owner: qa, reason: the shop sells, commitChecks: [end-to-end]}\n"
 WHY = "is left as it is, because ops (because) took it out of the rollout of "
 
 

@@ -24,7 +24,7 @@ STAGES = """\
 """
 HTTP = STAGES.format(waits=f"httpChecks: [{{name: shop, url: {SHOP}, failureLimit: 1}}]")
 LATER = STAGES.format(waits="after: 1h")
-RUN = STAGES.format(waits="githubChecks: [end-to-end]")
+RUN = STAGES.format(waits="commitChecks: [end-to-end]")
 SOAKED = RUN.replace('"100%"', '"100%", minSuccess: "50%", soak: 1h')
 
 

@@ -192,7 +192,7 @@ def only_prod_as_before(rollout: str) -> dict[str, bytes]:
     return {path: text for path, text in files.items() if path.split("/")[1:2] in [[name] for name in PROD]}
 
 
-CHECKED = GATED.format(gate='gate: {owner: qa, reason: end to end, githubChecks: ["e2e tests"]}')
+CHECKED = GATED.format(gate='gate: {owner: qa, reason: end to end, commitChecks: ["e2e tests"]}')
 
 
 def concluded(cloud: MemoryCloud, commit: str, conclusion: str | None) -> None:

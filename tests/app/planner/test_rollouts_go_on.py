@@ -21,7 +21,7 @@ TWO_AT_A_TIME = """\
 FINAL = """\
   rollout:
     stages: [{name: all, groups: [{maxConcurrency: "100%"}]}]
-    finalGate: {owner: qa, reason: the shop sells, githubChecks: [end-to-end]}
+    finalGate: {owner: qa, reason: the shop sells, commitChecks: [end-to-end]}
 """
 WATCHED = """\
   rollout:

@@ -54,7 +54,7 @@ GATED = """\
         stages:
           - name: everywhere
             groups: [{clusters: "1"}, {}]
-            gate: {owner: "@somebody", reason: r, after: 2h, githubChecks: ["@a [b](https://c.example)"]}
+            gate: {owner: "@somebody", reason: r, after: 2h, commitChecks: ["@a [b](https://c.example)"]}
 """
 
 
@@ -74,7 +74,7 @@ def test_a_label_selects_the_stages_of_a_comment_and_no_text_of_a_gate_is_in_it(
 FINAL = """\
   rollout:
     stages: [{name: everywhere, groups: [{maxConcurrency: "100%"}]}]
-    finalGate: {owner: "@somebody", reason: r, after: 2h, githubChecks: ["@a [b](https://c.example)"]}
+    finalGate: {owner: "@somebody", reason: r, after: 2h, commitChecks: ["@a [b](https://c.example)"]}
 """
 
 

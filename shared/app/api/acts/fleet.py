@@ -161,7 +161,7 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
     text = f"{by} asked for this test. The route works."
     message = Outgoing(f"test-{ports.unique()}", ports.config.fleet, title, Severity.INFO, text, (), ())
     try:
-        if route.type is RouteType.GITHUB:
+        if route.type is RouteType.ISSUES:
             ports.git_host.close_issue(ports.git_host.open_issue(title, fence(text)))
         else:
             ports.routes.send(route, message)

@@ -211,7 +211,7 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
         found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
         yield {
             "name": name,
-            "kind": asked.kind.value if asked else "github",
+            "kind": asked.kind.value if asked else "commit",
             "state": (found.state if found else CheckState.MISSING).value,
             "answer": found.detail if found else "",
             "expected": asked.expected if asked else "success",
