@@ -31,7 +31,14 @@ NAMES = {
     **{"V1": f"{NETWORK}/virtualNetworks/v1/subnets/a", "V1B": f"{NETWORK}/virtualNetworks/v1/subnets/b"},
     "V2": f"{NETWORK}/virtualNetworks/v2/subnets/a",
     "USER": f"{NETWORK.replace('Network', 'ManagedIdentity')}/userAssignedIdentities/one",
-    "PPG": f"{NETWORK.replace('Network', 'Compute')}/proximityPlacementGroups/one",
+    **{
+        name: f"{NETWORK.replace('Network', 'Compute')}/{kind}/one"
+        for name, kind in (
+            ("PPG", "proximityPlacementGroups"),
+            ("CRG", "capacityReservationGroups"),
+            ("HOSTS", "hostGroups"),
+        )
+    },
 }
 SPEC: dict[str, Any] = {
     **{"subscriptionId": SUBSCRIPTION, "resourceGroup": "rg", "location": "westeurope"},

@@ -9,6 +9,7 @@ unless a test says otherwise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from ipaddress import ip_network
 from typing import Any
@@ -32,6 +33,16 @@ _PROVIDERS = (
     *("Microsoft.OperationalInsights", "Microsoft.OperationsManagement", "Microsoft.PolicyInsights"),
 )
 _ADDRESSES = ("PublicIPAddresses", "IPv4StandardSkuPublicIpAddresses", "StandardSkuLoadBalancers")
+
+
+def _disks(name: str) -> Mapping[str, str]:
+    """Return what a size has for disks; ddsv5-series and ddv4-series say how large the temporary one is."""
+    local = re.fullmatch(r"Standard_[DE](\d+)a?ds?_v[45]", name)
+    return {
+        "EncryptionAtHostSupported": "True",
+        "EphemeralOSDiskSupported": str(local is not None),
+        "MaxResourceVolumeMB": str(int(local[1]) * 38_400 if local else 0),
+    }
 
 
 class Offers:
@@ -155,7 +166,10 @@ class Offers:
             "family": family,
             "locations": [location],
             "locationInfo": [{"location": location, "zones": ["1", "2", "3"], "zoneDetails": []}],
-            "capabilities": [{"name": "vCPUs", "value": str(cores_of(name))}],
+            "capabilities": [
+                {"name": "vCPUs", "value": str(cores_of(name))},
+                *({"name": kind, "value": value} for kind, value in _disks(name).items()),
+            ],
             "restrictions": [{"type": "Location", "values": [location], **reason}] if barred else [],
         }
 

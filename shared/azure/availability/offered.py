@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
+from typing import Any
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
@@ -18,12 +19,18 @@ RESERVED = 5
 
 @dataclass(frozen=True)
 class Size:
-    """A size of machines: its family, cores and zones, and whether the subscription may not have it."""
+    """A size of machines: its family, cores and zones, and whether the subscription may not have it.
+
+    ``ephemeral`` is the room for an ephemeral OS disk in GB, ``encrypts`` whether hosts encrypt its disks;
+    None where the list does not say it.
+    """
 
     family: str
     cores: int
     zones: frozenset[str] = frozenset()
     barred: bool = False
+    ephemeral: int | None = None
+    encrypts: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -86,8 +93,23 @@ def sizes_of(documents: Sequence[Json]) -> dict[str, Size]:
             int(cores) if cores.isdecimal() else 0,
             frozenset(zones),
             any(limit.get("type") == "Location" for limit in limits),
+            _ephemeral(named),
+            {"True": True, "False": False}.get(str(named.get("EncryptionAtHostSupported"))),
         )
     return found
+
+
+def _ephemeral(named: Mapping[Any, Any]) -> int | None:
+    """Return the largest of the places for an ephemeral OS disk: cache, temporary disk and NVMe disk.
+
+    Source: learn.microsoft.com/azure/virtual-machines/ephemeral-os-disks, "Size requirements".
+    """
+    supported = str(named.get("EphemeralOSDiskSupported"))
+    if supported != "True":
+        return 0 if supported == "False" else None
+    places = (("CachedDiskBytes", 2**30), ("MaxResourceVolumeMB", 2**10), ("NvmeDiskSizeInMiB", 2**10))
+    sizes = ((str(named.get(name) or ""), unit) for name, unit in places)
+    return max((int(size) // unit for size, unit in sizes if size.isdecimal()), default=0)
 
 
 def quotas_of(documents: Sequence[Json]) -> dict[str, Quota]:

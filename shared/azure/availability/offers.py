@@ -2,7 +2,7 @@
 
 It annotates a plan and decides nothing: what Azure did not say is unknown, and what is enough is not
 reported. Sources: learn.microsoft.com/azure/aks/quotas-skus-regions (cores of a family and of a region, sizes
-that a subscription may not have) and
+that a subscription may not have), concepts-storage and enable-host-encryption (disks that a size lacks) and
 configure-azure-cni (addresses: without overlay each node takes one, and one for each of its pods).
 """
 
@@ -26,6 +26,8 @@ NAMED = 5
 """How many clusters a sentence names."""
 PODS = 30
 """Pods on a node of Azure CNI without overlay, unless the manifest says."""
+DISK = 128
+"""The GB of an OS disk that git does not size (concepts-storage: ephemeral from 128 GiB on)."""
 TOTAL, ADDRESSES = "cores", "IPv4StandardSkuPublicIpAddresses"
 """The names of the limits of all cores of a region, and of its public addresses."""
 
@@ -193,6 +195,7 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
         return
     yield from _of_versions(place, requests, offer)
     yield from _of_sizes(place, requests, offer)
+    yield from _of_disks(requests, offer.sizes or {})
     needs = {request.cluster: _cores(request, offer.sizes or {}) for request in requests}
     limits = {name: None for need in needs.values() for name in need}
     for name in limits:
@@ -246,6 +249,25 @@ def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterato
         elif lacking := sorted({*zones} - {AUTO} - size.zones):
             where = f"zone {', '.join(lacking)} of {place.location}"
             yield f"vmSize {name}: the subscription has none in {where} {of}"
+
+
+def _of_disks(requests: list[Request], sizes: Mapping[str, Size]) -> Iterator[str]:
+    """Yield what the disks of new pools ask for and their sizes of machines do not have."""
+    asked = defaultdict[str, list[str]](list)
+    for request in requests:
+        before = {pool.name for pool in request.old.node_pools} if request.old else set()
+        for pool in request.new.node_pools:
+            size = sizes.get((pool.vm_size or "").lower())
+            if size is None or pool.name in before:
+                continue
+            disk = pool.os_disk_size_gb or DISK
+            if pool.os_disk_type == "Ephemeral" and size.ephemeral is not None and disk > size.ephemeral:
+                room = f"has {size.ephemeral} GB for an ephemeral OS disk, this commit needs {disk}"
+                asked[f"vmSize {pool.vm_size}: {room}"].append(request.cluster)
+            if pool.enable_encryption_at_host and size.encrypts is False:
+                asked[f"vmSize {pool.vm_size}: has no encryption at host"].append(request.cluster)
+    for text, clusters in sorted(asked.items()):
+        yield f"{text} ({_named(clusters)})"
 
 
 def _of_quota(what: str, where: str, needs: Mapping[str, int], quota: Quota | None) -> Iterator[str]:
