@@ -14,6 +14,7 @@ from shared.cluster.failures.errors import (
     RoleNotEffective,
     Unauthenticated,
     Unauthorized,
+    Unexplained,
 )
 
 _ARM_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
@@ -218,6 +219,19 @@ ENTRIES: tuple[Entry, ...] = (
             "Register the feature in the message with `az feature register`, then its provider again.",
             Actor.SUBSCRIPTION,
             family=True,
+        ),
+    ),
+    *sourced(
+        "Azure/azure-sdk-for-net, a test of role definitions: the code of a 400 for one without a name",
+        Entry(
+            "access/RoleDefinition",
+            Unexplained,
+            ("CreateRoleDefinitionFailed",),
+            "Azure refused a definition of a role that AKS asked it to create.",
+            "Read Azure's own message; Azure support can explain it by the request id.",
+            Actor.SUPPORT,
+            wraps=True,
+            link="https://learn.microsoft.com/azure/role-based-access-control/role-definitions",
         ),
     ),
     *sourced(
