@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ENTRIES: Mapping[str, str] = {
+    "FailedIdentityOperation": "arm/FailedIdentityOperation",
+    "IdentityPendingDelete": "arm/IdentityStillDeleted",
     "PrivateClusterNotSupportedWithPaidSKU": "aks/PrivateClusterTier",
     "AksCapacityHeavyUsage": "aks/AksCapacityHeavyUsage",
     "AKSOperationPreempted": "aks/OperationPreempted",
