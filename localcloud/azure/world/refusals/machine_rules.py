@@ -74,7 +74,7 @@ def _taints_collide(asked: RequestedWrite) -> bool:
 
 def _swap_without_kubelet(asked: RequestedWrite) -> bool:
     swap = asked.says("linuxOSConfig.swapFileSizeMB")
-    return bool(swap) and asked.now("kubeletConfig.failSwapOn") is not False
+    return bool(swap) and not windows(asked) and asked.now("kubeletConfig.failSwapOn") is not False
 
 
 RULES = (
