@@ -232,7 +232,8 @@ def test_azures_documents_are_read_as_its_published_examples_have_them() -> None
         "id": SUBNET,
         "properties": {"addressPrefixes": ["10.0.0.0/24"], "ipConfigurations": [{"id": "a"}]},
     }
-    assert subnets_of([{"id": "x", "properties": {"subnets": [subnet]}}]) == {SUBNET.lower(): Subnet(251, 1)}
+    known = Subnet(251, 1, ("10.0.0.0/24",))
+    assert subnets_of([{"id": "x", "properties": {"subnets": [subnet]}}]) == {SUBNET.lower(): known}
 
 
 @given(
@@ -247,3 +248,22 @@ def test_a_commit_fails_nowhere_if_what_it_adds_is_left(
     quotas = {"standardDSv5Family": Quota(used, limit)}
     found = short(changed(spec(nodes=before), spec(nodes=after)), quotas=quotas)
     assert bool(found) == (4 * max(0, after - before) > max(0, limit - used))
+
+
+def test_a_range_of_services_or_pods_that_a_subnet_of_the_network_has_is_named_for_a_new_cluster() -> None:
+    subnets = {
+        SUBNET.lower(): Subnet(251, 0, ("10.0.1.0/24",)),
+        f"{NETWORK}/virtualNetworks/hub/subnets/vms".lower(): Subnet(251, 0, ("10.244.7.0/24",)),
+        f"{NETWORK}/virtualNetworks/other/subnets/a".lower(): Subnet(251, 0, ("10.0.2.0/24",)),
+    }
+    pool = {"vnetSubnetID": SUBNET}
+    assert short(new(pool=pool), subnets=subnets) == [
+        "podCidr 10.244.0.0/16: subnet hub/vms has 10.244.7.0/24, which overlaps (one)",
+        "serviceCidr 10.0.0.0/16: subnet hub/aks has 10.0.1.0/24, which overlaps (one)",
+    ]
+    apart = {"serviceCidr": "172.16.0.0/16", "dnsServiceIP": "172.16.0.10", "podCidr": "192.168.0.0/16"}
+    assert short(new(pool=pool, networkProfile=apart), subnets=subnets) == []
+    assert short(changed(spec(pool=pool), spec(pool=pool, nodes=4)), subnets=subnets) == []
+    assert short(new(), subnets=subnets) == [], "its network is AKS's own"
+    document = {"id": SUBNET, "properties": {"addressPrefixes": ["10.0.1.0/24", "fd00::/64"]}}
+    assert subnets_of([{"properties": {"subnets": [document]}}])[SUBNET.lower()].ranges == ("10.0.1.0/24",)

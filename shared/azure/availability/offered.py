@@ -7,7 +7,7 @@ specification/network, usages and virtualNetworks); virtual-networks-faq (addres
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 from typing import Any
 
 from shared.frozen import dataclass, field
@@ -48,10 +48,11 @@ class Quota:
 
 @dataclass(frozen=True)
 class Subnet:
-    """How many addresses a subnet has for nodes and pods, and how many of them are used."""
+    """How many addresses a subnet has for nodes and pods, how many of them are used, and its IPv4 ranges."""
 
     size: int
     used: int
+    ranges: tuple[str, ...] = ()
 
     @property
     def left(self) -> int:
@@ -129,15 +130,16 @@ def subnets_of(networks: Sequence[Json]) -> dict[str, Subnet]:
         for subnet in network["properties"].get("subnets") or ():
             shown = subnet.get("properties") or {}
             prefixes = shown.get("addressPrefixes") or [shown.get("addressPrefix")]
-            sizes = [_addresses(str(prefix)) for prefix in prefixes if prefix and ":" not in str(prefix)]
-            if sizes:
-                used = len(shown.get("ipConfigurations") or ())
-                found[str(subnet["id"]).lower()] = Subnet(sum(sizes) - RESERVED, used)
+            ranges = tuple(str(prefix) for prefix in prefixes if _addresses(str(prefix)))
+            if ranges:
+                used, size = len(shown.get("ipConfigurations") or ()), sum(map(_addresses, ranges))
+                found[str(subnet["id"]).lower()] = Subnet(size - RESERVED, used, ranges)
     return found
 
 
 def _addresses(prefix: str) -> int:
+    """Return how many addresses an IPv4 range has, 0 for any other text."""
     try:
-        return ip_network(prefix, strict=False).num_addresses
+        return IPv4Network(prefix, strict=False).num_addresses
     except ValueError:
         return 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from ipaddress import IPv4Network
 
 from shared.azure.availability.offered import Offer, Quota, Size
 from shared.frozen import dataclass
@@ -18,7 +19,7 @@ from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import AUTO, NodePool
-from shared.language.resolve.rules.refusal import completed, surge_of
+from shared.language.resolve.rules.refusal import completed, pod_ranges, service_ranges, surge_of
 from shared.resource_ids import RegionId
 from shared.sentences import many, some_of
 
@@ -205,6 +206,7 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
     public = {request.cluster: count for request in requests if (count := _public(request))}
     yield from _of_quota("public addresses", place.location, public, offer.quotas.get(ADDRESSES))
     yield from _of_subnets(requests, offer)
+    yield from _of_ranges(requests, offer)
 
 
 def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
@@ -301,6 +303,29 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
                 f"subnet {name} has {known.left} of {known.size} addresses left, this commit needs {needed} "
                 f"({_named(each)})"
             )
+
+
+def _of_ranges(requests: list[Request], offer: Offer) -> Iterator[str]:
+    """Yield the ranges of services and pods of new clusters that a subnet of their network has already.
+
+    Source: the error page of ServiceCidrOverlapExistingSubnetsCidr; concepts-network-azure-cni-overlay.
+    """
+    asked = defaultdict[str, list[str]](list)
+    for request in requests:
+        networks = {_network((pool.vnet_subnet_id or "").lower()) for pool in request.new.node_pools}
+        profile, around = request.new.network_profile, networks if request.old is None else ()
+        wanted = [("serviceCidr", service_ranges(profile)), ("podCidr", pod_ranges(profile))]
+        for id, subnet in sorted(offer.subnets.items()):
+            for field, ranges in wanted if _network(id) in around else ():
+                for text in (text for text in ranges if any(_overlap(text, own) for own in subnet.ranges)):
+                    there = f"subnet {subnet_name(id)} has {', '.join(subnet.ranges)}"
+                    asked[f"{field} {text}: {there}, which overlaps"].append(request.cluster)
+    for text, clusters in sorted(asked.items()):
+        yield f"{text} ({_named(clusters)})"
+
+
+def _overlap(range: str, other: str) -> bool:
+    return ":" not in range and IPv4Network(range, strict=False).overlaps(IPv4Network(other, strict=False))
 
 
 def subnet_name(subnet: str) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from shared.azure.availability.announcements import MESH, last_of_revision
-from shared.azure.availability.offered import Offer, Size
+from shared.azure.availability.offered import Offer, Size, Subnet
 from shared.azure.availability.offers import TOTAL, addresses_of, sized, subnet_name
 from shared.azure.changes.upgrades import not_offered
 from shared.frozen import dataclass, replace
@@ -59,7 +59,11 @@ def room_of(
         regions=None,
         sizes=known if offer.sizes is not None else None,
         quotas={name: quota for name, quota in offer.quotas.items() if name in limits},
-        subnets={name: subnet for name, subnet in offer.subnets.items() if name in subnets},
+        subnets={
+            name: Subnet(subnet.size, subnet.used)
+            for name, subnet in offer.subnets.items()
+            if name in subnets
+        },
     )
     return Room(own, tuple(failed), tuple(unread))
 
