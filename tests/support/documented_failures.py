@@ -107,7 +107,7 @@ ENTRIES: Mapping[str, str] = {
     "PolicyOfExtension": "policy/RequestDisallowedByText",
     "VirtualNetworkLink": "network/VirtualNetworkLink",
     "CreateRoleAssignmentError": "access/AuthorizationFailed",
-    "PreviewFeatureNotRegistered": "access/PreviewFeatureNotRegistered",
+    "PreviewFeatureNotRegistered": "access/FeatureFlag",
     "SubscriptionNotEnabledEncryptionAtHost": "access/EncryptionAtHost",
     "RequestDisallowedByAzure": "policy/RequestDisallowedByAzure",
     "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity": (

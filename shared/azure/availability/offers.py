@@ -194,9 +194,13 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
             f"{_instead(place.location, offer.regions)} ({named})"
         )
         return
-    yield from _of_versions(place, requests, offer)
-    yield from _of_sizes(place, requests, offer)
-    yield from _of_disks(requests, offer.sizes or {})
+    for found in (
+        _of_versions(place, requests, offer),
+        _of_sizes(place, requests, offer),
+        _of_disks(requests, offer.sizes or {}),
+        _of_ranges(requests, offer),
+    ):
+        yield from _grouped(found)
     needs = {request.cluster: _cores(request, offer.sizes or {}) for request in requests}
     limits = {name: None for need in needs.values() for name in need}
     for name in limits:
@@ -206,25 +210,26 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
     public = {request.cluster: count for request in requests if (count := _public(request))}
     yield from _of_quota("public addresses", place.location, public, offer.quotas.get(ADDRESSES))
     yield from _of_subnets(requests, offer)
-    yield from _of_ranges(requests, offer)
 
 
-def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
-    """Yield the versions that nobody runs yet and that the region does not offer."""
-    if not offer.versions:
-        return
-    offered = {numbers(version) for version in offer.versions}
-    asked = defaultdict[str, list[str]](list)
-    for request in requests:
+def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each text with the clusters that it is of."""
+    of = defaultdict[str, list[str]](list)
+    for text, cluster in found:
+        of[text].append(cluster)
+    return (f"{text} ({_named(clusters)})" for text, clusters in sorted(of.items()))
+
+
+def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+    """Yield the versions that nobody runs yet and that the region does not offer, with who asks for each."""
+    offered = {numbers(version) for version in offer.versions or ()}
+    shown = ", ".join(".".join(map(str, known)) for known in sorted({known[:2] for known in offered}))
+    for request in requests if offered else ():
         had = _versions(request.old) if request.old else set()
         for version in _versions(request.new) - had:
             if not any(known[: len(numbers(version))] == numbers(version) for known in offered):
-                asked[version].append(request.cluster)
-    shown = ", ".join(".".join(map(str, known)) for known in sorted({known[:2] for known in offered}))
-    for version, clusters in sorted(asked.items()):
-        yield (
-            f"Kubernetes {version} is not offered in {place.location}, which has {shown} ({_named(clusters)})"
-        )
+                where = f"is not offered in {place.location}, which has {shown}"
+                yield f"Kubernetes {version} {where}", request.cluster
 
 
 def _versions(spec: ClusterSpec) -> set[str]:
@@ -232,44 +237,34 @@ def _versions(spec: ClusterSpec) -> set[str]:
     return {version for version in named if numbers(version)}
 
 
-def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
+def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
     """Yield the sizes of new pools that the region, or a zone, does not have for the subscription."""
-    if not offer.sizes:
-        return
-    asked = defaultdict[tuple[str, tuple[str, ...]], list[str]](list)
-    for request in requests:
+    for request in requests if offer.sizes else ():
         for pool, name, _ in _growth(request):
-            if name:
-                asked[name, tuple(pool.availability_zones)].append(request.cluster)
-    for (name, zones), clusters in sorted(asked.items()):
-        size = offer.sizes.get(name.lower())
-        of = f"({_named(clusters)})"
-        if size is None:
-            yield f"vmSize {name}: {place.location} has no such size{_instead(name, offer.sizes)} {of}"
-        elif size.barred:
-            yield f"vmSize {name}: Azure bars the subscription from it in {place.location} {of}"
-        elif lacking := sorted({*zones} - {AUTO} - size.zones):
-            where = f"zone {', '.join(lacking)} of {place.location}"
-            yield f"vmSize {name}: the subscription has none in {where} {of}"
+            size, why = (offer.sizes or {}).get(name.lower()), ""
+            if size is None:
+                why = f"{place.location} has no such size{_instead(name, offer.sizes or {})}"
+            elif size.barred:
+                why = f"Azure bars the subscription from it in {place.location}"
+            elif lacking := sorted({*pool.availability_zones} - {AUTO} - size.zones):
+                why = f"the subscription has none in zone {', '.join(lacking)} of {place.location}"
+            if name and why:
+                yield f"vmSize {name}: {why}", request.cluster
 
 
-def _of_disks(requests: list[Request], sizes: Mapping[str, Size]) -> Iterator[str]:
+def _of_disks(requests: list[Request], sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
     """Yield what the disks of new pools ask for and their sizes of machines do not have."""
-    asked = defaultdict[str, list[str]](list)
     for request in requests:
         before = {pool.name for pool in request.old.node_pools} if request.old else set()
         for pool in request.new.node_pools:
-            size = sizes.get((pool.vm_size or "").lower())
+            size, disk = sizes.get((pool.vm_size or "").lower()), pool.os_disk_size_gb or DISK
             if size is None or pool.name in before:
                 continue
-            disk = pool.os_disk_size_gb or DISK
             if pool.os_disk_type == "Ephemeral" and size.ephemeral is not None and disk > size.ephemeral:
                 room = f"has {size.ephemeral} GB for an ephemeral OS disk, this commit needs {disk}"
-                asked[f"vmSize {pool.vm_size}: {room}"].append(request.cluster)
+                yield f"vmSize {pool.vm_size}: {room}", request.cluster
             if pool.enable_encryption_at_host and size.encrypts is False:
-                asked[f"vmSize {pool.vm_size}: has no encryption at host"].append(request.cluster)
-    for text, clusters in sorted(asked.items()):
-        yield f"{text} ({_named(clusters)})"
+                yield f"vmSize {pool.vm_size}: has no encryption at host", request.cluster
 
 
 def _of_quota(what: str, where: str, needs: Mapping[str, int], quota: Quota | None) -> Iterator[str]:
@@ -305,23 +300,20 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
             )
 
 
-def _of_ranges(requests: list[Request], offer: Offer) -> Iterator[str]:
+def _of_ranges(requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
     """Yield the ranges of services and pods of new clusters that a subnet of their network has already.
 
     Source: the error page of ServiceCidrOverlapExistingSubnetsCidr; concepts-network-azure-cni-overlay.
     """
-    asked = defaultdict[str, list[str]](list)
-    for request in requests:
-        networks = {_network((pool.vnet_subnet_id or "").lower()) for pool in request.new.node_pools}
-        profile, around = request.new.network_profile, networks if request.old is None else ()
-        wanted = [("serviceCidr", service_ranges(profile)), ("podCidr", pod_ranges(profile))]
+    for request in (request for request in requests if request.old is None):
+        around = {_network((pool.vnet_subnet_id or "").lower()) for pool in request.new.node_pools}
+        profile = request.new.network_profile
+        wanted = (("serviceCidr", service_ranges(profile)), ("podCidr", pod_ranges(profile)))
         for id, subnet in sorted(offer.subnets.items()):
             for field, ranges in wanted if _network(id) in around else ():
                 for text in (text for text in ranges if any(_overlap(text, own) for own in subnet.ranges)):
                     there = f"subnet {subnet_name(id)} has {', '.join(subnet.ranges)}"
-                    asked[f"{field} {text}: {there}, which overlaps"].append(request.cluster)
-    for text, clusters in sorted(asked.items()):
-        yield f"{text} ({_named(clusters)})"
+                    yield f"{field} {text}: {there}, which overlaps", request.cluster
 
 
 def _overlap(range: str, other: str) -> bool:

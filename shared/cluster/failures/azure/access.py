@@ -131,15 +131,7 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://github.com/hashicorp/terraform-provider-azurerm/issues/3912",
     ),
     *sourced(
-        "a test of azure-mgmt-containerservice in Azure/azure-sdk-for-python; answers in public issues",
-        Entry(
-            "access/PreviewFeatureNotRegistered",
-            Refused,
-            ("PreviewFeatureNotRegistered",),
-            "A feature is not registered in the subscription.",
-            "Register the feature in the message with `az feature register`, then its provider again.",
-            Actor.SUBSCRIPTION,
-        ),
+        "answers in public issues",
         Entry(
             "access/EncryptionAtHost",
             Refused,
@@ -207,13 +199,14 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://learn.microsoft.com/azure/aks/aks-service-permissions",
     ),
     *sourced(
-        f"{CODES}: the sentences of codes that end so; and MicrosoftDocs/azure-docs, pages of those features",
+        f"{CODES}: the sentences of codes that end so; MicrosoftDocs/azure-docs, pages of those features; a"
+        " test of azure-mgmt-containerservice in Azure/azure-sdk-for-python",
         Entry(
             "access/FeatureFlag",
             Refused,
             (
                 *("FeatureFlagNotEnabled", "CustomNodeConfigFeatureNotSupported"),
-                "HTTPProxyConfigFeatureNotSupported",
+                *("HTTPProxyConfigFeatureNotSupported", "PreviewFeatureNotRegistered"),
             ),
             "A feature is not registered in the subscription.",
             "Register the feature in the message with `az feature register`, then its provider again.",
