@@ -101,10 +101,10 @@ class Api(Connection):
         given = {"to": to, "cluster": ",".join(names), **filters}
         return self.typed(schema.ReadinessView, self.whole("readiness", "clusters", **given))
 
-    def read_readiness(self, names: Sequence[str], reason: str = "") -> schema.ReadingReceipt:
+    def read_readiness(self, names: Sequence[str], reason: str = "") -> schema.RefreshReceipt:
         """Have clusters read before an upgrade, at most 100; raise NotFound."""
         return self.typed(
-            schema.ReadingReceipt, self.post("readiness", {"clusters": list(names), "reason": reason})
+            schema.RefreshReceipt, self.post("readiness", {"clusters": list(names), "reason": reason})
         )
 
     def sync(self, reason: str = "") -> schema.SyncReceipt:
