@@ -255,11 +255,6 @@ class Api(Connection):
         """Return the managed clusters of a subscription."""
         return self.typed(schema.Importable, self.get(f"importable?subscription={subscription}"))
 
-    def drill(self, reason: str = "") -> schema.Drill:
-        """Return what a loss of the tables would cost; raise Refused before the first plan."""
-        why = f"?reason={quote(reason, safe='')}" if reason else ""
-        return self.typed(schema.Drill, self.get(f"drill{why}"))
-
     def live(self, names: Sequence[str]) -> schema.Live:
         """Return some clusters as Azure shows them now; raise NotFound."""
         return self.typed(schema.Live, self.get(f"live?clusters={quote(','.join(names), safe=',')}"))
