@@ -23,7 +23,7 @@ from shared.github_app import PERMISSIONS, Feature
 from shared.ports import Ports
 from shared.ports.azure import ListGrants, ListRoleDefinitions
 from shared.ports.services import newest_day
-from shared.ports.state.examinations import Examination, Finding
+from shared.ports.state.readiness import Examination, Finding
 from shared.resource_ids import SubscriptionId
 from shared.sentences import some_of
 from shared.setting_texts import UNRESOLVED

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.cluster.failures import errors
-from shared.cluster.failures.azure_failures import operation_failure, refusal
-from shared.cluster.failures.causes import DEPTH, ERRORS, entry_for
+from shared.cluster.failures.azure_failures import DEPTH, ERRORS, entry_for, operation_failure, refusal
 from shared.cluster.failures.errors import ReconcileError
 
 DRAIN = (

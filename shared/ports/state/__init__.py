@@ -30,7 +30,6 @@ from shared.ports.state.app import (
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
 from shared.ports.state.costs import COSTS, WEEK, Costs, ListedClusters, SubscriptionCosts, WeekOfCosts
-from shared.ports.state.examinations import EXAMINATION, Examinations
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
     FLEET,
@@ -58,7 +57,7 @@ from shared.ports.state.promotions import (
     Proposals,
     Rollouts,
 )
-from shared.ports.state.readiness import READINESS, Readinesses, ReadinessRecord
+from shared.ports.state.readiness import EXAMINATION, READINESS, Examinations, Readinesses, ReadinessRecord
 from shared.ports.state.reading import RecordKind
 from shared.ports.state.sweeps import (
     CHANGES,
