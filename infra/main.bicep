@@ -483,6 +483,7 @@ module alerts 'alerts.bicep' = {
     location: location
     tags: allTags
     actionGroups: alertActionGroupIds
+    principalId: identities.control
   }
   dependsOn: [monitoring]
 }

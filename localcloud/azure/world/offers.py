@@ -1,10 +1,10 @@
 """What a subscription may have: regions, sizes of machines, limits, networks, providers and features.
 
-Fired alerts are here too, because no cluster has them. Shapes: the examples of
-github.com/Azure/azure-rest-api-specs (specification/alertsmanagement; specification/compute, skus and usages;
-specification/network, usages and virtualNetworks; specification/resources, providers and features). Every
-provider and feature is registered, and every region has every size of ``quotas`` in three zones,
-unless a test says otherwise.
+Alerts and their rules are here too, because no cluster has them. Shapes: the examples of
+github.com/Azure/azure-rest-api-specs (specification/alertsmanagement and specification/monitor;
+specification/compute, skus and usages; specification/network, usages and virtualNetworks;
+specification/resources, providers and features). Every provider and feature is registered, and every region
+has every size of ``quotas`` in three zones, unless a test says otherwise.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Offers:
         self._networks: dict[str, dict[str, Any]] = {}
         self._unregistered: set[str] = set()
         self._alerts: dict[str, dict[str, Any]] = {}
+        self._rules: dict[str, dict[str, Any]] = {}
 
     # What a test says
 
@@ -112,7 +113,21 @@ class Offers:
         with self._engine.lock:
             self._alerts[alert]["properties"]["essentials"]["monitorCondition"] = "Resolved"
 
+    def put_alert_rule(self, subscription: str, group: str, name: str, *, enabled: bool = True) -> None:
+        """Create or change a rule that queries logs, as a deployment does."""
+        place = f"/subscriptions/{subscription}/resourceGroups/{group}/providers"
+        rule = f"{place}/Microsoft.Insights/scheduledQueryRules/{name}"
+        with self._engine.lock:
+            self._rules[rule.lower()] = {"id": rule, "name": name, "properties": {"enabled": enabled}}
+
     # Requests
+
+    def list_alert_rules(self, subscription: str, group: str) -> list[Json]:
+        """Return the rules of a resource group that query logs."""
+        with self._engine.request(subscription, limits.ARM_READ):
+            self._engine.group(subscription, group)
+            start = f"/subscriptions/{subscription}/resourceGroups/{group}/".lower()
+            return [rule for key, rule in sorted(self._rules.items()) if key.startswith(start)]
 
     def list_alerts(self, subscription: str, group: str, page: str = "") -> tuple[list[Json], str]:
         """Return a page of the alerts that fire in a group, "" for all, and what the next page is called."""
