@@ -47,6 +47,7 @@ def pages_of(cloud: MemoryCloud) -> list[str]:
         "/versions?environment=production&to=1.37",
         "/systems",
         "/costs",
+        "/requests",
         "/activity",
         "/nowhere",
     ]

@@ -373,7 +373,8 @@ def test_what_is_urgent_comes_first_and_an_approval_after_it() -> None:
 
 def test_a_system_that_no_check_has_read_is_not_called_healthy() -> None:
     made = busy_fleet(1)
-    assert "shop 4 not read yet" in shown(made.ports, "/systems").text
+    named = "shop 4: shop-eus-1 , shop-neu-1 , shop-sea-1 and 1 more"
+    assert f"{named} not read yet" in shown(made.ports, "/systems").text
     check(made)
     made.clock.advance(SECONDS)
-    assert re.search(r"shop 4 main@[0-9a-f]{8} on 4 none", shown(made.ports, "/systems").text)
+    assert re.search(rf"{named} main@[0-9a-f]{{8}} on 4 none", shown(made.ports, "/systems").text)
