@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from handlers.act_route import said
 from handlers.acts import add_acts
 from handlers.bodies import OffersBody
+from handlers.executions import counted
 from handlers.reply import reply
 from handlers.routes import ANYBODY, API, Routes, callable_by
 from handlers.sign_in import SignIn
@@ -254,6 +255,7 @@ def _add_health(routes: Routes, app: Health, ports: Ports) -> None:
     @routes.bp.function_name("ready")
     @routes.bp.route(f"{API}/ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, ANYBODY)
+    @counted("ready", ports)
     def ready(req: func.HttpRequest) -> func.HttpResponse:
         return reply(ready_view(app.read()))
 

@@ -12,6 +12,7 @@ from functools import partial
 
 import azure.functions as func
 
+from shared.app.costs.own_use import executed
 from shared.app.door import NotReady, enter
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.runs import record_run
@@ -90,6 +91,11 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
 
 def _run(name: str, ports: Ports, *parts: Callable[[Ports], object]) -> None:
     """Run each part of a timer, whatever the others do; raise the first error in the end."""
+    with executed(name, ports):
+        _run_parts(name, ports, *parts)
+
+
+def _run_parts(name: str, ports: Ports, *parts: Callable[[Ports], object]) -> None:
     try:
         inside = enter(ports)
     except NotReady as error:

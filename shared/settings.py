@@ -104,6 +104,9 @@ class Settings(BaseModel):
     kustomize: str = ""
     """The path of kustomize or kubectl, which builds what Flux applies; "" for that of the package."""
 
+    always_ready_instances: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """How many instances of all apps are always ready, for what the app itself costs; infra/ says it."""
+
     key_vaults: Vaults = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
 
@@ -241,6 +244,7 @@ class Settings(BaseModel):
             branch=self.git_branch if of_git else self.github_branch,
             installation=self.roadstead_installation,
             app_group=_group(self.app_resource_group),
+            warm_instances=self.always_ready_instances,
             principals=frozenset(filter(None, map(str.strip, self.app_principals.lower().split(",")))),
             identities={app: getattr(self, f"{app}_principal").lower() for app in App},
             public_url=(self.public_url or host).rstrip("/"),

@@ -201,6 +201,13 @@ def test_json_inside_of_texts_inside_of_texts_is_read(ways: list[str]) -> None:
     assert found.key == "network/VirtualNetworkNotInSucceededState"
 
 
+def test_an_error_without_a_code_does_not_hide_the_one_that_it_is_in() -> None:
+    inside = {"code": None, "message": '{"error": {"code": "NicInUse", "message": "it is used"}}'}
+    blocked = {"code": "ResourceGroupDeletionBlocked", "message": "not deleted", "details": [inside]}
+    assert (failure(blocked).kind, failure(blocked).entry) == ("Obstructed", "network/DeleteResourceGroup")
+    assert failure({"code": "", "message": "no"}).entry == "aks/Failed"
+
+
 def test_an_error_that_is_too_deep_or_too_large_ends() -> None:
     deep = wrapped(VNET, ["details"] * (DEPTH + 500))
     broad = {"code": "BadRequest", "details": [{"code": "x", "message": "{" * 5_000}] * (ERRORS * 10)}

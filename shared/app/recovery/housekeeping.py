@@ -29,6 +29,8 @@ NOTICES = timedelta(days=7)
 """Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
 PULLS = timedelta(days=30)
 """Plans of pull requests that nobody has pushed to since, and whose base has not moved."""
+USED = timedelta(days=32)
+"""What the apps have used is shown of a month."""
 PLANS = 200
 ROLLOUTS = 50
 
@@ -86,6 +88,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "notices": lambda: state.prune_notices(now - NOTICES),
         "changes by hand": lambda: state.prune_changes(now - CHANGES),
         "readings": lambda: state.prune_readiness(now - READINESS),
+        "days of own operations": lambda: state.prune_used(now - USED),
         "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
         "branches of pins": lambda: _prune_pins(ports),
     }

@@ -78,7 +78,8 @@ def entry_for(error: Json) -> Entry | None:
         found = AZURE.find(inner.code, subcode=inner.subcode, text=below)
         if found is not None and not found.wraps:
             return found
-        wrapper = found or wrapper
+        if inner.code or wrapper is None:  # without a code it says no more than what it is in
+            wrapper = found or wrapper
     return wrapper
 
 
