@@ -148,7 +148,7 @@ class Az:
         except OSError as error:
             raise DeploymentFailed(f"the Azure CLI (az) cannot be run: {error.strerror}") from error
         if done.returncode:
-            said = (done.stderr or "").strip() or "it said nothing"
+            said = " ".join((done.stderr or "").split()) or "it said nothing"  # an error is one line
             raise DeploymentFailed(f"az {' '.join(arguments[:3])} failed: {said}")
         return done.stdout or ""
 

@@ -196,6 +196,7 @@ def test_a_step_that_fails_says_what_azure_said_and_how_to_go_on(place: Place) -
     assert done.returncode == ExitCode.FAILED
     assert "SecretNotFound: github-token, github-webhook-secret" in done.stderr
     assert "run the same command again" in done.stderr
+    assert "\N{REPLACEMENT CHARACTER}" not in done.stderr
     place.give(dict.fromkeys(SECRETS, "x" * 30))
     assert place.deploy().returncode == 0
 
