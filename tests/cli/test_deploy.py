@@ -183,6 +183,7 @@ def test_what_if_writes_nothing(place: Place) -> None:
     assert place.commands() == []
     assert place.stored() is None
     assert "Nothing was changed" in done.stdout
+    assert f"registered first in {TARGET}: {', '.join(sorted(OF_TARGETS))}.\n" in done.stdout
 
 
 def test_no_secret_is_printed(place: Place) -> None:
