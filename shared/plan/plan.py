@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Protocol
 
 from shared.azure.running_versions import Running
@@ -235,7 +236,7 @@ class Plan:
     fleet_file_problem: str = ""
     applied: bool = False
 
-    @property
+    @cached_property
     def deletes_needing_approval(self) -> frozenset[str]:
         """The clusters whose deletes, or removals of namespaces, need approval: exactly this set."""
         return frozenset(item.cluster for item in self.items if item.needs_approval)
@@ -250,7 +251,7 @@ class Plan:
         """The clusters for which nothing is planned, because their records could not be read."""
         return tuple(i.cluster for i in self.items if i.hold and i.hold.kind is HoldKind.UNREADABLE)
 
-    @property
+    @cached_property
     def releases(self) -> frozenset[str]:
         """The clusters outside Azure that leave the fleet, now or once it is approved."""
         return frozenset(item.cluster for item in self.items if item.releases)
@@ -260,7 +261,7 @@ class Plan:
         """How many clusters each action has."""
         return Counter(item.action.value for item in self.items)
 
-    @property
+    @cached_property
     def summary(self) -> str:
         """The counts as text: "2 create, 5 unchanged, 1 needs approval"."""
         order = {action: place for place, action in enumerate(Action)}

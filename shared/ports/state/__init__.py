@@ -53,7 +53,7 @@ from shared.ports.state.fleet import (
     Override,
     Source,
 )
-from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanRecord, Plans, PullRecord
+from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanBrief, PlanRecord, Plans, PullRecord
 from shared.ports.state.promotions import (
     PROMOTION,
     PROPOSAL,
@@ -101,6 +101,7 @@ __all__ = [
     "Orphan",
     "Override",
     "PathsCheck",
+    "PlanBrief",
     "PlanRecord",
     "Promotion",
     "Proposal",

@@ -23,7 +23,7 @@ def readiness_view(
     ports: Ports, page: ClusterPage, selection: ClusterSelection, to: str
 ) -> schema.ReadinessView:
     """Return a page of clusters; without ``to``, each for the version that git has for it."""
-    summaries = [found for found in ports.state.summaries(details=True) if selection.matches(found)]
+    summaries = selection.of(ports.state.summaries(details=True))
     names, following = names_of_page(summaries, selection, page)
     records = [record for record in ports.state.clusters_named(names) if not record.deleting]
     known = ports.state.readiness([record.name for record in records])
