@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.app.recovery import sleepers
+from shared.app.recovery import missed_work
 from shared.app.sweep import corrections
 from shared.app.worker.steps import sleep
 from shared.cluster import sleep as sleep_rules
@@ -22,7 +22,7 @@ from tests.simulation.mutations import mutation
 
 
 def no_cluster_is_put_to_sleep(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sleepers, "accept_sleep", lambda *_: None)
+    patch.setattr(missed_work, "accept_sleep", lambda *_: None)
 
 
 def a_sleep_lasts_twenty_minutes_longer(patch: pytest.MonkeyPatch) -> None:
