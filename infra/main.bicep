@@ -497,6 +497,7 @@ module alerts 'alerts.bicep' = {
     location: location
     tags: allTags
     actionGroups: alertActionGroupIds
+    principalId: identities.control
   }
   dependsOn: [monitoring]
 }
@@ -653,6 +654,7 @@ module control 'function.bicep' = {
     moreSettings: moreSettings
     settings: union(settings, secretSettings.control, {
       SIGN_IN: empty(entraClientId) ? 'keys' : 'entra'
+      ALWAYS_READY_INSTANCES: string(warmInstances)
       PLAN_SCHEDULE: planSchedule
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule

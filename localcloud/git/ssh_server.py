@@ -72,10 +72,12 @@ class GitOverSsh:
         await self._server.wait_closed()
         for connection in self._connections:
             connection.abort()
-            await connection.wait_closed()
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         if rest:
-            await asyncio.wait(rest, timeout=_START_SECONDS)
+            await asyncio.wait(rest, timeout=1)
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         program, _, argument = (process.command or "").partition(" ")

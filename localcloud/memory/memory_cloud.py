@@ -49,7 +49,7 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.app.door import NotReady, enter, receive
 from shared.app.http_result import HttpResult
-from shared.app.intake import reported
+from shared.app.intake import flux_event
 from shared.app.intake.flux_event import EventKeys
 from shared.app.recovery import dead_letters
 from shared.app.sweep import events
@@ -195,7 +195,7 @@ class MemoryCloud:
 
     def reported(self, cluster: str, headers: Mapping[str, str], body: bytes) -> HttpResult:
         """Have the app take what the Flux of a cluster reports."""
-        return reported.receive(cluster, headers, body, self.event_keys, self.ports)
+        return flux_event.receive(cluster, headers, body, self.event_keys, self.ports)
 
     def restore(self, backup: Mapping[str, Any] | None = None) -> None:
         """Stop the app, put a backup in place of its tables, or lose them, and start the app again."""

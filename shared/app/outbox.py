@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 5
 """Requests for a whole sweep or check within this many seconds are one message."""
+HINT_SECONDS = 5
+"""Hints within this many seconds are one message."""
 FAR_SECONDS = 3600
 """A message for a time that is further away comes sooner, see ``_at_time``."""
 _AT = "at:"
@@ -47,7 +49,7 @@ def send_all(envelopes: Iterable[Envelope], ports: Ports) -> None:
     """Send messages in their order, those of a queue together."""
     queues = dict[str, list[Message]]()
     for envelope in envelopes:
-        queues.setdefault(envelope.queue or envelope.message.QUEUE, []).extend(_messages(envelope, ports))
+        queues.setdefault(envelope.queue or envelope.message.QUEUE, []).append(_scheduled(envelope, ports))
     for queue, messages in queues.items():
         _port(queue, ports).send(*messages)
 
@@ -63,19 +65,17 @@ def send_unlike(request: QueueRequest, ports: Ports, *, after: float) -> None:
     send_all([unlike(request, ports, after)], ports)
 
 
-def _messages(envelope: Envelope, ports: Ports) -> Iterator[Message]:
-    """Yield what is sent: two messages for a time that is near, otherwise one."""
+def _scheduled(envelope: Envelope, ports: Ports) -> Message:
     message, at = envelope.message, envelope.at
     if at is not None and isinstance(message, QueueRequest):
-        for name, comes in _at_time(at, ports):
-            named = message.model_copy(update={message.NAME: name}) if message.NAME else message
-            yield _message(replace(envelope, message=named), name, comes, ports)
-    elif message.WINDOW and not envelope.id:
+        name, comes = _at_time(at, ports)
+        named = message.model_copy(update={message.NAME: name}) if message.NAME else message
+        return _message(replace(envelope, message=named), name, comes, ports)
+    if message.WINDOW and not envelope.id:
         number, comes = _slot(message.WINDOW, envelope.after, ports)
-        yield _message(envelope, str(number), comes, ports)
-    else:
-        later = ports.clock() + timedelta(seconds=envelope.after) if envelope.after else at
-        yield _message(envelope, "", later, ports)
+        return _message(envelope, str(number), comes, ports)
+    later = ports.clock() + timedelta(seconds=envelope.after) if envelope.after else at
+    return _message(envelope, "", later, ports)
 
 
 def _message(envelope: Envelope, slot: str, at: datetime | None, ports: Ports) -> Message:
@@ -101,19 +101,16 @@ def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
     return number, now.fromtimestamp(number * seconds, tz=now.tzinfo) + ports.config.clocks_differ
 
 
-def _at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
-    """Yield the names and the times of the messages for what begins at a time.
+def _at_time(at: datetime, ports: Ports) -> tuple[str, datetime]:
+    """Return the name and the time of the message for what begins at a time.
 
-    Whoever receives one asks again while that time is still to come. So to an instance whose clock is behind,
-    another one comes when no clock is before that time any more. A time may be months away, and duplicate
-    detection looks back ten minutes: a message that comes sooner instead bounds how many come at one moment.
+    It comes when no clock is before that time any more. A time may be months away, and duplicate detection
+    looks back ten minutes: a message that comes sooner instead bounds how many come at one moment. Whoever
+    receives one asks again while the time is still to come.
     """
-    now = ports.clock()
     at = min(at, _slot(FAR_SECONDS, 0, ports)[1])
-    name, comes = f"{_AT}{int(at.timestamp())}", at + timedelta(seconds=1)  # names have whole seconds
-    yield name, comes
-    if at - now <= ports.config.clocks_differ:
-        yield f"{name}:again", comes + ports.config.clocks_differ
+    comes = at + timedelta(seconds=1) + ports.config.clocks_differ  # names have whole seconds
+    return f"{_AT}{int(at.timestamp())}", comes
 
 
 def is_at_time(name: str) -> bool:
@@ -163,6 +160,18 @@ def next_check_of(
     at = next_check(record, max(now, scheduled or now), patience + ports.config.clocks_differ)
     message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
     return (Envelope(message, at=at + ports.config.clocks_differ),)
+
+
+def request_hinted_plan(ports: Ports) -> None:
+    """Ask for a read of the branch, of which somebody unknown says that it has changed.
+
+    Whoever may send hints could send any number: all of ``HINT_SECONDS`` are one message. It comes when no
+    clock is before their end, and no read from before that serves it, so none is behind it.
+    """
+    number, comes = _slot(HINT_SECONDS, 0, ports)
+    after = (comes - ports.clock()).total_seconds()
+    request = PlanRequest(reason="push", read_from=comes)
+    send(request, ports, message_id=f"hint:{number}", after=after)
 
 
 # What a plan waits for: that a cluster no longer exists, or that another one is Ready.

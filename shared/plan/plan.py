@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -116,10 +116,6 @@ class Item:
     replacements: tuple[str, ...] = ()
     behind: int | None = field(default=None, compare=False)
     lags: bool = False
-
-    def with_life(self, uid: str, generation: int) -> Item:
-        """Return the item of a new cluster that has this uid and generation."""
-        return replace(self, uid=uid, generation=generation)
 
     @property
     def reason(self) -> str:
@@ -310,19 +306,6 @@ class Plan:
         # A cluster whose accepted delete has finished since no longer has a record.
         items += [item for name, item in before.items() if name not in now]
         return replace(self, items=tuple(items))
-
-
-# Generations above any that lost or older tables may have given.
-#
-# A generation of a cluster takes a plan of its own, and so more than a second. The seconds since 2020 are
-# therefore above every generation that a cluster got until then, also where that began with such a number.
-
-_EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
-
-
-def above_any(at: datetime) -> int:
-    """Return a generation that no cluster had before a moment."""
-    return int((at - _EPOCH).total_seconds())
 
 
 # Since when the items of a plan are on hold: since the first of consecutive plans that had them so.

@@ -38,6 +38,7 @@ NARROWER = {
     "test_a_host_without_auto_merge_refuses_it": "auto-merge",
     "test_a_truncated_tree_is_an_error_and_never_a_short_list": "an answer that is cut short",
     "test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context": "a limit of statuses",
+    "test_a_token_that_may_write_nothing_is_said_where_github_says_it": "whether a token may write",
     "test_a_read_says_when_the_token_ends_and_nothing_for_one_without_an_end": "the end of a token",
 }
 """Tests that a host of their module is not in, with the line of the table in docs/architecture.md."""

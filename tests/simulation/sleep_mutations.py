@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from shared.app.recovery import sleepers
+from shared.app.recovery import missed_work
 from shared.app.sweep import corrections
 from shared.app.worker.steps import sleep
 from shared.cluster.outcomes import Wait
@@ -18,7 +18,7 @@ from tests.simulation.mutations import mutation
 
 
 def no_cluster_is_put_to_sleep(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sleepers, "accept_sleep", lambda *_: None)
+    patch.setattr(missed_work, "accept_sleep", lambda *_: None)
 
 
 def a_sleep_lasts_twenty_minutes_longer(patch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ token, is a hint: it says that there is something to read, and what is read coun
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import re
@@ -23,6 +24,8 @@ from shared.frozen import dataclass
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub and GitLab cap payloads at 25 MB, Azure DevOps lower."""
+MAX_HINT_BYTES = 1 << 20
+"""The longest hint that is parsed: JSON takes a multiple in memory. A longer one has the branch read."""
 MAX_NUMBER = (1 << 31) - 1
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 """The id of a commit: SHA-1, or SHA-256 (git-scm.com/docs/hash-function-transition)."""
@@ -121,6 +124,13 @@ def too_large(body: bytes) -> DeliveryRefusal | None:
     if len(body) <= MAX_BODY_BYTES:
         return None
     return DeliveryRefusal(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
+
+
+def hint_by_size(body: bytes) -> Push | None:
+    """Return what a delivery that nobody signed is if it is too large to parse, None for others."""
+    if len(body) <= MAX_HINT_BYTES:
+        return None
+    return Push("too-large-to-parse", hashlib.sha256(body).hexdigest(), "", signed=False)
 
 
 def is_any_of(given: str, secrets: Sequence[str]) -> bool:

@@ -29,8 +29,16 @@ from shared.ports.state.app import (
     Timers,
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
-from shared.ports.state.costs import COSTS, WEEK, Costs, ListedClusters, SubscriptionCosts, WeekOfCosts
-from shared.ports.state.examinations import EXAMINATION, Examinations
+from shared.ports.state.costs import (
+    COSTS,
+    USED,
+    WEEK,
+    Costs,
+    ListedClusters,
+    SubscriptionCosts,
+    UsedOperations,
+    WeekOfCosts,
+)
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
     FLEET,
@@ -58,7 +66,7 @@ from shared.ports.state.promotions import (
     Proposals,
     Rollouts,
 )
-from shared.ports.state.readiness import READINESS, Readinesses, ReadinessRecord
+from shared.ports.state.readiness import EXAMINATION, READINESS, Examinations, Readinesses, ReadinessRecord
 from shared.ports.state.reading import RecordKind
 from shared.ports.state.sweeps import (
     CHANGES,
@@ -103,6 +111,7 @@ __all__ = [
     "SubscriptionCosts",
     "SweepRecord",
     "TimerRun",
+    "UsedOperations",
     "WeekOfCosts",
 ]
 
@@ -126,6 +135,7 @@ _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
             EXAMINATION,
             COSTS,
             WEEK,
+            USED,
         )
     ),
     (PLAN, (("open", "eq", True),)),
