@@ -9,8 +9,7 @@ import azure.functions as func
 from handlers.executions import counted
 from handlers.reply import reply
 from handlers.routes import API, SIGNATURE, answered, callable_by
-from shared.app.intake.flux_event import EventKeys
-from shared.app.intake.reported import receive
+from shared.app.intake.flux_event import EventKeys, receive
 from shared.ports import Ports
 
 

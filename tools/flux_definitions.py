@@ -1,8 +1,8 @@
 """``python -m tools.flux_definitions FILE VERSION``: reduce the definitions of Flux's kinds.
 
 FILE is the output of ``flux install --export`` of that version. The result has the definitions of all kinds
-in it, without descriptions. Tests install them in place of the short ones of the examples. It is the same
-bytes every time.
+in it, without descriptions. Plans check fields with them where a cluster has its definitions from elsewhere,
+and tests install them in place of the short ones of the examples. It is the same bytes every time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 
 import yaml
 
-DATA = Path(__file__).resolve().parents[1] / "tests" / "recorded" / "flux-definitions.json.gz"
+from shared.platform.schemas import published
+
+DATA = Path(str(published.__file__)).with_name(published.FLUX)
 
 
 def reduced(text: str, version: str) -> dict[str, Any]:

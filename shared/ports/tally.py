@@ -65,7 +65,7 @@ class Tally:
                     self._seconds += max(LEAST_SECONDS, self._elapsed() - self._since)
 
     def due(self) -> Mapping[str, float]:
-        """Return what is to be written now, and start again from zero; nothing while that is too little."""
+        """Return what is to be written now, and count from zero again; none while not worth a write."""
         with self._lock:
             unwritten = self._counts.total()
             if unwritten < min(MOST, max(FEWEST, self._written)):

@@ -17,7 +17,7 @@ from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
 from shared.ports.state import ReadinessRecord, SubscriptionCosts
-from shared.ports.state.examinations import Examination, Finding
+from shared.ports.state.readiness import Examination, Finding
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
 

@@ -16,6 +16,8 @@ from tests.support.built_platforms import (
 
 pytestmark = pytest.mark.lives(56)
 
+SOURCE_API = "source.toolkit.fluxcd.io/v1"
+
 BACKUPS = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -374,3 +376,44 @@ def test_an_object_over_a_limit_is_refused(field: str, size: int, refused: bool)
     manifest: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     (metadata if field == "annotations" else manifest)[field] = {"k": "x" * size}
     assert bool(Platform(json.dumps(manifest)).problems) == refused
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ("interval: 10m, url: 'https://example.com/a'", ""),
+        ("interval: '${interval}', url: 'https://example.com/a'", ""),
+        ("interval: 10m, url: 'https://example.com/a', newField: 1", ""),
+        ("interval: 1d, url: 'https://example.com/a'", 'must be a duration such as 30s, 10m or 1h, got "1d"'),
+        ("interval: 10m, url: 'https://example.com/a', timeout: '60'", "must be a duration"),
+        ("interval: 10m, url: 'https://example.com/a', suspend: 'no'", "must be true or false"),
+        ("interval: 10m", "url is missing; add it"),
+    ],
+)
+@pytest.mark.parametrize("is_defined", [False, True])
+def test_fields_of_flux_are_checked_where_no_definition_here_has_them(
+    spec: str, problem: str, *, is_defined: bool
+) -> None:
+    schema = {"properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
+    versions = [{"name": "v1", "served": True, "schema": {"openAPIV3Schema": schema}}]
+    names = {"group": "source.toolkit.fluxcd.io", "names": {"kind": "GitRepository"}}
+    definition = {"spec": {**names, "scope": "Namespaced", "versions": versions}}
+    text = f"apiVersion: {SOURCE_API}\nkind: GitRepository\nmetadata: {{name: a, namespace: b}}\n"
+    found = Platform(f"{text}spec: {{{spec}}}\n", definitions=(definition,) if is_defined else ()).problems
+    assert [problem in told for told in found] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "wrong"),
+    [
+        ("url: 'https://charts.example.com'", False),
+        ("url: 'oci://registry.example.com/charts', type: oci", False),
+        ("url: '${charts}'", False),
+        ("url: 'oci://registry.example.com/charts'", True),
+        ("url: 'https://charts.example.com', type: oci", True),
+    ],
+)
+def test_a_repository_of_charts_has_the_type_of_its_address(spec: str, wrong: bool) -> None:
+    head = f"apiVersion: {SOURCE_API}\nkind: HelmRepository\n"
+    found = Platform(head + f"metadata: {{name: a, namespace: b}}\nspec: {{interval: 1h, {spec}}}\n").problems
+    assert ["no chart is ever read from" in text for text in found] == ([True] if wrong else [])

@@ -175,3 +175,22 @@ def test_what_flux_needs_on_the_cluster_goes_with_an_approval_alone(carrying: di
     found = text([KEPT, carrying], [KEPT])
     assert "needs approval" in found
     assert "Flux brings no commit to these clusters any more" in found
+
+
+@pytest.mark.parametrize(
+    ("replicas", "said"), [((10, None), True), ((1, None), False), ((10, 3), False), ((None, None), False)]
+)
+def test_a_number_of_pods_that_goes_for_an_autoscaler_is_one_until_it_has_looked(
+    replicas: tuple[int | None, int | None], said: bool
+) -> None:
+    before, after = (deployment("platform/web", image=f"web:{number}") for number in (1, 2))
+    for found, number in zip((before, after), replicas, strict=True):
+        found["spec"] |= {} if number is None else {"replicas": number}
+    assert ("Kubernetes keeps 1 pod" in text([before], [after])) == said
+
+
+def test_a_release_that_a_failed_upgrade_uninstalls_from_now_on_says_so() -> None:
+    retried = release("platform/a", upgrade={"remediation": {"retries": 3}})
+    uninstalled = release("platform/a", upgrade={"remediation": {"retries": 3, "strategy": "uninstall"}})
+    assert "an upgrade that fails uninstalls the release" in text([retried], [uninstalled])
+    assert "uninstalls" not in text([uninstalled], [retried])

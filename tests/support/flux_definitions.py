@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import yaml
 
-from tools.flux_definitions import DATA
+from shared.platform.schemas import published
 
 FILE = "flux/gotk-components.yaml"
 
 
-@cache
 def real_definitions() -> tuple[Mapping[str, Any], ...]:
     """Return the definitions that ``flux install --export`` writes."""
-    return tuple(json.loads(gzip.decompress(DATA.read_bytes()))["definitions"])
+    return published.flux_definitions()
 
 
 def with_real_definitions(files: Mapping[str, bytes]) -> dict[str, bytes]:

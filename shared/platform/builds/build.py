@@ -157,10 +157,10 @@ class Builds:
         if unread:
             return Built(key, (), f"{unread[0]} was not read", (), reach.unfollowed)
         if reach.problems:
-            return Built(key, (), _first(reach.problems), reach.problems, reach.unfollowed)
+            return Built(key, (), _first(reach.problems), reach.problems)
         problems = tuple(problems_of(tree, reach))
         if problems:
-            return Built(key, (), _first(problems), problems, reach.unfollowed)
+            return Built(key, (), _first(problems), problems)
         if reach.outside:
             return Built(key, (), f"{reach.outside[0]}, which is not fetched here", (), reach.unfollowed)
         files = {path: tree.contents[path] for path in sorted(reach.files)}

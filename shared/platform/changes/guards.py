@@ -183,15 +183,14 @@ SENTENCES: Mapping[GuardKind, str] = {
 class PlatformChange:
     """What a commit does to what Flux applies to a cluster.
 
-    ``moving`` is what moves by itself after it, and ``new_moving`` what did not before; ``unfollowed`` what
-    of the tree is not known. Clusters with equal inventories have the same change.
+    ``moving`` is what moves by itself after it, and ``new_moving`` what did not before.
+    Clusters with equal inventories have the same change.
     """
 
     consequences: tuple[Consequence, ...] = ()
     guards: tuple[Guard, ...] = ()
     moving: tuple[Moving, ...] = ()
     new_moving: tuple[Moving, ...] = ()
-    unfollowed: tuple[str, ...] = ()
 
     @property
     def needs_approval(self) -> bool:
@@ -214,7 +213,6 @@ def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
         guards_of(found, budget),
         moving,
         tuple(part for part in moving if part not in known),
-        after.unfollowed,
     )
 
 

@@ -223,6 +223,8 @@ _BESIDES: Mapping[SideEffect, str] = {
     SideEffect.DROPPED: "objects of the kind lose {names}",
     SideEffect.REFUSED: "objects of the kind that do not fit are refused: {names}",
     SideEffect.USED: "{names} still refers to it",
+    SideEffect.ONE_POD: "Kubernetes keeps 1 pod, until an autoscaler asks for more",
+    SideEffect.UNINSTALLS: "an upgrade that fails uninstalls the release",
 }
 
 

@@ -2,7 +2,8 @@
 
 None of these needs an approval; each is in the line of its change. Sources: kubernetes.io, "CustomResource-
 Definitions" (pruning drops what a schema does not have; validation refuses the next write of the rest) and
-"Pod v1" (what a pod refers to has to be there); learn.microsoft.com, "Use a public load balancer in AKS" (an
+"Pod v1" (what a pod refers to has to be there), "Horizontal Pod Autoscaling" (migrating Deployments);
+fluxcd.io, "HelmRelease" (upgrade remediation); learn.microsoft.com, "Use a public load balancer in AKS" (an
 address that AKS created goes with its Service).
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.changes.comparison import Comparison
-from shared.platform.changes.objects import is_definition, mapping_at, value_at
+from shared.platform.changes.objects import is_definition, is_release, mapping_at, value_at
 from shared.platform.inventory import ObjectId
 
 _MOST = 3
@@ -33,6 +34,10 @@ class SideEffect(StrEnum):
     """A definition asks for more: objects that have been right are refused."""
     USED = "used"
     """What stays refers to what goes."""
+    ONE_POD = "one pod"
+    """The number of pods goes from the manifest, and is 1 until an autoscaler has looked."""
+    UNINSTALLS = "uninstalls"
+    """An upgrade of a release that fails uninstalls it from now on."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,12 @@ def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[Besides]:
     """Yield what else the change of an object does that stays."""
     if _is_given_address(name, old) and not (_is_given_address(name, new) and _place(old) == _place(new)):
         yield Besides(SideEffect.ADDRESS)
+    replicas = value_at(old, "spec.replicas"), value_at(new, "spec.replicas")
+    if name.group == "apps" and isinstance(replicas[0], int) and replicas[0] > 1 and replicas[1] is None:
+        yield Besides(SideEffect.ONE_POD)
+    strategies = (value_at(manifest, "spec.upgrade.remediation.strategy") for manifest in (old, new))
+    if is_release(name) and [strategy == "uninstall" for strategy in strategies] == [False, True]:
+        yield Besides(SideEffect.UNINSTALLS)
     if is_definition(name):
         versions = _schemas(old), _schemas(new)
         found: dict[SideEffect, dict[str, None]] = {}

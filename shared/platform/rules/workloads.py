@@ -1,7 +1,8 @@
 """Combinations of fields that the API server refuses always.
 
 Source: ``pkg/apis/{core,apps,autoscaling,batch,networking,policy,rbac}/validation/validation.go`` of
-Kubernetes. It is a part of those rules: what people get wrong, and what is certain without the cluster.
+Kubernetes, and "HelmRepository" of fluxcd.io. It is a part of those rules: what people get wrong, and what is
+certain without the cluster.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
         for rule in _RULES.get((object_id.group, object_id.kind), ()):
             for path, message in rule(built.manifest):
                 yield Finding(built.file or owner.file, object_id, path, message)
+
+
+def _chart_repository(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = mapping(manifest.get("spec"))
+    url, is_oci = str(spec.get("url") or ""), spec.get("type") == "oci"
+    if url and not is_open(url) and is_oci != url.startswith("oci://"):
+        wanted = "an address with oci://" if is_oci else "type: oci, which an address with oci:// needs"
+        yield ("spec", "url"), f"no chart is ever read from {url}; write {wanted}"
 
 
 def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -252,4 +261,5 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     ("rbac.authorization.k8s.io", "Role"): (_policy_rules,),
     ("rbac.authorization.k8s.io", "ClusterRole"): (_policy_rules,),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (_definition,),
+    ("source.toolkit.fluxcd.io", "HelmRepository"): (_chart_repository,),
 }

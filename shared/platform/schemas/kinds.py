@@ -107,6 +107,7 @@ class KnownKinds:
     """The kinds of clusters of one version; ``definitions`` are the specs of theirs, by group and kind.
 
     ``knows_flux``: the definitions of Flux are among them, so a kind of Flux that is not is not installed.
+    Where they are not, as with the extension, and where one has no fields, those that Flux publishes count.
     """
 
     minor: Minor
@@ -154,6 +155,8 @@ class KnownKinds:
         spec = self.definitions.get((group, kind))
         if spec is not None:
             return self._of_version(spec, api_version, kind)
+        if not self.knows_flux and (api_version, kind) in published.flux_schemas():
+            return Standing.DEFINED, ""
         if (api_version, kind) in RETIRED:
             since, instead = RETIRED[api_version, kind]
             use = (
@@ -171,12 +174,20 @@ class KnownKinds:
         if own is not None:
             yield from fields.faults_of(own.definition, self.minor, manifest)
             return
+        yield from faults_of(self._schema(api_version, kind), manifest)
+
+    def _schema(self, api_version: str, kind: str) -> Json:
+        """Return the schema of a custom kind: the published one of Flux where a definition has no fields."""
         spec = self.definitions.get((_group(api_version), kind)) or {}
         version = api_version.rpartition("/")[2]
-        for served in spec.get("versions") or ():
-            schema = (served.get("schema") or {}).get("openAPIV3Schema")
-            if served.get("name") == version and schema and not spec.get("preserveUnknownFields"):
-                yield from faults_of(schema, manifest)
+        own = next(
+            (served.get("schema") for served in spec.get("versions") or () if served.get("name") == version),
+            None,
+        )
+        schema: Json = (own or {}).get("openAPIV3Schema") or {}
+        if not ((schema.get("properties") or {}).get("spec") or {}).get("properties"):
+            return published.flux_schemas().get((api_version, kind), schema)
+        return {} if spec.get("preserveUnknownFields") else schema
 
     def _not_served(self, api_version: str, kind: str, versions: tuple[Minor, ...]) -> str:
         here = f"{api_version} {kind}"

@@ -5,6 +5,8 @@ licence. It has for each kind its definition, whether its objects are in namespa
 serve it; and for each definition its forms: the first and the last version of the form, the required fields,
 and the type of each field. A type is one letter, or ``REFERENCE`` and the name of a definition, behind a
 ``LIST`` or ``MAP`` for each level of these. It is read when it is first needed.
+
+``flux-definitions.json.gz`` has the definitions of Flux's kinds, by ``tools/flux_definitions.py``.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from shared.kubernetes_versions import numbers
 
 DATA = "kubernetes-kinds.json.gz"
 """The file next to this one that has them."""
+FLUX = "flux-definitions.json.gz"
+_OPEN = "x-kubernetes-preserve-unknown-fields"
 REFERENCE, LIST, MAP = "@", "[", "{"
 ANY, QUANTITY, INT_OR_STRING, BYTES = "*", "q", "x", "y"
 
@@ -44,9 +48,38 @@ class Definition:
 
 
 @cache
-def _document() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(gzip.decompress(files(__package__).joinpath(DATA).read_bytes()))
+def _document(name: str = DATA) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(gzip.decompress(files(__package__).joinpath(name).read_bytes()))
     return found
+
+
+def flux_definitions() -> tuple[Mapping[str, Any], ...]:
+    """Return the definitions that ``flux install --export`` writes, without descriptions."""
+    return tuple(_document(FLUX)["definitions"])
+
+
+@cache
+def flux_schemas() -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    """Return the schemas of Flux's kinds, by ``apiVersion`` and kind; any more field is right.
+
+    They are for clusters whose definitions nobody here has, and whose Flux may be a newer one.
+    """
+    return {
+        (f"{spec['group']}/{version['name']}", spec["names"]["kind"]): _opened(
+            version["schema"]["openAPIV3Schema"]
+        )
+        for spec in (definition["spec"] for definition in flux_definitions())
+        for version in spec["versions"]
+    }
+
+
+def _opened(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_opened(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    inner = {key: _opened(value) for key, value in schema.items()}
+    return inner | ({_OPEN: True} if schema.get("type") == "object" else {})
 
 
 @cache

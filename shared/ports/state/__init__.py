@@ -39,7 +39,6 @@ from shared.ports.state.costs import (
     UsedOperations,
     WeekOfCosts,
 )
-from shared.ports.state.examinations import EXAMINATION, Examinations
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
     FLEET,
@@ -54,7 +53,7 @@ from shared.ports.state.fleet import (
     Override,
     Source,
 )
-from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanRecord, Plans, PullRecord
+from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanBrief, PlanRecord, Plans, PullRecord
 from shared.ports.state.promotions import (
     PROMOTION,
     PROPOSAL,
@@ -67,7 +66,7 @@ from shared.ports.state.promotions import (
     Proposals,
     Rollouts,
 )
-from shared.ports.state.readiness import READINESS, Readinesses, ReadinessRecord
+from shared.ports.state.readiness import EXAMINATION, READINESS, Examinations, Readinesses, ReadinessRecord
 from shared.ports.state.reading import RecordKind
 from shared.ports.state.sweeps import (
     CHANGES,
@@ -102,6 +101,7 @@ __all__ = [
     "Orphan",
     "Override",
     "PathsCheck",
+    "PlanBrief",
     "PlanRecord",
     "Promotion",
     "Proposal",
