@@ -21,7 +21,7 @@ from tests.support.proposals import Repo
 from tests.support.recorded_prices import prices_of
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 TWO = "clusters/two/cluster.yaml"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"

@@ -30,7 +30,7 @@ from tests.support.az_stand_in import SUBSCRIPTION
 from tests.support.roadstead_command import roadstead
 from tests.support.templates import EVERYTHING, EXISTING, GIVEN, MAIN, REQUIRED, outputs, resources
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 TARGET = "00000000-0000-0000-0000-000000000003"

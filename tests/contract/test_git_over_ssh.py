@@ -22,7 +22,7 @@ from shared.adapters.git import GitServerHost, transfer
 from shared.adapters.git.ssh import SshGitServer
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthenticated, Unavailable
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY, HOST_KEY, OTHER = new_key(), new_key(), new_key()

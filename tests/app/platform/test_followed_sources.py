@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, rollout_of, staged
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 URL = "https://github.com/contoso/platform"
 FOLLOWS = f"  flux: {{repository: {URL}, follow: rollout, path: ./platform}}\n"

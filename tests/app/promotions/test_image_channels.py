@@ -24,7 +24,7 @@ from tests.support.channels import IMAGES, fleet, image
 from tests.support.pipeline_runs import push, pushed
 from tests.support.promotions import PROD, TEST, decided, pulls
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 BRANCH = "roadstead/images/example/development"
 
 
