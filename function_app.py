@@ -34,6 +34,7 @@ with lasting():
     from shared.ports.azure import GetKubeconfig
     from shared.ports.masked import masked
     from shared.ports.services import NoExports, NoTelemetry
+    from shared.ports.tally import Tally
     from shared.reachable_addresses import networks_of
     from shared.resource_ids import ClusterId
     from shared.setting_texts import (
@@ -88,6 +89,7 @@ class Adapters:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.tally = Tally()
         self._credential = cache(self._new_credential)
         self._tables = cache(self._new_tables)
         self._bus = on_first_use(self._new_bus)
@@ -110,7 +112,7 @@ class Adapters:
         """Return a queue; all share one connection."""
         from shared.adapters.servicebus import ServiceBusQueue
 
-        return ServiceBusQueue(self._bus, name)
+        return ServiceBusQueue(self._bus, name, self.tally.add)
 
     def _new_tables(self) -> TableServiceClient:
         from shared.adapters.tables import table_service
@@ -119,6 +121,7 @@ class Adapters:
             connection_string=secret_text(self._settings.tables_connection_string),
             endpoint=self._settings.tables_endpoint,
             credential=self._credential(),
+            count=self.tally.add,
         )
 
     def state(self) -> State:
@@ -140,7 +143,13 @@ class Adapters:
         if settings.git_host == "git":
             from shared.adapters.git import GitServerHost
 
-            return GitServerHost(*sign_in)
+            if not settings.reads_by_ssh:
+                return GitServerHost(*sign_in)
+            from shared.adapters.git.ssh import SshGitServer
+
+            key, url = secret_text(settings.git_ssh_key), settings.git_url or ""
+            server = SshGitServer(url, key, settings.git_known_hosts, clock=_now)
+            return GitServerHost(url, server=server)
         if settings.git_host == "gitlab":
             from shared.adapters.gitlab import GitLabHost
 
@@ -171,6 +180,7 @@ class Adapters:
             base_url=settings.azure_resource_manager_url,
             api_versions=settings.api_versions,
             app=settings.fleet_config.mark,
+            count=self.tally.add,
         )
 
     def kubernetes(self, azure: Azure) -> KubernetesConnections:
@@ -314,6 +324,7 @@ def build_ports(settings: Settings) -> Ports:
         exports=on_first_use(adapters.exports) if settings.has_exports else NoExports(),
         clock=_now,
         table_time=adapters.table_time,
+        tally=adapters.tally,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
         probes=probes,

@@ -27,6 +27,7 @@ from shared.app.runs import record_run
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports, Timing
+from shared.ports.tally import LEAST_SECONDS
 from shared.prices import own_prices
 from tests.support import fleet_files
 from tests.support.notifications import notifying
@@ -37,10 +38,6 @@ SECONDS = {"tables": 0.01, "bus": 0.02, "azure": 0.5, "github": 0.3, "kubernetes
 KINDS = ("executions", "gigabyte-seconds", *SECONDS)
 PAGE = 1000
 """Entities that one request of Table Storage returns at most (its REST API, Query Entities)."""
-RECEIVED = 3
-"""Operations of a queue for each message that is received: accept its session, receive, complete."""
-LEAST_SECONDS, GIGABYTES = 1.0, 2.0
-"""The least time that an execution is billed, and the memory of an instance, as infra/ has it."""
 DAYS = 365 / 12
 
 
@@ -142,7 +139,7 @@ class CountedCloud(MemoryCloud):
         before = self.usage.plus(Usage())
         super().deliver(queue, lock, ports)
         self._executed(before)
-        self.usage.used["bus"] += RECEIVED
+        self.usage.used["bus"] += own_prices.RECEIVED
 
     def run_timers(self, ports: Ports) -> None:
         """Run the timers without counting them: a month has a number of them."""
@@ -179,7 +176,7 @@ class CountedCloud(MemoryCloud):
         used = self.usage.used
         seconds = sum(each * (used[kind] - before.used[kind]) for kind, each in SECONDS.items())
         used["executions"] += 1
-        used["gigabyte-seconds"] += GIGABYTES * max(LEAST_SECONDS, seconds)
+        used["gigabyte-seconds"] += own_prices.GIGABYTES * max(LEAST_SECONDS, seconds)
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,6 @@ COMMANDS: Sections = {
         "dead-letters": Entry(
             "cli.commands.run.dead_letters:dead_letters", "List, replay or dismiss dead letters."
         ),
-        "drill": Entry("cli.commands.run.drill:drill", "Show what a loss of the tables would cost."),
         "mcp": Entry("cli.commands.run.mcp:mcp", "Let an assistant read the fleet."),
     },
 }

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from handlers.act_route import said
 from handlers.acts import add_acts
 from handlers.bodies import OffersBody
+from handlers.executions import counted
 from handlers.reply import reply
 from handlers.routes import ANYBODY, API, Routes, callable_by
 from handlers.sign_in import SignIn
@@ -23,11 +24,11 @@ from shared.app.api.acts.fleet import dead_letters_view
 from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
-from shared.app.api.views import clusters, costs, drift, offers, plans, tree, versions, why
+from shared.app.api.views import clusters, costs, drift, plans, tree, versions, why
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plans import log_view
-from shared.app.api.views.readiness import readiness_view, unknown_names
+from shared.app.api.views.readiness import NO_SPEC, offers_view, readiness_view, unknown_names
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.app.health.doctor import doctor_view
 from shared.app.health.health import Health, health_view, ready_view
@@ -223,8 +224,8 @@ def _add_offers(routes: Routes, ports: Ports) -> None:
         try:
             body = OffersBody.model_validate(said(req))
         except ValidationError:
-            return reply(rejected(400, offers.NO_SPEC))
-        return reply(offers.offers_view([cluster.model_dump() for cluster in body.clusters], ports))
+            return reply(rejected(400, NO_SPEC))
+        return reply(offers_view([cluster.model_dump() for cluster in body.clusters], ports))
 
 
 def _answer_of(view: Callable[..., View | None]) -> Any:
@@ -254,6 +255,7 @@ def _add_health(routes: Routes, app: Health, ports: Ports) -> None:
     @routes.bp.function_name("ready")
     @routes.bp.route(f"{API}/ready", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, ANYBODY)
+    @counted("ready", ports)
     def ready(req: func.HttpRequest) -> func.HttpResponse:
         return reply(ready_view(app.read()))
 

@@ -8,7 +8,7 @@ from handlers import bodies
 from handlers.act_route import ActCall, ActRoute, denial, of_cluster, of_clusters
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, lifetime, pulls, readiness, requests, suspensions, tries
+from shared.app.api.acts import azure, cluster, lifetime, pulls, requests, suspensions, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.sleep import WITHOUT_REASON, WRONG_UNTIL, OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct
@@ -205,9 +205,9 @@ CLUSTER_ACTS = (
         "read_readiness",
         "readiness",
         Role.OPERATOR,
-        schema.ReadingReceipt,
+        schema.RefreshReceipt,
         audit=lambda call: _on_clusters("readiness", call.body.clusters),
-        act=lambda call: readiness.read_readiness(call.body.clusters, call.by, call.ports),
+        act=lambda call: cluster.read_readiness(call.body.clusters, call.by, call.ports),
         body=bodies.RefreshBody,
         wrong=cluster.WRONG_BODY,
         concerns=of_clusters,

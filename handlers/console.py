@@ -31,6 +31,7 @@ from handlers.console_requests import (
     led_to,
     page_of,
 )
+from handlers.executions import counted
 from handlers.routes import callable_by
 from handlers.sign_in import KEY, SignIn, address_of
 from shared.app.api.access import Caller, Principal, Role, decide, may_somewhere
@@ -72,6 +73,7 @@ def blueprint(
     @bp.function_name("console")
     @bp.route("{*path}", methods=["GET", "POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, Role.READER)
+    @counted("console", ports)
     def function(req: func.HttpRequest) -> func.HttpResponse:
         return console.answer(req)
 

@@ -10,9 +10,11 @@ from datetime import UTC
 
 import azure.functions as func
 
+from handlers.executions import counted
 from shared.app.door import enter
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Ports
+from shared.ports.tally import RECEIVED
 
 
 def blueprint(ports: Ports, queue: str) -> func.Blueprint:
@@ -23,7 +25,9 @@ def blueprint(ports: Ports, queue: str) -> func.Blueprint:
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", f"{queue}/$deadletterqueue", data_type=func.DataType.BINARY
     )
+    @counted(f"dead_{queue}", ports)
     def dead_letter(message: func.ServiceBusMessage) -> None:
+        ports.tally.add(f"{RECEIVED} {queue}")
         handle_dead_letter(received(message), enter(ports))
 
     def received(message: func.ServiceBusMessage) -> ReceivedDeadLetter:

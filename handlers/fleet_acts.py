@@ -6,10 +6,9 @@ from handlers import bodies
 from handlers.act_route import ActCall, ActRoute
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, fleet
+from shared.app.api.acts import fleet
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult
-from shared.cluster.history import DRILL
 
 
 def _on_letters(action: str, call: ActCall) -> AuditedAct:
@@ -92,14 +91,5 @@ FLEET_ACTS = (
         act=lambda call: fleet.try_route(call.body.route, call.by, call.ports),
         body=bodies.RouteBody,
         wrong=fleet.WRONG_TEST,
-    ),
-    ActRoute(
-        "drill",
-        "drill",
-        Role.OPERATOR,
-        schema.Drill,
-        audit=lambda call: AuditedAct(DRILL, call.ports.config.fleet),
-        act=lambda call: azure.drill(call.ports),
-        method="GET",
     ),
 )

@@ -6,10 +6,10 @@ from functools import partial
 
 import azure.functions as func
 
+from handlers.executions import counted
 from handlers.reply import reply
 from handlers.routes import API, SIGNATURE, answered, callable_by
-from shared.app.intake.flux_event import EventKeys
-from shared.app.intake.reported import receive
+from shared.app.intake.flux_event import EventKeys, receive
 from shared.ports import Ports
 
 
@@ -20,6 +20,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("flux")
     @bp.route(f"{API}/flux/{{cluster}}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, SIGNATURE)
+    @counted("flux", ports)
     def flux(req: func.HttpRequest) -> func.HttpResponse:
         cluster = req.route_params["cluster"]
         body = req.get_body()

@@ -14,6 +14,7 @@ from datetime import UTC
 
 import azure.functions as func
 
+from handlers.executions import counted
 from shared.app.door import enter, receive
 from shared.cluster.job import JobQueue
 from shared.cluster.queues.bodies import (
@@ -38,6 +39,7 @@ from shared.cluster.queues.messages import (
 from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
 from shared.ports import Ports
+from shared.ports.tally import RECEIVED
 
 _EXAMINED = {"plans": "control", "jobs": "worker", "deletes": "deleter"}
 """The app that an examination on a queue is of."""
@@ -103,6 +105,7 @@ def _receive(
             ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
         handle(body, ports)
 
+    ports.tally.add(f"{RECEIVED} {queue}")
     receive(queue, message.session_id or "", message.get_body(), inside, ports)
 
 
@@ -114,6 +117,7 @@ def planner(ports: Ports) -> func.Blueprint:
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
+    @counted("planner", ports)
     def plan(message: func.ServiceBusMessage) -> None:
         _receive(message, "plans", ports, lambda body, inside: handle_request(request_of(body), inside))
 
@@ -133,6 +137,7 @@ def previewer(ports: Ports) -> func.Blueprint:
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "previews", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
+    @counted("previewer", ports)
     def preview(message: func.ServiceBusMessage) -> None:
         _receive(message, "previews", ports, handle)
 
@@ -150,10 +155,12 @@ def azure_events(ports: Ports) -> func.Blueprint:
     def take(message: func.ServiceBusMessage) -> None:
         from shared.app.sweep import events
 
+        ports.tally.add(f"{RECEIVED} events")
         events.handle(message.get_body(), enter(ports))
 
     @bp.function_name("azure_events")
     @bp.service_bus_queue_trigger("message", "ServiceBus", "events", data_type=func.DataType.BINARY)
+    @counted("azure_events", ports)
     def azure_events(message: func.ServiceBusMessage) -> None:
         take(message)
 
@@ -161,6 +168,7 @@ def azure_events(ports: Ports) -> func.Blueprint:
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "events/$deadletterqueue", data_type=func.DataType.BINARY
     )
+    @counted("dead_events", ports)
     def dead_events(message: func.ServiceBusMessage) -> None:
         take(message)
 
@@ -188,6 +196,7 @@ def worker(ports: Ports) -> func.Blueprint:
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
+    @counted("worker", ports)
     def provision(message: func.ServiceBusMessage) -> None:
         _receive(message, "jobs", ports, handle)
 
@@ -202,6 +211,7 @@ def changer(ports: Ports) -> func.Blueprint:
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "changes", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
+    @counted("changer", ports)
     def change(message: func.ServiceBusMessage) -> None:
         _job(message, JobQueue.CHANGES, ports)
 
@@ -216,6 +226,7 @@ def deleter(ports: Ports) -> func.Blueprint:
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "deletes", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
+    @counted("deleter", ports)
     def delete(message: func.ServiceBusMessage) -> None:
         _job(message, JobQueue.DELETES, ports)
 

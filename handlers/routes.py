@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import azure.functions as func
 from pydantic import BaseModel
 
+from handlers.executions import counted
 from handlers.reply import reply
 from handlers.sign_in import SignIn
 from shared.app.api.access import Caller, Denial, Role, decide, may_somewhere
@@ -40,14 +41,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Routes:
-    """Adds functions to a blueprint, each for the callers with a role.
-
-    Without ``ports`` they answer also on an instance that handles nothing else.
-    """
+    """Adds functions to a blueprint, each for the callers with a role."""
 
     bp: func.Blueprint
     sign_in: SignIn
-    ports: Ports | None = None
+    ports: Ports
     operations: list[Operation] = field(default_factory=list)
     """What the OpenAPI document has of the functions."""
 
@@ -73,6 +71,7 @@ class Routes:
             self.operations.append(Operation(name, method, path, role, answer, body, query))
 
         def decorate(handler: Handler) -> Handler:
+            @counted(name, self.ports)
             def function(req: func.HttpRequest) -> func.HttpResponse:
                 caller = self.sign_in.caller(req.headers)
                 denied = decide(caller.principal if caller else None, role, self.sign_in.given(req.headers))
@@ -99,11 +98,10 @@ class Routes:
         return reply(rejected(status, "; ".join(filter(None, (error, self.sign_in.problem)))))
 
 
-def answered(name: str, answer: Callable[[], func.HttpResponse], ports: Ports | None) -> func.HttpResponse:
+def answered(name: str, answer: Callable[[], func.HttpResponse], ports: Ports) -> func.HttpResponse:
     """Return the answer of a function, or 503 with the reason: this instance is not ready, or a service."""
     try:
-        if ports is not None:
-            enter(ports)
+        enter(ports)
         return answer()
     except NotReady as error:
         return reply(rejected(503, str(error)))

@@ -7,6 +7,7 @@ from functools import partial
 
 import azure.functions as func
 
+from handlers.executions import counted
 from handlers.reply import reply
 from handlers.routes import API, SIGNATURE, answered, callable_by
 from handlers.sign_in import address_of
@@ -21,6 +22,7 @@ def blueprint(ports: Ports, *, keys: Mapping[str, str]) -> func.Blueprint:
     @bp.function_name("system_approval")
     @bp.route(f"{API}/approvals/{{system}}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, SIGNATURE)
+    @counted("system_approval", ports)
     def system_approval(req: func.HttpRequest) -> func.HttpResponse:
         system, body, address = req.route_params["system"], req.get_body(), address_of(req.headers)
         return answered(

@@ -12,6 +12,7 @@ from functools import partial
 
 import azure.functions as func
 
+from shared.app.costs.own_use import executed
 from shared.app.door import NotReady, enter
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.runs import record_run
@@ -61,18 +62,18 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
-        from shared.app.recovery import missed_work, sleepers
+        from shared.app.recovery import missed_work
 
-        _run("resend_overdue", ports, missed_work.resend_overdue, sleepers.put_to_sleep)
+        _run("resend_overdue", ports, missed_work.resend_overdue, missed_work.put_to_sleep)
 
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
         from shared.app.costs.cost_digest import digest_costs
         from shared.app.costs.daily_costs import read_costs
-        from shared.app.recovery import exports, housekeeping
+        from shared.app.recovery import housekeeping
 
-        parts = (exports.export_days, housekeeping.purge_expired, read_costs, digest_costs)
+        parts = (housekeeping.export_days, housekeeping.purge_expired, read_costs, digest_costs)
         _run("purge_expired", ports, *parts)
 
     @bp.function_name("sweep")
@@ -90,6 +91,11 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
 
 def _run(name: str, ports: Ports, *parts: Callable[[Ports], object]) -> None:
     """Run each part of a timer, whatever the others do; raise the first error in the end."""
+    with executed(name, ports):
+        _run_parts(name, ports, *parts)
+
+
+def _run_parts(name: str, ports: Ports, *parts: Callable[[Ports], object]) -> None:
     try:
         inside = enter(ports)
     except NotReady as error:

@@ -10,6 +10,7 @@ from functools import partial
 
 import azure.functions as func
 
+from handlers.executions import counted
 from handlers.reply import reply
 from handlers.routes import API, SIGNATURE, answered, callable_by
 from shared.app.intake import azure_devops_webhook, github_webhook, gitlab_webhook
@@ -35,6 +36,7 @@ def blueprints(ports: Ports, git_host: str, *, secrets: Sequence[str]) -> Sequen
     @bp.function_name(name)
     @bp.route(f"{API}/{name}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     @partial(callable_by, SIGNATURE)
+    @counted(name, ports)
     def receive(req: func.HttpRequest) -> func.HttpResponse:
         delivery = read_delivery(
             req.headers,

@@ -16,6 +16,9 @@ param tags texts
 @description('The ids of the action groups that an alert calls. Without one, alerts only show in the portal.')
 param actionGroups string[] = []
 
+@description('The identity of the control app, which reads whether each rule is enabled.')
+param principalId string
+
 // Each query returns a row for what is wrong, so every rule fires on the first row.
 var rules = [
   {
@@ -224,3 +227,28 @@ resource alerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
     }
   }
 ]
+
+// Narrower than the built-in Monitoring Reader, which reads everything.
+resource ruleReader 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
+  name: guid(resourceGroup().id, 'roadstead-alert-rules')
+  properties: {
+    roleName: 'Roadstead alert rules (${uniqueString(resourceGroup().id)})'
+    description: 'Read the rules of alerts.'
+    type: 'CustomRole'
+    assignableScopes: [resourceGroup().id]
+    permissions: [
+      {
+        actions: ['Microsoft.Insights/scheduledQueryRules/read']
+      }
+    ]
+  }
+}
+
+resource ruleReaderAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(resourceGroup().id, principalId, ruleReader.id)
+  properties: {
+    principalId: principalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: ruleReader.id
+  }
+}

@@ -14,8 +14,7 @@ from shared.app.api.access import Role
 from shared.cluster.failures.retry import with_limits
 from shared.cluster.queues.messages import CLOCKS_DIFFER
 from shared.kubernetes.flux_objects import GitCredentials
-from shared.language.resolve.work import PLAN_WORK
-from shared.ports import FleetConfig, PlanLimits, Timing
+from shared.ports import FleetConfig, Timing
 from shared.resource_ids import GroupId
 from shared.setting_texts import (
     UNRESOLVED,
@@ -25,10 +24,12 @@ from shared.setting_texts import (
     GitUrl,
     Host,
     Installation,
+    KnownHosts,
     Networks,
     RegistryHosts,
     RetryLimits,
     Schedule,
+    SshKey,
     Teams,
     Vaults,
     Workspaces,
@@ -84,6 +85,9 @@ class Settings(BaseModel):
     git_branch: str = "main"
     git_username: str = ""
     git_password: SecretStr | None = None
+    git_ssh_key: SshKey | None = None
+    git_known_hosts: KnownHosts = ""
+    """What reads a git server over SSH, and the keys by which that is known."""
     git_webhook_secret: SecretStr | None = None
     git_webhook_secret_previous: SecretStr | None = None
     """What webhooks of GitLab and Azure DevOps have; those of GitHub have ``github_webhook_secret``."""
@@ -104,6 +108,9 @@ class Settings(BaseModel):
     flux_git_host: Host = "github.com"
     kustomize: str = ""
     """The path of kustomize or kubectl, which builds what Flux applies; "" for that of the package."""
+
+    always_ready_instances: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """How many instances of all apps are always ready, for what the app itself costs; infra/ says it."""
 
     key_vaults: Vaults = ""
     """The vaults that manifests may name, by their addresses: no manifest says where a vault is."""
@@ -163,10 +170,6 @@ class Settings(BaseModel):
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     lag_seconds: Annotated[float, Field(ge=1, le=120)] = 20
     clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCKS_DIFFER.total_seconds() / 2
-    plan_work: Annotated[int, Field(ge=100_000, le=1_000_000_000)] = PLAN_WORK
-    pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
-    fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
-    events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     approval_by_others: bool = False
     approval_teams: Teams = ""
     """Teams on GitHub, as "owner/slug", separated by commas."""
@@ -200,6 +203,11 @@ class Settings(BaseModel):
     def apps(self) -> Sequence[App]:
         """The apps whose functions this one runs."""
         return tuple(App) if self.roadstead_app is None else (self.roadstead_app,)
+
+    @property
+    def reads_by_ssh(self) -> bool:
+        """Whether the fleet repository is read over SSH."""
+        return self.git_host != "github" and (self.git_url or "").startswith("ssh://")
 
     @property
     def webhook_secrets(self) -> tuple[str, ...]:
@@ -246,6 +254,7 @@ class Settings(BaseModel):
             branch=self.git_branch if of_git else self.github_branch,
             installation=self.roadstead_installation,
             app_group=_group(self.app_resource_group),
+            warm_instances=self.always_ready_instances,
             principals=frozenset(filter(None, map(str.strip, self.app_principals.lower().split(",")))),
             identities={app: getattr(self, f"{app}_principal").lower() for app in App},
             public_url=(self.public_url or host).rstrip("/"),
@@ -259,12 +268,8 @@ class Settings(BaseModel):
             ),
             vaults=frozenset(vault_addresses(self.key_vaults)),
             reaches_private=self.reaches_private_clusters,
-            limits=PlanLimits(
-                plan_work=self.plan_work, pull_seconds=self.pull_seconds, fork_seconds=self.fork_seconds
-            ),
             git_server=git_server,
             git_credentials=credentials,
-            events_kept=self.events_kept,
             approval_by_others=self.approval_by_others,
             approval_teams=tuple(filter(None, map(str.strip, self.approval_teams.split(",")))),
             acts_days=self.acts_days,

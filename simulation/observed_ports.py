@@ -60,7 +60,7 @@ class ObservedState(MemoryState):
             invariants.hand_overs.sized(cloud, before, saved)
             invariants.records.saved(cloud, before, saved)
             invariants.pauses.saved(cloud, before, saved)
-            invariants.azure_writes.rebuilds.saved(cloud, before, saved)
+            invariants.azure_writes.rebuilds.saved(cloud, saved)
             invariants.promotions.saved(cloud, saved)
             invariants.lifetimes.saved(cloud, saved)
             invariants.rollbacks.saved(cloud, before, saved)

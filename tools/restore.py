@@ -14,7 +14,7 @@ from datetime import date
 from shared.adapters.exports import BlobExports, exports_container
 from shared.adapters.tables import storage_tables, table_service
 from shared.adapters.transport import app_credential
-from shared.app.recovery.exports import restore
+from shared.app.recovery.housekeeping import restore
 from shared.ports import State
 
 

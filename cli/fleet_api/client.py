@@ -101,10 +101,10 @@ class Api(Connection):
         given = {"to": to, "cluster": ",".join(names), **filters}
         return self.typed(schema.ReadinessView, self.whole("readiness", "clusters", **given))
 
-    def read_readiness(self, names: Sequence[str], reason: str = "") -> schema.ReadingReceipt:
+    def read_readiness(self, names: Sequence[str], reason: str = "") -> schema.RefreshReceipt:
         """Have clusters read before an upgrade, at most 100; raise NotFound."""
         return self.typed(
-            schema.ReadingReceipt, self.post("readiness", {"clusters": list(names), "reason": reason})
+            schema.RefreshReceipt, self.post("readiness", {"clusters": list(names), "reason": reason})
         )
 
     def sync(self, reason: str = "") -> schema.SyncReceipt:
@@ -254,11 +254,6 @@ class Api(Connection):
     def importable(self, subscription: str) -> schema.Importable:
         """Return the managed clusters of a subscription."""
         return self.typed(schema.Importable, self.get(f"importable?subscription={subscription}"))
-
-    def drill(self, reason: str = "") -> schema.Drill:
-        """Return what a loss of the tables would cost; raise Refused before the first plan."""
-        why = f"?reason={quote(reason, safe='')}" if reason else ""
-        return self.typed(schema.Drill, self.get(f"drill{why}"))
 
     def live(self, names: Sequence[str]) -> schema.Live:
         """Return some clusters as Azure shows them now; raise NotFound."""

@@ -83,7 +83,7 @@ def _entries() -> Iterator[str]:
         link = next((entry.link for entry in entries if entry.link), "")
         source = f"[page]({link})" if link else "codes of AKS"
         if all(entry.assumes for entry in entries):
-            source = f"its name alone. {entries[0].assumes}"
+            source = f"its name alone: no answer with it is published. {entries[0].assumes}"
         yield f"| {named} | {kind} | {meaning} | {action} | {actor} | {source} |\n"
 
 

@@ -18,7 +18,7 @@ from shared.app.planner.recovery import end_recovery
 from shared.app.proposals import promote, proposals
 from shared.app.pull_requests import pull_requests
 from shared.app.readiness import readiness
-from shared.app.recovery import missed_work, sleepers
+from shared.app.recovery import missed_work
 from shared.app.sweep import sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
@@ -68,7 +68,7 @@ def run_timers(ports: Ports) -> None:
         plan_moved_sources,
         missed_work.wake_notifier,
         missed_work.resend_overdue,
-        sleepers.put_to_sleep,
+        missed_work.put_to_sleep,
     )
     for timer in timers:
         try:

@@ -49,7 +49,7 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.app.door import NotReady, enter, receive
 from shared.app.http_result import HttpResult
-from shared.app.intake import reported
+from shared.app.intake import flux_event
 from shared.app.intake.flux_event import EventKeys
 from shared.app.recovery import dead_letters
 from shared.app.sweep import events
@@ -88,11 +88,12 @@ class MemoryCloud:
         lock_seconds: float = LOCK_SECONDS,
         timer_seconds: float = TIMER_SECONDS,
         delays: Delays = Delays(),  # noqa: B008 - frozen
+        clock: ManualClock | None = None,
     ) -> None:
         chance = random.Random(seed)  # noqa: S311
         self._fleets: list[MemoryCloud] = peer._fleets if peer else []
         self._fleets.append(self)
-        self.clock: ManualClock = peer.clock if peer else ManualClock()
+        self.clock: ManualClock = peer.clock if peer else clock or ManualClock()
         self.repository = repository or MemoryRepository(self.clock)
         self.others: dict[str, MemoryRepository] = {} if peer is None else peer.others
         self.git_host = WorldHost(self.repository, others=self.others)
@@ -195,7 +196,7 @@ class MemoryCloud:
 
     def reported(self, cluster: str, headers: Mapping[str, str], body: bytes) -> HttpResult:
         """Have the app take what the Flux of a cluster reports."""
-        return reported.receive(cluster, headers, body, self.event_keys, self.ports)
+        return flux_event.receive(cluster, headers, body, self.event_keys, self.ports)
 
     def restore(self, backup: Mapping[str, Any] | None = None) -> None:
         """Stop the app, put a backup in place of its tables, or lose them, and start the app again."""

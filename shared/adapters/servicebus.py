@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,6 +50,7 @@ from shared.cluster.failures.errors import (
     Unavailable,
 )
 from shared.ports import Message
+from shared.ports.tally import SENT
 
 SEND_SECONDS = 20
 """Time limit of a send, the opening of the link included; for several messages, of each of both.
@@ -108,10 +109,15 @@ class _Bounded(ssl.SSLSocket):
 
 
 class ServiceBusQueue:
-    """The ``Queue`` port on one queue of a namespace; safe to share between threads."""
+    """The ``Queue`` port on one queue of a namespace; safe to share between threads.
 
-    def __init__(self, client: ServiceBusClient, queue_name: str) -> None:
-        self._client, self._name = client, queue_name
+    It counts the messages that the service has taken.
+    """
+
+    def __init__(
+        self, client: ServiceBusClient, queue_name: str, count: Callable[[str, int], None] = lambda *_: None
+    ) -> None:
+        self._client, self._name, self._count = client, queue_name, count
         self._lock = threading.Lock()
         self._sender: ServiceBusSender | None = None
 
@@ -123,6 +129,7 @@ class ServiceBusQueue:
                 self._send_or_reopen(outgoing)
             except ServiceBusError as error:
                 raise _translated(error, self._name) from error
+        self._count(f"{SENT} {self._name}", len(outgoing))
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

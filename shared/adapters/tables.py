@@ -33,6 +33,7 @@ from shared.adapters.transport import pooled_transport
 from shared.cluster.failures.errors import Stale, Unauthenticated, Unavailable, from_http
 from shared.ports.state import TABLES
 from shared.ports.tables import MOST_REMOVED, Condition, Entity, Key, Properties, Table, is_key
+from shared.ports.tally import Count, table_request
 
 _TOGETHER = 100
 _TOGETHER_BYTES = 2 << 20
@@ -47,16 +48,24 @@ Source: learn.microsoft.com/rest/api/storageservices/query-operators-supported-f
 
 
 def table_service(
-    *, connection_string: str | None, endpoint: str | None, credential: TokenCredential | None
+    *,
+    connection_string: str | None,
+    endpoint: str | None,
+    credential: TokenCredential | None,
+    count: Count = lambda _: None,
 ) -> TableServiceClient:
-    """Return a client: from a connection string if given, else from an endpoint and our identity."""
+    """Return a client: from a connection string if given, else from an endpoint and our identity.
+
+    It counts its requests, of which each is a transaction that is billed, as one of several entities is.
+    """
     if connection_string:
         url = TableServiceClient.from_connection_string(connection_string).url
         return TableServiceClient.from_connection_string(
-            connection_string, transport=_transport(url), retry_total=0
+            connection_string, transport=_transport(url, count), retry_total=0
         )
     url = endpoint or ""
-    return TableServiceClient(endpoint=url, credential=credential, transport=_transport(url), retry_total=0)
+    transport = _transport(url, count)
+    return TableServiceClient(endpoint=url, credential=credential, transport=transport, retry_total=0)
 
 
 def table_time(service: TableServiceClient) -> datetime:
@@ -74,8 +83,11 @@ def table_time(service: TableServiceClient) -> datetime:
         raise Unavailable("Table Storage did not say its time") from error
 
 
-def _transport(url: str) -> RequestsTransport:
-    return pooled_transport(url, connect_seconds=5, read_seconds=20)
+def _transport(url: str, count: Count) -> RequestsTransport:
+    def sends(method: str, address: str) -> None:
+        count(table_request(method, address))
+
+    return pooled_transport(url, connect_seconds=5, read_seconds=20, sends=sends)
 
 
 def storage_tables(service: TableServiceClient) -> Mapping[str, Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from typing import Any
 
 import requests
 from azure.core.credentials import TokenCredential
@@ -33,24 +34,45 @@ def app_credential() -> TokenCredential:
     )
 
 
-def pooled_session(url: str) -> requests.Session:
+class _Counted(HTTPAdapter):
+    """Connections that report each request, before they send it, by its method and its address."""
+
+    def __init__(self, sends: Callable[[str, str], None] | None) -> None:
+        super().__init__(pool_maxsize=CONNECTIONS)
+        self._sends = sends
+
+    def send(self, request: requests.PreparedRequest, *given: Any, **named: Any) -> requests.Response:
+        """Send a request."""
+        if self._sends is not None:
+            self._sends(request.method or "", request.url or "")
+        return super().send(request, *given, **named)
+
+
+def pooled_session(url: str, sends: Callable[[str, str], None] | None = None) -> requests.Session:
     """Return a session for a service: it keeps its connections, and reads the environment once.
 
     By itself, requests keeps ten connections, and reads the environment's proxies and certificates at each
-    call: that is a sixth of what a call to a table costs. Safe to share between threads.
+    call: that is a sixth of what a call to a table costs. Safe to share between threads. ``sends`` is called
+    with the method and the address of each request.
     """
     session = requests.Session()
     found = session.merge_environment_settings(url, {}, False, None, None)
     session.trust_env = False
     session.proxies, session.verify = found["proxies"], found["verify"]
     for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_maxsize=CONNECTIONS))
+        session.mount(scheme, _Counted(sends))
     return session
 
 
-def pooled_transport(url: str, *, connect_seconds: float, read_seconds: float) -> RequestsTransport:
-    """Return the transport for a service, over such a session."""
-    session = pooled_session(url)
+def pooled_transport(
+    url: str,
+    *,
+    connect_seconds: float,
+    read_seconds: float,
+    sends: Callable[[str, str], None] | None = None,
+) -> RequestsTransport:
+    """Return the transport for a service, over such a session; ``sends`` is called with each request."""
+    session = pooled_session(url, sends)
     return RequestsTransport(
         session=session,
         connection_verify=session.verify,

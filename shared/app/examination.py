@@ -21,10 +21,10 @@ from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass
 from shared.github_app import PERMISSIONS, Feature
 from shared.ports import Ports
-from shared.ports.azure import ListGrants, ListRoleDefinitions
+from shared.ports.azure import ListAlertRules, ListGrants, ListRoleDefinitions
 from shared.ports.services import newest_day
-from shared.ports.state.examinations import Examination, Finding
-from shared.resource_ids import SubscriptionId
+from shared.ports.state.readiness import Examination, Finding
+from shared.resource_ids import GroupId, SubscriptionId
 from shared.sentences import some_of
 from shared.setting_texts import UNRESOLVED
 from shared.version import VERSION
@@ -39,6 +39,12 @@ SENDS: Mapping[str, tuple[str, ...]] = {
     "deleter": ("plans", "jobs", "changes", "deletes"),
 }
 """The queues to which the identity of each app may send, as ``infra/servicebus.bicep`` has it."""
+ALERTS = (
+    *("clusters-failed", "no-measurement", "unhealthy", "drift", "gaps-repaired", "queue-age", "jobs-failed"),
+    *("retries", "plans-failed", "queue-delay", "time-to-ready", "dead-letters", "waiting-messages"),
+    *("webhooks-unsigned", "azure-events-dropped"),
+)
+"""The alerts of a fleet, as ``infra/alerts.bicep`` has them."""
 NAME = "FUNCTION_APP_NAME"
 _DEPLOY = "run the deployment again: it assigns the roles and writes the settings"
 
@@ -73,6 +79,11 @@ def guide_of(host: str) -> str:
 def function_app(app: str) -> str:
     """Return how documents call the function app."""
     return NAME if app == "control" else f"{NAME}-{app}"
+
+
+def alert_rule(fleet: str, alert: str) -> str:
+    """Return the name of the rule of an alert in Azure."""
+    return f"roadstead-{fleet}-{alert}"
 
 
 def examine(app: str, ports: Ports) -> None:
@@ -133,12 +144,13 @@ def parts_of(app: str, ports: Ports) -> Iterator[Part]:
 
 def _of_control(ports: Ports) -> Iterator[Part]:
     """Yield what control asks for all apps: they have one credential, one webhook and one export."""
-    host, app = ports.git_host, "the page of the App on GitHub"
+    host = ports.git_host
     set_up = f"roadstead setup {command_of(host.name)} {ports.config.fleet}"
     yield Part(
         f"permissions on {host.name}",
         partial(_has_permissions, ports),
-        f"give them on {app} (Permissions), and have an owner accept them: docs/how-to/connect-github.md",
+        f"give them on the page of the App on {host.name} (Permissions), and have an owner accept them; of a "
+        "token, give its account the role Write: docs/how-to/connect-github.md",
     )
     yield Part(
         "webhook",
@@ -151,6 +163,13 @@ def _of_control(ports: Ports) -> Iterator[Part]:
         partial(_is_exported, ports),
         f"{_DEPLOY}; the log of purge_expired has the error: docs/how-to/back-up.md",
     )
+    if (group := ports.config.app_group) is not None:
+        yield Part(
+            "alerts",
+            partial(_alerts_are_on, group, ports),
+            f"`az monitor scheduled-query update -g {group.name} --name RULE --disabled false`; "
+            f"where one is missing, {_DEPLOY}",
+        )
 
 
 def _has_permissions(ports: Ports) -> None:
@@ -202,6 +221,24 @@ def _is_exported(ports: Ports) -> None:
     last = newest_day(ports.exports, ports.config.fleet)
     if last is not None and last < (time_now(ports) - 2 * _DAY).date():
         raise Dependency(f"the last export of what only tables have is of {last}")
+
+
+def _alerts_are_on(group: GroupId, ports: Ports) -> None:
+    """Raise Dependency where a rule of an alert is missing or disabled."""
+    enabled = {
+        str(rule["name"]).lower(): rule["properties"]["enabled"]
+        for rule in ports.azure.call(ListAlertRules(group))
+    }
+    rules = [alert_rule(ports.config.fleet, alert) for alert in ALERTS]
+    missing = [rule for rule in rules if rule.lower() not in enabled]
+    off = [rule for rule in rules if enabled.get(rule.lower()) is False]
+    found = [
+        f"{state} {some_of(names, _NAMED)}"
+        for names, state in ((missing, "missing:"), (off, "disabled:"))
+        if names
+    ]
+    if found:
+        raise Dependency(f"alert rules: {'; '.join(found)}")
 
 
 def _is_unresolved(setting: str) -> None:

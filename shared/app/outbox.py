@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 5
 """Requests for a whole sweep or check within this many seconds are one message."""
+HINT_SECONDS = 5
+"""Hints within this many seconds are one message."""
 FAR_SECONDS = 3600
 """A message for a time that is further away comes sooner, see ``_at_time``."""
 _AT = "at:"
@@ -163,6 +165,18 @@ def next_check_of(
     at = next_check(record, max(now, scheduled or now), patience + ports.config.clocks_differ)
     message = CheckMessage(check=record.uid, clusters=(record.name,), at=at)
     return (Envelope(message, at=at + ports.config.clocks_differ),)
+
+
+def request_hinted_plan(ports: Ports) -> None:
+    """Ask for a read of the branch, of which somebody unknown says that it has changed.
+
+    Whoever may send hints could send any number: all of ``HINT_SECONDS`` are one message. It comes when no
+    clock is before their end, and no read from before that serves it, so none is behind it.
+    """
+    number, comes = _slot(HINT_SECONDS, 0, ports)
+    after = (comes - ports.clock()).total_seconds()
+    request = PlanRequest(reason="push", read_from=comes)
+    send(request, ports, message_id=f"hint:{number}", after=after)
 
 
 # What a plan waits for: that a cluster no longer exists, or that another one is Ready.

@@ -156,11 +156,6 @@ def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[st
     }
 
 
-def read_desired(commit: str, known: Mapping[str, KnownCluster], ports: Ports) -> DesiredFleet:
-    """Return what a commit asks for; one call for the tree, and those for the files that it needs."""
-    return read_resolved(commit, known, ports).desired
-
-
 def read_resolved(
     commit: str,
     known: Mapping[str, KnownCluster],

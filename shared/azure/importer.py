@@ -20,22 +20,20 @@ from shared.azure.arm_to_spec import (
     shortened,
     without_defaults,
 )
-from shared.azure.changes.comparison import same
 from shared.azure.changes.upgrades import minor
 from shared.azure.changes.writes import is_stopped, pool_is_stopped, running_version
 from shared.azure.differences import differences_of
 from shared.azure.node_pools.body import SIZES_OF_A_SCALE_SET
 from shared.azure.ownership import Owner
 from shared.frozen import dataclass
-from shared.json_tree import Json, Path, children, is_named_list
+from shared.json_tree import Json
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
 from shared.language.model.arm_types import COMMANDS_OF_POOLS, OWNED_BY_AZURE
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
-from shared.language.model.cluster.spec import OPERATION_FIELDS, ClusterProperties, ClusterSpec
+from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
 from shared.language.model.kinds import ADOPT, API_VERSION, Cluster
 from shared.language.model.node_pool import NodePool, PoolProperties
-from shared.language.yaml.nodes import REMOVED
 from shared.resource_ids import ClusterId
 
 READ_ONLY = (
@@ -244,72 +242,3 @@ def _without(spec: Mapping[str, Any], error: ValidationError, left: list[str]) -
 
 
 _NEEDED = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "nodePools")
-
-
-# A cluster's own part of its spec: what its layers lack, and removals of what the cluster lacks.
-
-OURS = (*OPERATION_FIELDS, "flux", "minNodeImageVersion")
-"""Fields that Azure does not know: the cluster inherits them from its layers."""
-
-
-def minimal_spec(spec: Json, short: Json, base: Json) -> dict[str, Any]:
-    """Return the spec of a cluster's own file that gives ``spec`` when it is merged over ``base``.
-
-    ``short`` is the spec without defaults; ``base`` are the merged layers with their placeholders filled in.
-    What the layers have and the cluster does not is removed.
-    """
-    inherited = {key: value for key, value in base.items() if key not in OURS}
-    version, runs = (numbers(str(entry.get("kubernetesVersion") or "")) for entry in (inherited, spec))
-    if version and runs[: len(version)] == version:
-        inherited["kubernetesVersion"] = spec["kubernetesVersion"]  # any patch satisfies "1.36"
-    return _entries(spec, short, inherited, ())
-
-
-def _entries(full: Json, short: Json, base: Json, path: Path) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
-    for key, value, inherited in children(full, base) or ():
-        at = (*path, key)
-        if inherited is None:
-            if key in short:
-                entries[key] = short[key]
-        elif value is None:
-            if not _requests_nothing(inherited, at):
-                entries[key] = None
-        elif own := _own(value, short.get(key), inherited, at):
-            entries[key] = own[0]
-    return entries
-
-
-def _own(full: Any, short: Any, base: Any, path: Path) -> tuple[Any] | tuple[()]:
-    """Return the value that the cluster's file needs in place of an inherited one, () for none."""
-    if isinstance(full, Mapping) and isinstance(base, Mapping):
-        entries = _entries(full, short if isinstance(short, Mapping) else {}, base, path)
-        return (entries,) if entries else ()
-    if is_named_list(full) and is_named_list(base):
-        items = _items(full, short if is_named_list(short) else [], base)
-        return (items,) if items else ()
-    return () if same(full, base, path) and same(base, full, path) else (full,)
-
-
-def _items(full: list[Any], short: list[Any], base: list[Any]) -> list[dict[str, Any]]:
-    brief = {item["name"]: item for item in short}
-    items: list[dict[str, Any]] = []
-    for _, item, inherited in children(full, base) or ():
-        name = (item or inherited)["name"]
-        if item is None:
-            items.append({"name": name, REMOVED[0]: REMOVED[1]})
-        elif inherited is None:
-            items.append({"name": name, **(brief.get(name) or item)})
-        elif entries := _entries(item, brief.get(name, {}), inherited, ()):
-            items.append({"name": name, **entries})
-    return items
-
-
-def _requests_nothing(value: Any, path: Path) -> bool:
-    """Return whether a layer's value means the default, so that there is nothing to remove.
-
-    An object without fields is removed: that it is there can ask for another field, as a NAT gateway does.
-    """
-    if isinstance(value, Mapping):
-        return bool(value) and all(_requests_nothing(inner, (*path, key)) for key, inner in value.items())
-    return same(value, None, path)

@@ -11,9 +11,6 @@ from shared.frozen import dataclass
 LIVE = "live"
 """The action of a caller who had clusters read from Azure. It changes nothing: it is no act on a cluster."""
 
-DRILL = "drill"
-"""The action of a caller who had a loss of the tables rehearsed. It changes nothing either."""
-
 
 @dataclass(frozen=True)
 class Act:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Protocol
 
 from shared.azure.running_versions import Running
@@ -116,10 +117,6 @@ class Item:
     replacements: tuple[str, ...] = ()
     behind: int | None = field(default=None, compare=False)
     lags: bool = False
-
-    def with_life(self, uid: str, generation: int) -> Item:
-        """Return the item of a new cluster that has this uid and generation."""
-        return replace(self, uid=uid, generation=generation)
 
     @property
     def reason(self) -> str:
@@ -239,7 +236,7 @@ class Plan:
     fleet_file_problem: str = ""
     applied: bool = False
 
-    @property
+    @cached_property
     def deletes_needing_approval(self) -> frozenset[str]:
         """The clusters whose deletes, or removals of namespaces, need approval: exactly this set."""
         return frozenset(item.cluster for item in self.items if item.needs_approval)
@@ -254,7 +251,7 @@ class Plan:
         """The clusters for which nothing is planned, because their records could not be read."""
         return tuple(i.cluster for i in self.items if i.hold and i.hold.kind is HoldKind.UNREADABLE)
 
-    @property
+    @cached_property
     def releases(self) -> frozenset[str]:
         """The clusters outside Azure that leave the fleet, now or once it is approved."""
         return frozenset(item.cluster for item in self.items if item.releases)
@@ -264,7 +261,7 @@ class Plan:
         """How many clusters each action has."""
         return Counter(item.action.value for item in self.items)
 
-    @property
+    @cached_property
     def summary(self) -> str:
         """The counts as text: "2 create, 5 unchanged, 1 needs approval"."""
         order = {action: place for place, action in enumerate(Action)}
@@ -310,19 +307,6 @@ class Plan:
         # A cluster whose accepted delete has finished since no longer has a record.
         items += [item for name, item in before.items() if name not in now]
         return replace(self, items=tuple(items))
-
-
-# Generations above any that lost or older tables may have given.
-#
-# A generation of a cluster takes a plan of its own, and so more than a second. The seconds since 2020 are
-# therefore above every generation that a cluster got until then, also where that began with such a number.
-
-_EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
-
-
-def above_any(at: datetime) -> int:
-    """Return a generation that no cluster had before a moment."""
-    return int((at - _EPOCH).total_seconds())
 
 
 # Since when the items of a plan are on hold: since the first of consecutive plans that had them so.

@@ -61,6 +61,7 @@ from shared.ports.state import (
     State,
 )
 from shared.ports.state.clusters import GroupMember
+from shared.ports.tally import Tally
 from shared.resource_ids import GroupId
 
 __all__ = [
@@ -166,6 +167,8 @@ class FleetConfig:
     limits: PlanLimits = PlanLimits()
     events_kept: int = 500
     """About how many events of a cluster are stored."""
+    warm_instances: int | None = None
+    """How many instances of all apps are always ready; None where nobody says."""
     previous_repository: str = ""
     """The name of the repository before a rename, "" for none."""
     git_server: str = "github.com"
@@ -223,7 +226,8 @@ class Ports:
     of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in [0,
     1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
     from Azure's token buckets in advance, and ``answers`` what Azure said a moment ago. ``table_time`` reads
-    the time of Table Storage, in whole seconds, and ``compared`` has what this process read. ``elapsed``
+    the time of Table Storage, in whole seconds, and ``compared`` has what this process read. ``tally`` counts
+    what this process uses of Azure's services. ``elapsed``
     returns seconds since some moment: it measures ages, as somebody may set the clock meanwhile. ``sleep``
     waits so many seconds: less than one between two tries of a write, and a few in a cluster that a secret
     opens; for the rest a step sends a message. ``together`` does the same work for several values at a time.
@@ -254,6 +258,7 @@ class Ports:
     answers: KnownAnswers = field(default_factory=KnownAnswers)
     stays: Stays = field(default_factory=Stays)
     compared: Comparisons = field(default_factory=Comparisons)
+    tally: Tally = field(default_factory=Tally)
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     together: Together = in_threads

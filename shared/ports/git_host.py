@@ -253,7 +253,10 @@ class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
         ...
 
     def permissions(self) -> Mapping[str, str] | None:
-        """Return what the credential may: "read" or "write", by the host's names; None for unknown."""
+        """Return what the credential may: "read" or "write", by the host's names; None for unknown.
+
+        Raise Unauthorized for one of which the host says that it may write nothing.
+        """
         ...
 
     def deliveries(self) -> Sequence[HookDelivery] | None:

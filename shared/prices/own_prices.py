@@ -18,6 +18,11 @@ BUS_HOUR = 0.0135
 """The base charge of a namespace."""
 BUS_INCLUDED = 13_000_000
 """Operations of a month that the base charge includes."""
+RECEIVED = 3
+"""Operations of a queue for each message that is received: accept its session, receive, complete."""
+GIGABYTES = 2
+"""The memory of an instance, as infra/ has it."""
+MONTH_HOURS = 730
 CURRENCY, REGION = "$", "East US"
 
 

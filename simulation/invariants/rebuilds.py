@@ -1,13 +1,12 @@
 """The rules of lost tables, for an app that knows its clusters by the id of its settings.
 
 "written after a loss": an app wrote to a cluster whose record it had lost, before that cluster was Ready
-again, or as git has it but for what Flux cannot apply, or somebody had taken it over. "generation": a
-record that was rebuilt has a generation that the lost one may have had.
+again, or as git has it but for what Flux cannot apply, or somebody had taken it over.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from localcloud.azure.world.arm_keys import key_of
@@ -22,11 +21,10 @@ from simulation.rule import RuleViolated
 
 @dataclass
 class Loss:
-    """The clusters that an app owned when its tables were lost ``at``, with their lives; and what it knew."""
+    """The clusters that an app owned when its tables were lost ``at``, with their lives."""
 
     at: datetime
     lives: dict[ClusterId, int]
-    generations: dict[str, int] = field(default_factory=dict)
 
 
 class RebuildInvariant:
@@ -40,14 +38,7 @@ class RebuildInvariant:
         """Return what an app loses with its tables, which it still has."""
         azure, fleet = self._context.azure, cloud.ports.config.fleet
         owned = {key: azure.lives[key] for key, owner in azure.owners.items() if owner == fleet}
-        known = {
-            record.name: record.generation
-            for record in cloud.state.clusters()
-            if key_of(record.desired.id) in owned
-        }
-        before = self._losses.get(fleet)
-        generations = {**(before.generations if before else {}), **known}
-        return Loss(self._context.loop.clock(), owned, generations)
+        return Loss(self._context.loop.clock(), owned)
 
     def lost(self, cloud: MemoryCloud, loss: Loss) -> None:
         """Note that an app has lost its tables."""
@@ -58,18 +49,13 @@ class RebuildInvariant:
         """Note that an app has older tables again: their records know the clusters of their time."""
         self._losses.pop(cloud.ports.config.fleet, None)
 
-    def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, record: ClusterRecord) -> None:
-        """Check the generation of a record that is new, and note that one is Ready, or as git has it."""
+    def saved(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Note that a cluster is Ready, or as git has it."""
         fleet = cloud.ports.config.fleet
         loss = self._losses.get(fleet)
         if loss is None:
             return
-        old, key = loss.generations.get(record.name, 0), key_of(record.desired.id)
-        same_life = loss.lives.get(key) == self._context.azure.lives[key]
-        exists = self._context.oracle.live(key) is not None and same_life
-        if before is None and exists and record.generation <= old:
-            what = f"{record.name} has the generation {record.generation}"
-            raise RuleViolated("generation", f"{what}, and its lost record had {old}")
+        key = key_of(record.desired.id)
         wanted = self._context.history(cloud).desired(record.commit).clusters.get(record.name)
         compared = wanted if record.job.step.name is Step.VERIFY else None
         if record.phase is Phase.READY or (

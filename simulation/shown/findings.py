@@ -24,5 +24,5 @@ def silent(cloud: MemoryCloud, what: str) -> RuleViolated:
 
 def saved_late(record: ClusterRecord, fleet: FleetRecord) -> bool:
     """Return whether a superseded planner may have saved a new record: its first step asks for a new plan."""
-    new = record.generation <= max(fleet.app.first_generation, 1) and not record.azure.creation_requested
+    new = record.generation <= 1 and not record.azure.creation_requested
     return new and not record.deleting and record.commit != fleet.commit

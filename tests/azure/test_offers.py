@@ -116,6 +116,32 @@ def test_a_size_that_the_subscription_may_not_have_and_a_zone_without_it_are_nam
     assert short(new(pool={"availabilityZones": ["auto"]})) == [], "AKS chooses them"
 
 
+def test_an_ephemeral_disk_that_a_size_has_no_room_for_and_a_host_that_does_not_encrypt_are_named() -> None:
+    sizes = {"standard_d4s_v5": replace(D4S, zones=frozenset(), ephemeral=75, encrypts=False)}
+    large: dict[str, Any] = {"osDiskType": "Ephemeral", "enableEncryptionAtHost": True}
+    assert short(new(pool=large), sizes=sizes) == [
+        "vmSize Standard_D4s_v5: has 75 GB for an ephemeral OS disk, this commit needs 128 (one)",
+        "vmSize Standard_D4s_v5: has no encryption at host (one)",
+    ]
+    assert short(new(pool={"osDiskType": "Ephemeral", "osDiskSizeGB": 75}), sizes=sizes) == []
+    assert short(new(pool={"osDiskSizeGB": 512}), sizes=sizes) == [], "AKS takes a managed disk"
+    assert short(changed(spec(pool=large), spec(nodes=5, pool=large)), sizes=sizes) == []
+    assert short(new(pool=large)) == [], "the list does not say it"
+
+
+def test_the_room_for_an_ephemeral_disk_is_the_largest_of_its_places() -> None:
+    def room(**capabilities: str) -> int | None:
+        named = [{"name": name, "value": value} for name, value in capabilities.items()]
+        document = {"resourceType": "virtualMachines", "name": "Standard_X", "capabilities": named}
+        return sizes_of([document])["standard_x"].ephemeral
+
+    assert room() is None
+    assert room(EphemeralOSDiskSupported="False", MaxResourceVolumeMB="153600") == 0
+    assert room(EphemeralOSDiskSupported="True", MaxResourceVolumeMB="153600") == 150
+    both = {"MaxResourceVolumeMB": "32768", "CachedDiskBytes": str(100 * 2**30)}
+    assert room(EphemeralOSDiskSupported="True", **both) == 100
+
+
 def test_a_version_that_the_region_does_not_offer_is_named_unless_the_cluster_has_it_already() -> None:
     assert short(new(version="1.99")) == [
         "Kubernetes 1.99 is not offered in eastus, which has 1.35, 1.36, 1.37 (one)"
@@ -206,7 +232,8 @@ def test_azures_documents_are_read_as_its_published_examples_have_them() -> None
         "id": SUBNET,
         "properties": {"addressPrefixes": ["10.0.0.0/24"], "ipConfigurations": [{"id": "a"}]},
     }
-    assert subnets_of([{"id": "x", "properties": {"subnets": [subnet]}}]) == {SUBNET.lower(): Subnet(251, 1)}
+    known = Subnet(251, 1, ("10.0.0.0/24",))
+    assert subnets_of([{"id": "x", "properties": {"subnets": [subnet]}}]) == {SUBNET.lower(): known}
 
 
 @given(
@@ -221,3 +248,22 @@ def test_a_commit_fails_nowhere_if_what_it_adds_is_left(
     quotas = {"standardDSv5Family": Quota(used, limit)}
     found = short(changed(spec(nodes=before), spec(nodes=after)), quotas=quotas)
     assert bool(found) == (4 * max(0, after - before) > max(0, limit - used))
+
+
+def test_a_range_of_services_or_pods_that_a_subnet_of_the_network_has_is_named_for_a_new_cluster() -> None:
+    subnets = {
+        SUBNET.lower(): Subnet(251, 0, ("10.0.1.0/24",)),
+        f"{NETWORK}/virtualNetworks/hub/subnets/vms".lower(): Subnet(251, 0, ("10.244.7.0/24",)),
+        f"{NETWORK}/virtualNetworks/other/subnets/a".lower(): Subnet(251, 0, ("10.0.2.0/24",)),
+    }
+    pool = {"vnetSubnetID": SUBNET}
+    assert short(new(pool=pool), subnets=subnets) == [
+        "podCidr 10.244.0.0/16: subnet hub/vms has 10.244.7.0/24, which overlaps (one)",
+        "serviceCidr 10.0.0.0/16: subnet hub/aks has 10.0.1.0/24, which overlaps (one)",
+    ]
+    apart = {"serviceCidr": "172.16.0.0/16", "dnsServiceIP": "172.16.0.10", "podCidr": "192.168.0.0/16"}
+    assert short(new(pool=pool, networkProfile=apart), subnets=subnets) == []
+    assert short(changed(spec(pool=pool), spec(pool=pool, nodes=4)), subnets=subnets) == []
+    assert short(new(), subnets=subnets) == [], "its network is AKS's own"
+    document = {"id": SUBNET, "properties": {"addressPrefixes": ["10.0.1.0/24", "fd00::/64"]}}
+    assert subnets_of([{"properties": {"subnets": [document]}}])[SUBNET.lower()].ranges == ("10.0.1.0/24",)

@@ -31,7 +31,6 @@ LISTS = {
     "roadstead output": ["one"],
     "roadstead drift": [],
     "roadstead ready": ["--environment", "nowhere"],
-    "roadstead drill": [],
     "roadstead events": ["one"],
     "roadstead plans": [],
     "roadstead log": ["--from", ""],

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.readiness import read_readiness
+from shared.app.api.acts.cluster import read_readiness
 from tests.support.one_cluster import ENTRA, api, ready
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.upgrade_blockers import webhook

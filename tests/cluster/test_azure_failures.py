@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.cluster.failures import errors
-from shared.cluster.failures.azure_failures import operation_failure, refusal
-from shared.cluster.failures.causes import DEPTH, ERRORS, entry_for
+from shared.cluster.failures.azure_failures import DEPTH, ERRORS, entry_for, operation_failure, refusal
 from shared.cluster.failures.errors import ReconcileError
 
 DRAIN = (
@@ -200,6 +199,13 @@ def test_json_inside_of_texts_inside_of_texts_is_read(ways: list[str]) -> None:
     found = entry_for(wrapped(VNET, ways))
     assert found is not None
     assert found.key == "network/VirtualNetworkNotInSucceededState"
+
+
+def test_an_error_without_a_code_does_not_hide_the_one_that_it_is_in() -> None:
+    inside = {"code": None, "message": '{"error": {"code": "NicInUse", "message": "it is used"}}'}
+    blocked = {"code": "ResourceGroupDeletionBlocked", "message": "not deleted", "details": [inside]}
+    assert (failure(blocked).kind, failure(blocked).entry) == ("Obstructed", "network/DeleteResourceGroup")
+    assert failure({"code": "", "message": "no"}).entry == "aks/Failed"
 
 
 def test_an_error_that_is_too_deep_or_too_large_ends() -> None:

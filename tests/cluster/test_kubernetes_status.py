@@ -122,7 +122,14 @@ def test_the_namespace_that_is_being_deleted_is_the_one_of_the_cause() -> None:
 def test_fields_with_different_faults_are_an_invalid_manifest() -> None:
     fixed = Cause("FieldValueInvalid", "Invalid value: 1: field is immutable", "spec.selector")
     absent = Cause("FieldValueRequired", "Required value", "spec.template")
-    for causes, kind in (((fixed, fixed), errors.Immutable), ((fixed, absent), errors.InvalidManifest)):
+    forbidden = Cause(
+        "FieldValueForbidden", "Forbidden: updates to statefulset spec for fields other than", "spec"
+    )
+    for causes, kind in (
+        ((fixed, fixed), errors.Immutable),
+        ((forbidden,), errors.Immutable),
+        ((fixed, absent), errors.InvalidManifest),
+    ):
         message = "; ".join(cause.message for cause in causes)
         assert type(error_of(Refusal(422, "Invalid", message, causes), "Pod a in b")) is kind
 

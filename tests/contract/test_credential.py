@@ -16,8 +16,8 @@ from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from localcloud.gitlab.wire.gitlab_webhooks import Hook
 from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github.host import end_of_token
-from shared.cluster.failures.errors import Dependency, Unauthenticated
-from shared.ports.git_host import HookDelivery
+from shared.cluster.failures.errors import Dependency, Unauthenticated, Unauthorized
+from shared.ports.git_host import CommitStatus, HookDelivery
 from tests.support.git_hosts import CASES, WITH_A_TOKEN, Case, git_host_case
 from tests.support.github_app import APP, KEY
 
@@ -36,6 +36,24 @@ def test_an_app_knows_what_it_may_and_a_token_does_not(case: Case) -> None:
             "statuses": "write",
             "metadata": "read",
         }
+
+
+@pytest.mark.parametrize("case", ["adapter"], indirect=True)
+def test_a_token_that_may_write_nothing_is_said_where_github_says_it(case: Case) -> None:
+    assert case.server is not None
+    case.git.commit({"a.yaml": b"1"})
+    credentials = case.server.credentials
+    for scopes in ("", "repo", "read:org, repo"):
+        credentials.token_scopes = scopes
+        assert case.host.permissions() is None
+    credentials.token_scopes = "read:org, repo:status"
+    with pytest.raises(Unauthorized, match=r"scopes read:org, repo:status, and writes nothing without repo$"):
+        case.host.permissions()
+    credentials.token_scopes, credentials.token_writes = "", False
+    with pytest.raises(Unauthorized, match="GITHUB_TOKEN has no role that writes to acme/fleet"):
+        case.host.permissions()
+    with pytest.raises(Unauthorized):
+        case.host.set_status(case.git.head("main"), CommitStatus("success", "done", "roadstead"))
 
 
 def test_the_newest_deliveries_come_first_and_a_token_sees_none(case: Case) -> None:

@@ -14,7 +14,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.exports import BlobExports, exports_container
 from shared.adapters.tables import storage_tables, table_service
-from shared.app.recovery.exports import export_days, restore
+from shared.app.recovery.housekeeping import export_days, restore
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act
 from shared.ports import FleetConfig, Ports, State

@@ -67,7 +67,7 @@ def test_the_parts_of_a_plan_that_lost_a_race_are_removed(azurite: int) -> None:
         (read,) = state.open_plans()
         state.save_report(replace(read, reported="pending: meanwhile"))
         with pytest.raises(Stale):
-            state.save_review(replace(read, review=ReviewCheck(Verdict.NO_PULL, NOW)))
+            state.save_review(replace(read, review=ReviewCheck(Verdict.NO_PULL, NOW, {"branch": "main"})))
         parts = f"parts|{fleet}|{'c' * 40}"
         assert len(list(tables[PLANS].query(parts))) == 3
         assert state.plan("c" * 40) == replace(read, reported="pending: meanwhile")

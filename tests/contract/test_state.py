@@ -161,6 +161,17 @@ def test_only_open_plans_are_listed_newest_first(state: State) -> None:
     assert [open_plan.plan.commit[0] for open_plan in state.open_plans()] == ["d", "a"]
 
 
+def test_what_a_list_says_of_plans_is_read_without_their_items(state: State) -> None:
+    state.save_plan(plan_record(items=5000))
+    saved = state.plan("c" * 40)
+    assert saved is not None
+    state.save_report(replace(saved, reported="success: all in sync"))
+    (brief,) = state.briefs_since(NOW)
+    assert brief == replace(saved.brief, reported="success: all in sync")
+    assert brief.approval is None or brief.approval.clusters == ()
+    assert state.briefs_since(NOW + timedelta(seconds=1)) == []
+
+
 def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> None:
     saved = state.save(
         replace(fresh(), document={**fresh().document, "class": "small", "labels": {"a": "b"}})

@@ -17,7 +17,7 @@ from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
 from shared.ports.state import ReadinessRecord, SubscriptionCosts
-from shared.ports.state.examinations import Examination, Finding
+from shared.ports.state.readiness import Examination, Finding
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
 
@@ -148,3 +148,15 @@ def test_the_costs_of_a_subscription_take_the_place_of_those_before(state: State
     second = replace(first, tried=NOW + timedelta(days=1), problem="used up")
     state.save_costs(second)
     assert list(state.costs()) == [second, other]
+
+
+def test_what_the_apps_use_adds_up_by_day_and_older_days_go(state: State) -> None:
+    state.add_used({"tables GET a": 2, "seconds": 1.5}, NOW)
+    state.add_used({"tables GET a": 1, "arm GET b": 1}, NOW)
+    tomorrow = NOW + timedelta(days=1)
+    state.add_used({"sent plans": 4}, tomorrow)
+
+    days = [used.counts for used in state.used()]
+    assert days == [{"arm GET b": 1, "seconds": 1.5, "tables GET a": 3}, {"sent plans": 4}]
+    assert state.prune_used(tomorrow) == 1
+    assert [used.day for used in state.used()] == [tomorrow.date().isoformat()]

@@ -233,7 +233,7 @@ def test_all_pages_together_have_every_act_once_also_those_of_one_second() -> No
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none", ""])
-@pytest.mark.parametrize("function", ["import", "importable", "live", "drill"])
+@pytest.mark.parametrize("function", ["import", "importable", "live"])
 def test_a_page_of_another_site_has_no_act_done_in_the_name_of_who_opens_it(function: str, site: str) -> None:
     """A browser sends the session with an image of another site, and says so: W3C, Fetch Metadata."""
     cloud = MemoryCloud()

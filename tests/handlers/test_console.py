@@ -13,6 +13,7 @@ import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.clusters import fleet_view
 from shared.app.console.pages import PAGES, SECTIONS
 from shared.app.console.recent import SECONDS, recent
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
@@ -101,6 +102,15 @@ def test_the_first_page_says_what_needs_whom(cloud: MemoryCloud, staged_cloud: M
     commit = staged_cloud.state.fleet().commit
     assert "waits for an approval of the stage second" in shown(staged_cloud.ports, "/").text
     assert f"Rollout of {commit[:8]} Waiting for approval" in shown(staged_cloud.ports, "/").text
+
+
+def test_clusters_that_failed_for_the_same_reason_are_one_entry_with_all_of_them_counted() -> None:
+    names = [f"c{number:02}" for number in range(25)]
+    made = with_failures(*names)
+    (cause,) = fleet_view(made.ports)["attention"]
+    assert (cause["clusterCount"], cause["clusters"]) == (25, names[:20])
+    assert "25 clusters: Failed, for the same reason" in shown(made.ports, "/").text
+    assert "c19 and 5 more" in shown(made.ports, "/").text
 
 
 def test_a_fleet_in_which_all_is_well_needs_nobody() -> None:

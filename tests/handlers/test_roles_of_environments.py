@@ -179,7 +179,7 @@ def test_an_act_without_an_environment_is_one_of_the_fleet() -> None:
             "replay_letters",
             "notify_test",
         ),
-        *("import", "importable", "drill", "request"),
+        *("import", "importable", "request"),
     }
     assert all(isinstance(entry, ActRoute) for entry in ACTS)
 

@@ -66,7 +66,6 @@ ROUTES = {
     "import": ("GET", "import", "Operator"),
     "importable": ("GET", "importable", "Operator"),
     "live": ("GET", "live", "Operator"),
-    "drill": ("GET", "drill", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),
     "pull": ("GET", "pulls/{number}", "Reader"),

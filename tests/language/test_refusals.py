@@ -31,7 +31,14 @@ NAMES = {
     **{"V1": f"{NETWORK}/virtualNetworks/v1/subnets/a", "V1B": f"{NETWORK}/virtualNetworks/v1/subnets/b"},
     "V2": f"{NETWORK}/virtualNetworks/v2/subnets/a",
     "USER": f"{NETWORK.replace('Network', 'ManagedIdentity')}/userAssignedIdentities/one",
-    "PPG": f"{NETWORK.replace('Network', 'Compute')}/proximityPlacementGroups/one",
+    **{
+        name: f"{NETWORK.replace('Network', 'Compute')}/{kind}/one"
+        for name, kind in (
+            ("PPG", "proximityPlacementGroups"),
+            ("CRG", "capacityReservationGroups"),
+            ("HOSTS", "hostGroups"),
+        )
+    },
 }
 SPEC: dict[str, Any] = {
     **{"subscriptionId": SUBSCRIPTION, "resourceGroup": "rg", "location": "westeurope"},
@@ -265,22 +272,45 @@ def test_validate_and_azure_agree_about_pods_services_and_dns_with_the_defaults_
 
 KEYS = st.sampled_from(["CriticalAddonsOnly", "team", "CriticalAddons"])
 EFFECTS = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])
-TAINTS = st.lists(st.tuples(KEYS, EFFECTS), max_size=2, unique=True)
+TAINTS = st.lists(st.tuples(KEYS, EFFECTS, st.sampled_from("ab")), max_size=3, unique=True)
 
 
 @BORDER
 @given(TAINTS, st.sampled_from(["System", "User"]))
-def test_validate_and_azure_agree_about_taints(taints: list[tuple[str, str]], mode: str) -> None:
+def test_validate_and_azure_agree_about_taints(taints: list[tuple[str, str, str]], mode: str) -> None:
     pool = {
         **SPEC["nodePools"][1],
         "mode": mode,
-        "nodeTaints": [f"{key}=a:{effect}" for key, effect in taints],
+        "nodeTaints": [f"{key}={value}:{effect}" for key, effect, value in taints],
     }
-    refused = mode == "System" and any(
-        key != "CriticalAddonsOnly" and effect != "PreferNoSchedule" for key, effect in taints
+    keeps_out = mode == "System" and any(
+        key != "CriticalAddonsOnly" and effect != "PreferNoSchedule" for key, effect, _ in taints
     )
+    refused = keeps_out or len({taint[:2] for taint in taints}) < len(taints)
     spec = {**SPEC, "nodePools": [SPEC["nodePools"][0], pool]}
     check_all_agree(spec, refused=refused, field="nodePools[apps].nodeTaints")
+
+
+BESIDE_A_RESERVATION: dict[str, Any] = {
+    "scaleSetPriority": "Spot",
+    "proximityPlacementGroupID": "PPG",
+    "hostGroupID": "HOSTS",
+    "enableUltraSSD": True,
+}
+
+
+@BORDER
+@given(st.booleans(), st.sets(st.sampled_from(sorted(BESIDE_A_RESERVATION))), st.booleans())
+def test_validate_and_azure_agree_about_reservations_of_capacity(
+    reserved: bool, beside: set[str], takes_swap: bool
+) -> None:
+    pool = {"name": "apps", **{name: BESIDE_A_RESERVATION[name] for name in beside}}
+    pool |= {"capacityReservationGroupID": "CRG"} if reserved else {}
+    pool |= {"linuxOSConfig": {"swapFileSizeMB": 100}, "kubeletConfig": {"failSwapOn": not takes_swap}}
+    spec = spec_of({"nodePools": [pool]})
+    refused = (reserved and bool(beside)) or not takes_swap
+    problems, (rule, _) = problems_of(spec), refusal_of(spec)
+    assert (bool(problems), bool(rule)) == (refused, refused), (problems, rule)
 
 
 @BORDER

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, reject
 
+from cli.commands.write.imported_file import minimal_spec
+from cli.commands.write.inferred_classes import InferredClass, inferred_classes
 from shared.azure.differences import differences_of
-from shared.azure.importer import ImportedManifest, NotImportable, document, imported, minimal_spec
-from shared.azure.inferred_classes import InferredClass, inferred_classes
+from shared.azure.importer import ImportedManifest, NotImportable, document, imported
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import InvalidManifest
 from shared.language.desired import Desired

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from shared.app.planner import compute
 from shared.app.worker.steps import registry
 from tests.simulation.mutations import mutation
 
@@ -13,12 +12,4 @@ def a_recovering_record_is_like_any_other(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry, "without_writes", lambda ports: ports)
 
 
-def generations_begin_at_one_again(patch: pytest.MonkeyPatch) -> None:
-    original = compute._first_generation
-    patch.setattr(compute, "_first_generation", lambda *given: (1, original(*given)[1]))
-
-
-DISASTER_MUTATIONS = (
-    mutation(a_recovering_record_is_like_any_other, "tables-lost", "written after a loss"),
-    mutation(generations_begin_at_one_again, "tables-lost", "generation"),
-)
+DISASTER_MUTATIONS = (mutation(a_recovering_record_is_like_any_other, "tables-lost", "written after a loss"),)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.companions import CREDENTIALS, ROLES
 from shared.app.check import companions as checked
@@ -18,8 +17,6 @@ from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.granted import IDENTITY, create_by_hand
 from simulation.history import LONG_AGO, AzureHistory
-from simulation.invariants.context import Context
-from simulation.invariants.rebuilds import Loss, RebuildInvariant
 from simulation.operators import Operators, cluster_id
 from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
@@ -138,19 +135,3 @@ def test_all_is_not_well_while_a_rebuild_was_not_carried_out() -> None:
     assert not sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
     fleet.history.created_for[cluster_id("a")] = 1
     assert sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
-
-
-@pytest.mark.parametrize(("old", "new", "right"), [(3, 1, False), (3, 3, False), (3, 4, True)])
-def test_a_generation_is_above_the_lost_one(old: int, new: int, *, right: bool) -> None:
-    fleet = Fleet()
-    context = Context(
-        fleet.loop, fleet.oracle, fleet.history, {fleet.operators.cloud: fleet.operators.history}
-    )
-    rule, key = RebuildInvariant(context), key_of(fleet.record.desired.id)
-    rule.lost(fleet.cloud, Loss(fleet.loop.clock(), {key: 0}, {"a": old}))
-    record = replace(fleet.record, generation=new)
-    if right:
-        rule.saved(fleet.cloud, None, record)
-        return
-    with pytest.raises(RuleViolated, match="generation"):
-        rule.saved(fleet.cloud, None, record)

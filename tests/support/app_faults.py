@@ -9,7 +9,7 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.door import epoch_tag
-from shared.app.examination import APPS, SENDS, examine
+from shared.app.examination import ALERTS, APPS, SENDS, alert_rule, examine
 from shared.app.health.doctor import doctor_view
 from shared.app.health.health import Health
 from shared.cluster.failures.errors import (
@@ -22,7 +22,7 @@ from shared.cluster.failures.errors import (
 from shared.github_app import Feature, asked
 from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Ports
-from shared.ports.azure import AzureCall, GetTags, ListGrants, ListRoleDefinitions
+from shared.ports.azure import AzureCall, GetTags, ListAlertRules, ListGrants, ListRoleDefinitions
 from shared.ports.git_host import HookDelivery
 from shared.setting_texts import UNRESOLVED
 from shared.settings import App
@@ -35,6 +35,7 @@ Fault = Callable[[Ports], Ports]
 Induced = Callable[[MemoryCloud, str, Ports], None]
 """Has an app examine itself, with a fault."""
 IDENTITIES = {app: f"00000000-0000-0000-0000-0000000000c{number}" for number, app in enumerate(APPS)}
+FLEET = MemoryCloud().ports.config.fleet
 ROLE, OWNER = "00000000-0000-0000-0000-00000000000d", "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 AKS = "Microsoft."
 AWAY = Unavailable("the API server did not answer")
@@ -126,6 +127,11 @@ def granted(**levels: str) -> Fault:
     return lambda ports: replace(ports, git_host=Around(ports.git_host, permissions=lambda: found))
 
 
+def token_fails(said: str) -> Fault:
+    failing = refusing(Unauthorized(said))
+    return lambda ports: replace(ports, git_host=Around(ports.git_host, permissions=failing))
+
+
 def delivered(*attempts: tuple[float, int]) -> Fault:
     """Return a fault with these attempts to deliver events: hours ago, and the status of the answer."""
 
@@ -147,6 +153,15 @@ def exported(*days: str) -> Fault:
 
 def exports_fail(error: Exception) -> Fault:
     return lambda ports: replace(ports, exports=Around(ports.exports, names=refusing(error)))
+
+
+def rules(*missing: str, off: str = "") -> Fault:
+    """Return a fault in which some rules of alerts are missing, and one is disabled."""
+    left = [name for name in ALERTS if name not in missing]
+    found = [
+        {"name": alert_rule(FLEET, name).upper(), "properties": {"enabled": name != off}} for name in left
+    ]
+    return azure_answers(ListAlertRules, lambda _: found)
 
 
 def clock_is_off(seconds: float) -> Fault:
@@ -279,11 +294,35 @@ OF_ONE_APP: Sequence[tuple[str, str, Fault, str]] = (
     ("control", "a permission only reads", granted(checks="read"), "GitHub lacks Checks: write"),
     (
         "control",
+        "the token only reads",
+        token_fails("the account of GITHUB_TOKEN has no role that writes"),
+        "has no role that writes",
+    ),
+    (
+        "control",
         "a webhook is refused",
         delivered((1, 401)),
         "1 of 1 webhooks of the last day did not arrive",
     ),
     ("control", "a webhook has no answer", delivered((2, 202), (1, 0)), "push, got the answer none at"),
+    (
+        "control",
+        "an alert is missing",
+        rules("drift", "retries"),
+        f"missing: {alert_rule(FLEET, 'drift')}, {alert_rule(FLEET, 'retries')}",
+    ),
+    (
+        "control",
+        "an alert is disabled",
+        rules(off="unhealthy"),
+        f"alert rules: disabled: {alert_rule(FLEET, 'unhealthy')}",
+    ),
+    (
+        "control",
+        "it may not read its alerts",
+        azure_answers(ListAlertRules, refusing(Unauthorized("the rules of the group are refused"))),
+        "the rules of the group are refused",
+    ),
     ("control", "exports have ended", exported("2020-01-01"), "is of 2020-01-01"),
     (
         "control",
@@ -311,6 +350,8 @@ def examined(faults: Mapping[str, Induced] = {}) -> MemoryCloud:
     """Return a fleet whose apps have examined themselves, some with a fault."""
     cloud = ready("one")
     cloud.azure.engine.app_group(APP_GROUP.subscription, APP_GROUP.name)
+    for name in ALERTS:
+        cloud.azure.offers.put_alert_rule(APP_GROUP.subscription, APP_GROUP.name, alert_rule(FLEET, name))
     cloud.azure.roles.apps = {name: sorted(actions(App(app))) for app, name in IDENTITIES.items()}
     config = replace(cloud.ports.config, settings=SETTINGS, app_group=APP_GROUP, identities=IDENTITIES)
     ports = with_probes(replace(cloud.ports, config=config))

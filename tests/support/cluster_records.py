@@ -60,7 +60,12 @@ def plan_record(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
     change = FieldChange("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
     hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
     name = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
-    review = ReviewCheck(Verdict.NO_REVIEW, NOW, {"pull": "7"}, {"jo": IgnoredReview.NO_MEMBER})
+    review = ReviewCheck(
+        Verdict.NO_REVIEW,
+        NOW,
+        {"pull": "7", "teams": "ops", "head": "aaaaaaaa"},
+        {"jo": IgnoredReview.NO_MEMBER},
+    )
     return PlanRecord(Plan(commit, name, ("a problem",)), NOW, review=review)
 
 

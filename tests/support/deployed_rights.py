@@ -185,8 +185,11 @@ class _QueueAs:
         self._app, self._name, self._inner, self._cloud = app, name, inner, cloud
 
     def send(self, *messages: Message) -> None:
+        self.probe()
+        self._cloud.sent[self._app].add(self._name)
+        self._inner.send(*messages)
+
+    def probe(self) -> None:
         if self._app not in senders(self._name):
             self._cloud.refused.append(f"{self._app}: send to {self._name}")
             raise Unauthorized(f"the identity of {self._app} may not send to {self._name}")
-        self._cloud.sent[self._app].add(self._name)
-        self._inner.send(*messages)

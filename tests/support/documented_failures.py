@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ENTRIES: Mapping[str, str] = {
+    "FailedIdentityOperation": "arm/FailedIdentityOperation",
+    "IdentityPendingDelete": "arm/IdentityStillDeleted",
     "PrivateClusterNotSupportedWithPaidSKU": "aks/PrivateClusterTier",
     "AksCapacityHeavyUsage": "aks/AksCapacityHeavyUsage",
     "AKSOperationPreempted": "aks/OperationPreempted",
@@ -105,7 +107,7 @@ ENTRIES: Mapping[str, str] = {
     "PolicyOfExtension": "policy/RequestDisallowedByText",
     "VirtualNetworkLink": "network/VirtualNetworkLink",
     "CreateRoleAssignmentError": "access/AuthorizationFailed",
-    "PreviewFeatureNotRegistered": "access/PreviewFeatureNotRegistered",
+    "PreviewFeatureNotRegistered": "access/FeatureFlag",
     "SubscriptionNotEnabledEncryptionAtHost": "access/EncryptionAtHost",
     "RequestDisallowedByAzure": "policy/RequestDisallowedByAzure",
     "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity": (

@@ -92,6 +92,9 @@ CREATED: dict[str, dict[str, Any]] = {
     },
     "provisioning-without-ipv6": PROVISIONS | net(**OVERLAY, ipFamilies=["IPv4", "IPv6"]),
     "provisioning-without-calico": PROVISIONS | net(**OVERLAY, networkPolicy="calico"),
+    "provisioning-without-pod-subnets": PROVISIONS
+    | net(**FLAT)
+    | {"pool": {"vnetSubnetID": SUBNET, "podSubnetID": f"{SUBNET}-pods"}},
     "windows-account": {"windowsProfile": {"adminUsername": "admin"}},
     "static-egress-alone": net(
         **OVERLAY, ipFamilies=["IPv4", "IPv6"], staticEgressGatewayProfile={"enabled": True}
@@ -170,6 +173,7 @@ UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 CILIUM = net(**OVERLAY, networkDataplane="cilium")
 WINDOWS = {"osType": "Windows"}
+RESERVED = {"capacityReservationGroupID": "c"}
 MACHINES: dict[str, Any] = {
     "type": "VirtualMachines",
     "virtualMachinesProfile": {"scale": {"manual": [{"size": "Standard_D4s_v5", "count": 1}]}},
@@ -197,6 +201,14 @@ POOLS: dict[str, dict[str, Any]] = {
     "machines-without-zones": {**MACHINES, "availabilityZones": ["1"]},
     "deallocates-managed-disks": {"scaleDownMode": "Deallocate", "osDiskType": "Ephemeral"},
     "placement-in-one-zone": {"proximityPlacementGroupID": "p", "availabilityZones": ["1", "2"]},
+    "reservation-without-spot": {**RESERVED, "scaleSetPriority": "Spot"},
+    "reservation-without-placement": {**RESERVED, "proximityPlacementGroupID": "p"},
+    "reservation-without-host": {**RESERVED, "hostGroupID": "h"},
+    "reservation-without-ultra-disks": {**RESERVED, "enableUltraSSD": True},
+    "divided-gpu": {"gpuInstanceProfile": "MIG1g", "vmSize": "Standard_D4s_v5"},
+    "taints-are-unique": {"nodeTaints": ["team=a:NoSchedule", "team=b:NoSchedule"]},
+    "swap-needs-a-kubelet-that-takes-it": {"linuxOSConfig": {"swapFileSizeMB": 1500}},
+    "quota-period": {"kubeletConfig": {"cpuCfsQuotaPeriod": "100"}},
     "kata-is-azure-linux": {"workloadRuntime": "KataVmIsolation"},
     "trusted-launch-is-linux": {**WINDOWS, "securityProfile": {"enableVTPM": True}},
     "gateway-fits-its-prefix": {"mode": "Gateway", "count": 3},

@@ -37,6 +37,7 @@ OWN_UNKNOWN = (
     "Not known: Azure's costs are read for the app's own resource group where its subscription has "
     "clusters of the fleet, and readCosts"
 )
+OWN_LEFT_OUT = "logs, traffic, the storage of the hosts, and the free grants of a month"
 IDLE = "Idle: a month asleep has addresses, and at most the disks of nodes; the tier is not billed"
 
 
@@ -55,7 +56,7 @@ def cost(
     ] = False,
     own: Annotated[
         bool,
-        typer.Option("--own", help="Show what Azure has billed for Roadstead itself, by type of resource."),
+        typer.Option("--own", help="Show what Roadstead itself costs: billed, and counted at list prices."),
     ] = False,
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
@@ -114,11 +115,16 @@ def cost(
 def _show_own(view: schema.CostsView, output: Output) -> None:
     """Show what the resources of the app's own group have cost; nothing of it is computed here."""
     total = _billed([kind["billed"] for kind in view["own"]])
-    found = {"own": view["own"], "total": asdict(total) if total else None, "problems": view["problems"]}
+    found = {
+        "own": view["own"],
+        "total": asdict(total) if total else None,
+        "ownUse": view["ownUse"],
+        "problems": view["problems"],
+    }
     show(
         found,
         output,
-        table=lambda _: Group(*_own_lines(view, total)),
+        table=lambda wide: Group(*_own_lines(view, total), *_used_lines(view["ownUse"], wide=wide)),
         names=lambda: (kind["type"] for kind in view["own"]),
     )
 
@@ -136,6 +142,30 @@ def _own_lines(view: schema.CostsView, total: _Billed | None) -> Iterator[Text]:
     ]
     lines, _ = fitted([("TYPE OF RESOURCE", [Text("BILLED")]), *entries], 2, console().width)
     yield from lines
+
+
+def _used_lines(used: schema.OwnUse | None, *, wide: bool) -> Iterator[Text]:
+    """Yield what was counted, by kind, or by operation where there is room."""
+    if used is None:
+        yield Text("Counted: nothing yet", "dim")
+        return
+    day = f"since {used['since']}, at list prices of {used['region']}"
+    total, month = amount(used["listed"], used["currency"], signed=False), used["month"]
+    a_month = f", {amount(month, used['currency'], signed=False)} a month" if month is not None else ""
+    yield Text(f"Counted {day}: {total} at least{a_month}", "bold")
+    sums = dict[tuple[str, ...], tuple[float, float]]()
+    for found in used["operations"]:
+        key: tuple[str, ...] = (found["kind"], *([found["operation"]] if wide else []))
+        count, listed = sums.get(key, (0.0, 0.0))
+        sums[key] = count + found["count"], listed + found["listed"]
+    heads = ["OPERATION"] * wide + ["COUNTED", "LISTED"]
+    entries = [("KIND", [Text(head) for head in heads])]
+    for key, (count, listed) in sums.items():
+        cells = [*map(line, key[1:]), f"{count:,.0f}", amount(listed, used["currency"], signed=False)]
+        entries.append((line(key[0]), [Text(cell) for cell in cells]))
+    lines, _ = fitted(entries, 2, console().width)
+    yield from lines
+    yield Text(f"Not counted: {OWN_LEFT_OUT}", "dim")
 
 
 def _accepted(known: Against) -> Mapping[str, Desired]:

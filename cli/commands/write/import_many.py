@@ -16,6 +16,7 @@ from rich.text import Text
 from cli import templates
 from cli.commands.write import import_pull
 from cli.commands.write.imported_file import comments_of, own_part, text_of
+from cli.commands.write.inferred_classes import inferred_classes
 from cli.commands.write.init import check_known, write_new
 from cli.commands.write.validate import print_problems
 from cli.errors import CommandError, ExitCode, NotFound, RequestRefused, UsageError
@@ -25,7 +26,6 @@ from cli.terraform_state import TerraformCluster, read_state
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.app.api import schema
-from shared.azure.inferred_classes import inferred_classes
 from shared.language.model.base import Uuid
 from shared.language.resolve.repository_layout import CLASSES, Files, cluster_path
 from shared.sentences import many

@@ -13,7 +13,8 @@ specification/policyinsights (policyStates).
 Source of those of costs: specification/cost-management, some of the last ones.
 Source of those of sizes, limits and networks: specification/compute and specification/network; of their many
 versions only some of the last years.
-Source of those of alerts: specification/alertsmanagement.
+Source of those of alerts: specification/alertsmanagement; of their rules, specification/monitor, the stable
+ones.
 Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
@@ -59,6 +60,7 @@ _POLICY_ASSIGNMENTS = (
     *("2024-05-01", "2025-01-01", "2025-03-01", "2025-11-01"),
 )
 """Versions of other providers: the last one that a path names counts."""
+_ALERT_RULES = ("2021-08-01", "2022-06-15", "2023-12-01", "2026-03-01")
 _ACTIVITY = re.compile(r"/providers/microsoft\.insights/eventtypes/", re.IGNORECASE)
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
 
@@ -82,6 +84,10 @@ def check_version(path: str, version: str, location: str) -> None:
     if provider == "microsoft.resources" and kind.startswith("tags"):
         if version not in _RESOURCES:
             raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _RESOURCES))
+        return
+    if provider == "microsoft.insights" and kind.startswith("scheduledqueryrules"):
+        if version not in _ALERT_RULES:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _ALERT_RULES))
         return
     match, below = _TYPE.search(path), _BELOW_CLUSTER.search(path)
     if below is not None:

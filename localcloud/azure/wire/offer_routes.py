@@ -63,6 +63,10 @@ def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     )
 
 
+def _alert_rules(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_alert_rules(at["subscription"], at["group"])})
+
+
 def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     body = read_body(request)
     try:
@@ -78,6 +82,7 @@ def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
 
 
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
+_RULES = r"/resourcegroups/(?P<group>[^/]+)/providers/microsoft\.insights/scheduledqueryrules"
 _USAGES = "/locations/(?P<location>[^/]+)/usages"
 TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + "/locations", _locations),
@@ -86,6 +91,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _alerts),
+    ("GET", _SUBSCRIPTION + _RULES, _alert_rules),
     ("POST", _SUBSCRIPTION + r"/providers/microsoft\.costmanagement/query", _costs),
     ("GET", _SUBSCRIPTION + "/providers", _providers),
     (

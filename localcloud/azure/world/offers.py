@@ -1,14 +1,15 @@
 """What a subscription may have: regions, sizes of machines, limits, networks, providers and features.
 
-Fired alerts are here too, because no cluster has them. Shapes: the examples of
-github.com/Azure/azure-rest-api-specs (specification/alertsmanagement; specification/compute, skus and usages;
-specification/network, usages and virtualNetworks; specification/resources, providers and features). Every
-provider and feature is registered, and every region has every size of ``quotas`` in three zones,
-unless a test says otherwise.
+Alerts and their rules are here too, because no cluster has them. Shapes: the examples of
+github.com/Azure/azure-rest-api-specs (specification/alertsmanagement and specification/monitor;
+specification/compute, skus and usages; specification/network, usages and virtualNetworks;
+specification/resources, providers and features). Every provider and feature is registered, and every region
+has every size of ``quotas`` in three zones, unless a test says otherwise.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from ipaddress import ip_network
 from typing import Any
@@ -34,6 +35,16 @@ _PROVIDERS = (
 _ADDRESSES = ("PublicIPAddresses", "IPv4StandardSkuPublicIpAddresses", "StandardSkuLoadBalancers")
 
 
+def _disks(name: str) -> Mapping[str, str]:
+    """Return what a size has for disks; ddsv5-series and ddv4-series say how large the temporary one is."""
+    local = re.fullmatch(r"Standard_[DE](\d+)a?ds?_v[45]", name)
+    return {
+        "EncryptionAtHostSupported": "True",
+        "EphemeralOSDiskSupported": str(local is not None),
+        "MaxResourceVolumeMB": str(int(local[1]) * 38_400 if local else 0),
+    }
+
+
 class Offers:
     """What every subscription may have; a test takes sizes away and creates networks."""
 
@@ -43,6 +54,7 @@ class Offers:
         self._networks: dict[str, dict[str, Any]] = {}
         self._unregistered: set[str] = set()
         self._alerts: dict[str, dict[str, Any]] = {}
+        self._rules: dict[str, dict[str, Any]] = {}
 
     # What a test says
 
@@ -101,7 +113,21 @@ class Offers:
         with self._engine.lock:
             self._alerts[alert]["properties"]["essentials"]["monitorCondition"] = "Resolved"
 
+    def put_alert_rule(self, subscription: str, group: str, name: str, *, enabled: bool = True) -> None:
+        """Create or change a rule that queries logs, as a deployment does."""
+        place = f"/subscriptions/{subscription}/resourceGroups/{group}/providers"
+        rule = f"{place}/Microsoft.Insights/scheduledQueryRules/{name}"
+        with self._engine.lock:
+            self._rules[rule.lower()] = {"id": rule, "name": name, "properties": {"enabled": enabled}}
+
     # Requests
+
+    def list_alert_rules(self, subscription: str, group: str) -> list[Json]:
+        """Return the rules of a resource group that query logs."""
+        with self._engine.request(subscription, limits.ARM_READ):
+            self._engine.group(subscription, group)
+            start = f"/subscriptions/{subscription}/resourceGroups/{group}/".lower()
+            return [rule for key, rule in sorted(self._rules.items()) if key.startswith(start)]
 
     def list_alerts(self, subscription: str, group: str, page: str = "") -> tuple[list[Json], str]:
         """Return a page of the alerts that fire in a group, "" for all, and what the next page is called."""
@@ -155,7 +181,10 @@ class Offers:
             "family": family,
             "locations": [location],
             "locationInfo": [{"location": location, "zones": ["1", "2", "3"], "zoneDetails": []}],
-            "capabilities": [{"name": "vCPUs", "value": str(cores_of(name))}],
+            "capabilities": [
+                {"name": "vCPUs", "value": str(cores_of(name))},
+                *({"name": kind, "value": value} for kind, value in _disks(name).items()),
+            ],
             "restrictions": [{"type": "Location", "values": [location], **reason}] if barred else [],
         }
 

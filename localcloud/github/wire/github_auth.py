@@ -75,6 +75,8 @@ class Credentials:
         self._token, self._app, self._clock = token, app, clock
         self.token_expires: datetime | None = None
         """When the one token ends, None for never."""
+        self.token_writes, self.token_scopes = True, ""
+        """Whether the one token may write, and its scopes, "" for a fine-grained one."""
         self._lock = threading.Lock()
         self._issued: dict[str, datetime] = {}
 
@@ -134,16 +136,18 @@ class Credentials:
         return expires is not None and self._clock() < expires
 
     def headers(self, authorization: str) -> dict[str, str]:
-        """Return what every answer to a personal access token with an end has.
+        """Return what every answer to a personal access token says of it: its end, and its scopes.
 
-        Source: github.blog/changelog/2021-07-26-expiration-options-for-personal-access-tokens, and the two
-        forms that google/go-github reads.
+        Sources: github.blog/changelog/2021-07-26-expiration-options-for-personal-access-tokens, the two forms
+        that google/go-github reads, and docs.github.com/apps/oauth-apps, "Scopes for OAuth apps".
         """
-        secret = authorization.partition(" ")[2]
-        if self.token_expires is None or not hmac.compare_digest(secret.encode(), self._token.encode()):
-            return {}
-        ends = self.token_expires.astimezone(UTC)
-        return {"github-authentication-token-expiration": f"{ends:%Y-%m-%d %H:%M:%S} UTC"}
+        secret, found = authorization.partition(" ")[2], dict[str, str]()
+        if not hmac.compare_digest(secret.encode(), self._token.encode()):
+            return found
+        if self.token_expires is not None:
+            ends = self.token_expires.astimezone(UTC)
+            found["github-authentication-token-expiration"] = f"{ends:%Y-%m-%d %H:%M:%S} UTC"
+        return found | ({"x-oauth-scopes": self.token_scopes} if self.token_scopes else {})
 
     def issue(self, installation: int, authorization: str) -> tuple[str, datetime]:
         """Return a new installation token and its end for a call signed by the App; raise 401 or 404."""

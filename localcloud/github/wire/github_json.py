@@ -56,6 +56,8 @@ class Place:
     base: str
     caller: JsonObject
     send: Callable[[str, Mapping[str, Any]], None] = send_nothing
+    writes: bool = True
+    """Whether the caller may write to the repository."""
 
     @property
     def api(self) -> str:

@@ -167,7 +167,10 @@ class RestApi:
         if repository is None:
             raise GitHubError(404, "Not Found")
         caller = APP_BOT if as_app else OPERATOR
-        place = Place(repository, full_name, request.host_url.rstrip("/"), caller, self._hooks.send)
+        writes = as_app or self._credentials.token_writes
+        place = Place(repository, full_name, request.host_url.rstrip("/"), caller, self._hooks.send, writes)
+        if request.method != "GET" and not writes:
+            raise GitHubError(403, "Resource not accessible by personal access token")
         if call in _WRITING_CONTENTS and as_app and not self._credentials.writes_contents:
             raise GitHubError(403, "Resource not accessible by integration")
         found = (self._archives.link if call == _LINK else call)(place, request, **path)

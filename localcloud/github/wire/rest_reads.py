@@ -32,8 +32,9 @@ _SHA = re.compile(r"^[0-9a-f]{40}$")
 
 
 def repository(place: Place, _: Request) -> JsonObject:
-    """Write the repository."""
-    return repository_json(place)
+    """Write the repository, with what the role of the person may there (docs.github.com/rest/repos/repos)."""
+    role = {"admin": False, "maintain": False, "push": place.writes, "triage": place.writes, "pull": True}
+    return {**repository_json(place), "permissions": role}
 
 
 def branch(place: Place, _: Request, branch: str) -> JsonObject:

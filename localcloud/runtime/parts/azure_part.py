@@ -46,6 +46,7 @@ from localcloud.runtime.parts.part import (
     shown_notifications,
 )
 from localcloud.teams.teams_server import TeamsServer
+from shared.app.examination import ALERTS, alert_rule
 
 APP_IDS = (directory.FUNCTION_APP.id, *(app.id for app in directory.APPS.values()))
 """Whose writes the event subscription leaves out, as that of ``infra/event_subscription.bicep`` does."""
@@ -185,6 +186,8 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
         )
         _, _, subscription, _, group = settings["APP_RESOURCE_GROUP"].split("/")
         world.engine.app_group(subscription, group)
+        for name in ALERTS:
+            world.offers.put_alert_rule(subscription, group, alert_rule(settings["ROADSTEAD_FLEET"], name))
         world.roles.apps = roles
         events = stack.enter_context(EventDelivery(settings["ServiceBus"]))
         world.engine.grid.subscribe(events.take, without=APP_IDS)

@@ -49,6 +49,7 @@ from shared.cluster.failures.azure_failures import refusal
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable
 from shared.cluster.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
+from shared.ports.tally import Count, arm_request
 
 _CONNECT_SECONDS = 5
 T = TypeVar("T")
@@ -70,7 +71,7 @@ class ArmAzure:
     """The ``Azure`` port; ``base_url`` is the cloud's Resource Manager. Safe to share between threads.
 
     ``api_versions`` has the API version for a service of ``AzureCall``, "" or none for the library's own.
-    ``app`` is what the ids of requests are marked with.
+    ``app`` is what the ids of requests are marked with, and ``count`` counts the requests.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class ArmAzure:
         base_url: str = PUBLIC_CLOUD,
         api_versions: Mapping[str, str] | None = None,
         app: str = "",
+        count: Count = lambda _: None,
     ) -> None:
         self._credential, self._base_url, self._app = credential, base_url.rstrip("/"), app
+        self._count = count
         self._scope = f"{self._base_url}/.default"
         self._api_versions = {name: version for name, version in (api_versions or {}).items() if version}
         self._lock = threading.Lock()
@@ -151,7 +154,10 @@ class ArmAzure:
         version = self._api_versions.get(service)
         if self._transport is None:  # one for all subscriptions: they are at one address
             self._transport = pooled_transport(
-                self._base_url, connect_seconds=_CONNECT_SECONDS, read_seconds=AzureCall.read_seconds
+                self._base_url,
+                connect_seconds=_CONNECT_SECONDS,
+                read_seconds=AzureCall.read_seconds,
+                sends=lambda method, address: self._count(arm_request(method, address)),
             )
         return _client_of(service)(
             self._credential,

@@ -38,7 +38,7 @@ from shared.adapters.github.client import (
     readable,
 )
 from shared.adapters.github.pulls import GitHubIssues, GitHubProposing, GitHubPullRequests
-from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unavailable
+from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unauthorized, Unavailable
 from shared.cluster.failures.retry import retry_after
 from shared.language.resolve.repository_layout import blob_id
 from shared.ports.git_host import (
@@ -195,10 +195,33 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         return frozenset(Capability) - (set() if self._client.is_app else {Capability.WRITTEN_CHECKS})
 
     def permissions(self) -> Mapping[str, str] | None:
-        """Return the permissions of the App's installation: docs.github.com/rest/apps/apps."""
+        """Return the permissions of the App's installation: docs.github.com/rest/apps/apps.
+
+        Of a token GitHub says what the role of its account allows, and of a classic one its scopes:
+        docs.github.com/rest/repos/repos, docs.github.com/apps/oauth-apps, "Scopes for OAuth apps".
+        """
         found = self._client.as_app("/app/installations/{installation}")
+        if found is None:
+            self._check_token()
+            return None
         with readable(self._name):
-            return found and {str(name): str(level) for name, level in found["permissions"].items()}
+            return {str(name): str(level) for name, level in found["permissions"].items()}
+
+    def _check_token(self) -> None:
+        """Raise Unauthorized for a token of which GitHub says that it may write nothing."""
+        with self._client.calling("it is not there") as api:
+            headers, repository = self._answers.read(api, api.url)
+            if not repository.get("permissions", {}).get("push", True):
+                raise Unauthorized(
+                    f"the account of {self.credential} has no role that writes to {self._name}"
+                )
+            scopes = {scope.strip() for scope in headers.get("x-oauth-scopes", "").split(",")} - {""}
+            needed = {"repo"} if repository["private"] else {"repo", "public_repo"}
+            if scopes and not scopes & needed:
+                raise Unauthorized(
+                    f"{self.credential} has the scopes {', '.join(sorted(scopes))}, and writes nothing "
+                    f"without {' or '.join(sorted(needed))}"
+                )
 
     def deliveries(self) -> Sequence[HookDelivery] | None:
         """Return the newest deliveries of the App's webhook: docs.github.com/rest/apps/webhooks."""

@@ -12,7 +12,7 @@ from shared.app.examination import APPS, function_app, guide_of
 from shared.app.health.health import HealthReading
 from shared.cluster.failures.errors import Unreadable
 from shared.ports import FleetRecord, Ports
-from shared.ports.state.examinations import Examination, Finding
+from shared.ports.state.readiness import Examination, Finding
 
 OLD = timedelta(minutes=5)
 """How old an examination may be that answers a question of now: an app starts from zero."""

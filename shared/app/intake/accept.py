@@ -4,7 +4,7 @@ A delivery is recognised by the digest of its body. Whoever recorded one can sen
 because GitHub's signature covers the body alone; it then starts nothing, and nothing more is stored.
 
 A hint, which nobody signed, has the branch or the pull request read, and no more: no commit of it is waited
-for.
+for, and all hints of some seconds are one message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shared.app.intake.webhook import (
     Push,
     ReviewDelivery,
 )
-from shared.app.outbox import send
+from shared.app.outbox import request_hinted_plan, send
 from shared.cluster.failures.errors import Retryable, Unreadable
 from shared.cluster.queues.messages import (
     IssueRequest,
@@ -120,9 +120,10 @@ def _queued(delivery: Taken, ports: Ports) -> HttpResult:
         if delivery.action != "closed":
             preview = PreviewRequest(pull=delivery.number, head=commit)
             send(preview, ports)
+    elif not delivery.signed:
+        request_hinted_plan(ports)
     else:
-        believed = (delivery.commit, delivery.at) if delivery.signed else ("", None)
-        request = PlanRequest(commit=believed[0], reason="push", at=believed[1], read_from=ports.clock())
+        request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at, read_from=ports.clock())
         send(request, ports, message_id=f"push:{delivery.digest}")
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     try:

@@ -28,6 +28,7 @@ from shared.app.intake.webhook import (
     Push,
     ReviewDelivery,
     at,
+    hint_by_size,
     is_any_of,
     is_number,
     json_object,
@@ -58,8 +59,9 @@ def read_delivery(
     """Return the delivery; the case of ``headers`` does not matter."""
     header = {name.lower(): value for name, value in headers.items()}
     refused = too_large(body) or _check_password(header.get("authorization", ""), secrets)
-    if refused:
-        return refused
+    unread = refused or hint_by_size(body)
+    if unread:
+        return unread
     payload = json_object(body)
     if payload is None:
         return DeliveryRefusal(400, "the body is not a JSON object")

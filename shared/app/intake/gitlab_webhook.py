@@ -27,6 +27,7 @@ from shared.app.intake.webhook import (
     Push,
     ReviewDelivery,
     at,
+    hint_by_size,
     is_any_of,
     is_number,
     json_object,
@@ -64,6 +65,8 @@ def read_delivery(
     signed = _has_signature(header, body, secrets)
     if not signed and not is_any_of(header.get("x-gitlab-token", ""), _tokens(secrets)):
         return DeliveryRefusal(401, _unsigned(header, secrets))
+    if not signed and (hint := hint_by_size(body)):
+        return hint
     event = header.get("x-gitlab-event", "")
     read = _READERS.get(event)
     if read is None:

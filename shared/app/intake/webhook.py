@@ -10,6 +10,7 @@ token, is a hint: it says that there is something to read, and what is read coun
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import re
@@ -17,12 +18,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeGuard
 
-from shared.cluster.divergence.drift import BRANCHES, PROMOTIONS, VERSIONS
+from shared.cluster.divergence.drift import BRANCHES, IMAGES, PROMOTIONS, VERSIONS
 from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub and GitLab cap payloads at 25 MB, Azure DevOps lower."""
+MAX_HINT_BYTES = 1 << 20
+"""The longest hint that is parsed: JSON takes a multiple in memory. A longer one has the branch read."""
 MAX_NUMBER = (1 << 31) - 1
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 """The id of a commit: SHA-1, or SHA-256 (git-scm.com/docs/hash-function-transition)."""
@@ -123,6 +126,13 @@ def too_large(body: bytes) -> DeliveryRefusal | None:
     return DeliveryRefusal(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
 
 
+def hint_by_size(body: bytes) -> Push | None:
+    """Return what a delivery that nobody signed is if it is too large to parse, None for others."""
+    if len(body) <= MAX_HINT_BYTES:
+        return None
+    return Push("too-large-to-parse", hashlib.sha256(body).hexdigest(), "", signed=False)
+
+
 def is_any_of(given: str, secrets: Sequence[str]) -> bool:
     """Return whether a text is one of the secrets, each compared in constant time."""
     equal = [hmac.compare_digest(given.encode(errors="replace"), secret.encode()) for secret in secrets]
@@ -152,4 +162,4 @@ def is_number(value: Any) -> TypeGuard[int]:
 
 def own_branch(name: str) -> tuple[bool, bool]:
     """Return whether a branch has the name of a proposal of the app, and whether of a promotion."""
-    return name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, VERSIONS))
+    return name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, VERSIONS, IMAGES))

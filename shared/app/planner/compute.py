@@ -28,7 +28,7 @@ from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.notifications.notification import Notification
 from shared.plan.list_price import ListPrice
-from shared.plan.plan import Item, Plan, above_any, held_since
+from shared.plan.plan import Item, Plan, held_since
 from shared.plan.replacements import Replacement, remembered, replaced_in
 from shared.platform.followed import Followed
 from shared.ports import FleetRecord, GroupMember, PlanRecord, Ports
@@ -71,11 +71,9 @@ def compute_plan(
     earlier = ports.state.plan(head)
     before = earlier.plan if earlier else None
     continues = isinstance(request, RolloutRequest) and head == fleet.commit
-    first, lost = _first_generation(inputs, fleet, ports)
-    recovery = Recovery(now, fleet.tables.epoch + 1) if lost else fleet.tables.recovery
-    fleet = replace(
-        fleet, app=replace(fleet.app, first_generation=first), tables=replace(fleet.tables, recovery=recovery)
-    )
+    if _were_lost(inputs, fleet, ports):
+        recovery = Recovery(now, fleet.tables.epoch + 1)
+        fleet = replace(fleet, tables=replace(fleet.tables, recovery=recovery))
     if _pulled(fleet.followed) != _pulled(inputs.followed):  # what was allowed was of what sources had
         fleet, approvable = replace(fleet, override=None), None
     else:
@@ -83,7 +81,7 @@ def compute_plan(
     fleet = replace(fleet, followed=inputs.followed)
     approved = approved_plan(request, inputs, fleet, approvable, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
-    items = [_with_life(item, inputs, fleet, ports) for item in staged.plan.items]
+    items = [_with_life(item, inputs, ports) for item in staged.plan.items]
     heads = {"": head, **{known.key: known.commit for known in inputs.followed}}
     distant = with_distances(items, inputs.records, before if approvable else None, heads, ports)
     plan = replace(staged.plan, items=tuple(distant))
@@ -140,12 +138,12 @@ def _list_price(plan: Plan, earlier: PlanRecord | None, inputs: PlanInputs, port
     )
 
 
-def _with_life(item: Item, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> Item:
-    """Return the item of a new cluster with its uid and generation, so that a second attempt has the same."""
+def _with_life(item: Item, inputs: PlanInputs, ports: Ports) -> Item:
+    """Return the item of a new cluster with its uid, so that a second attempt has the same."""
     if not item.begins or item.uid:
         return item
     uid = new_life(ports.unique(), inputs.desired.clusters[item.cluster].rebuild)
-    return item.with_life(uid, max(fleet.app.first_generation, 1))
+    return replace(item, uid=uid, generation=1)
 
 
 def _small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports) -> frozenset[str]:
@@ -170,37 +168,17 @@ def _member(item: Item, inputs: PlanInputs) -> Iterator[tuple[str, GroupMember]]
         yield cluster.id.group.key, GroupMember(item.cluster, uid)
 
 
-# Tables without a plan are those of a new app, or were lost; clusters in Azure that carry the id of the
-# settings show which. The generations of a new state begin above any that the lost one had.
+# Tables without a plan are those of a new app, or were lost with their epoch, as where the app has moved.
 
 
-def _first_generation(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> tuple[int, bool]:
-    """Return the generation of a new cluster, and whether the tables are found to be lost only now.
+def _were_lost(inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether Azure has clusters of this app, by the id of the settings, and the tables have nothing.
 
-    A state without records reads Azure for that, once. The generation is 0, and decided by a later plan,
-    while git has no cluster. Where nobody knows whether tables were lost, it is above any too, and no
-    recovery begins: the step that finds a cluster of another life asks a person.
+    Before the first plan alone, so it takes no token of Azure's limits: a refusal is an answer. Where nobody
+    knows, the step that finds a cluster of another life asks a person.
     """
-    if fleet.app.first_generation:
-        return fleet.app.first_generation, False
-    known = bool(inputs.records or inputs.unreadable)
-    if not (known or inputs.desired.clusters):
-        return 0, False
-    lost = False if known or fleet.is_behind else _were_lost(inputs, ports)
-    if lost is False and not fleet.is_behind:
-        return 1, False
-    first = above_any(ports.clock())
-    why = "are not known to be those of a new app" if lost is None else "were lost"
-    log.warning("the tables %s: generations begin at %d", why, first)
-    return first, lost is True
-
-
-def _were_lost(inputs: PlanInputs, ports: Ports) -> bool | None:
-    """Return whether Azure has clusters of this app, which has no record of any; None where nobody knows.
-
-    It happens once in the life of a state, so it takes no token of Azure's limits: a refusal is an answer.
-    """
-    if not ports.config.installation:
+    known = fleet.commit or fleet.is_behind or inputs.records or inputs.unreadable
+    if known or not ports.config.installation:
         return False
     in_azure = (cluster for cluster in inputs.desired.clusters.values() if not cluster.is_attached)
     named = {cluster.id.subscription.lower() for cluster in in_azure}
@@ -208,10 +186,10 @@ def _were_lost(inputs: PlanInputs, ports: Ports) -> bool | None:
         for subscription in sorted({*named, *inputs.desired.subscriptions}):
             listed = every_document(ports.azure, ListClusters(SubscriptionId(subscription)))
             if any(_is_ours(cluster, ports) for cluster in listed):
+                log.warning("the tables were lost, and Azure has clusters of this app: a recovery begins")
                 return True
     except ReconcileError as error:
         log.warning("whether Azure has clusters of this app could not be read: %s", error)
-        return None
     return False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from operator import attrgetter
 
 from shared.app.runs import ENDS, expected_names
@@ -12,7 +12,9 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act, changed_settings
 from shared.cluster.reporting.measurements import Measurement, of_ends, of_fleet
 from shared.language.pin import PIN_BRANCHES, Pin
-from shared.ports import Capability, Ports
+from shared.ports import Capability, Ports, State
+from shared.ports.services import Exports, day_of, newest_day
+from shared.ports.state.app import LONG_AGO
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +29,8 @@ NOTICES = timedelta(days=7)
 """Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
 PULLS = timedelta(days=30)
 """Plans of pull requests that nobody has pushed to since, and whose base has not moved."""
+USED = timedelta(days=32)
+"""What the apps have used is shown of a month."""
 PLANS = 200
 ROLLOUTS = 50
 
@@ -84,6 +88,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "notices": lambda: state.prune_notices(now - NOTICES),
         "changes by hand": lambda: state.prune_changes(now - CHANGES),
         "readings": lambda: state.prune_readiness(now - READINESS),
+        "days of own operations": lambda: state.prune_used(now - USED),
         "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
         "branches of pins": lambda: _prune_pins(ports),
     }
@@ -138,3 +143,43 @@ def _fleet(ports: Ports) -> Iterator[Measurement]:
     yield from of_fleet(ports.state.summaries(details=True), ports.state.fleet().gaps)
     runs = ports.state.timer_runs()
     yield from of_ends({work: runs[end].at for work, end in ENDS.items() if end in runs}, ports.clock())
+
+
+# What only tables have is written to blobs once a day, and from there into tables that lost it.
+#
+# Azure restores no table. Git and Azure have the rest of what is stored: see ``door``.
+
+
+LATE = timedelta(hours=1)
+"""How long after its end a day is exported: clocks differ, and a write may take a while."""
+
+
+def export_days(ports: Ports) -> str:
+    """Write the days that are over and not exported yet, as one file with the name of the last of them."""
+    fleet, exports = ports.config.fleet, ports.exports
+    last = (ports.clock() - LATE).date() - timedelta(days=1)
+    done = newest_day(exports, fleet)
+    if done is not None and done >= last:
+        return ""
+    since = LONG_AGO if done is None else _begin(done + timedelta(days=1))
+    name = f"{fleet}/{last.isoformat()}.jsonl"
+    exports.write(name, ports.state.lines_written(since, _begin(last + timedelta(days=1))))
+    log.info("exported acts, events and plans: %s", name)
+    return name
+
+
+def restore(fleet: str, state: State, exports: Exports, since: date) -> tuple[int, int]:
+    """Insert what is missing, from the exports since a day; return how much was missing, and how much not."""
+    restored = there = 0
+    for name in sorted(exports.names(f"{fleet}/"), reverse=True):
+        if day_of(name) >= since:
+            for line in exports.lines(name):
+                if state.restore_line(line):
+                    restored += 1
+                else:
+                    there += 1
+    return restored, there
+
+
+def _begin(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from shared.app import outbox
 from shared.app.door import newer_epoch
+from shared.app.notifications import notifications_of
 from shared.app.outbox import send, send_all
+from shared.app.records import Transition, change
 from shared.app.repository import is_own
 from shared.app.runs import record_end
-from shared.cluster.failures.errors import Dependency, ReconcileError, Stale
+from shared.cluster.failures.errors import Dependency, ReconcileError, Stale, Unreadable
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
@@ -27,7 +29,11 @@ from shared.cluster.queues.messages import (
     ReviewRequest,
     RolloutRequest,
 )
+from shared.cluster.record import ClusterRecord
+from shared.cluster.reporting.events import sleep_event
 from shared.cluster.reporting.measurements import of_plan, of_queues
+from shared.cluster.transitions.acceptance import accept_sleep
+from shared.frozen import replace
 from shared.logs import about, about_record
 from shared.ports import BranchHead, Capability, FleetRecord, GitHost, PlanRecord, Ports
 
@@ -220,3 +226,40 @@ def _ask_for_unread_reviews(open_plans: Sequence[PlanRecord], ports: Ports) -> N
     newest = ports.state.fleet().commit if unread else ""
     if newest in unread:
         outbox.send(ReviewRequest(commit=newest), ports)
+
+
+# Clusters that are to sleep now: a timer finds them, and reads the records of these alone.
+
+
+MOST = 500
+"""So many clusters are put to sleep in a run of the timer; the next one has the others."""
+
+
+def put_to_sleep(ports: Ports) -> int:
+    """Start the job that has a cluster sleep, where it is time for that; return how many there are.
+
+    In a pause none is started, until no clock says that it lasts. A record that cannot be read is left.
+    """
+    now = ports.clock()
+    due = ports.state.due_to_sleep(now)[:MOST]
+    if not due or ports.state.fleet().paused(now - ports.config.clocks_differ):
+        return 0
+    for name in due:
+        try:
+            change(name, partial(_asleep, ports=ports), ports)
+        except Unreadable as error:
+            with about(cluster=name):
+                log.warning("%s is not put to sleep: %s", name, error)
+    return len(due)
+
+
+def _asleep(record: ClusterRecord | None, *, ports: Ports) -> Transition | None:
+    """Return the record with its job; one whose sleep was missed as a whole is due for the next one."""
+    now = ports.clock()
+    if record is None or not record.ready:
+        return None
+    after = accept_sleep(record, now)
+    if after is None:
+        return Transition(replace(record, updated=now))
+    events = [sleep_event(after)]
+    return Transition(after, events, notifications_of(record, after, ports), then=continuation(after, now))

@@ -17,8 +17,8 @@ from datetime import date
 from typing import NamedTuple
 
 AS_OF = date(2026, 9, 8)
-"""The day up to which the sources were read. On 2026-11-29 nothing newer of AKS could be read: its newest
-release notes at hand were those of 2026-09-04."""
+"""The day up to which the sources were read. On 2026-11-30 the newest release notes of AKS that could be read
+were those of 2026-09-04. Those of 2026-09-25 exist, and announce what ends: they are to be read next."""
 CALENDAR = "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions"
 
 

@@ -7,7 +7,8 @@ specification/network, usages and virtualNetworks); virtual-networks-faq (addres
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_network
+from ipaddress import IPv4Network
+from typing import Any
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
@@ -18,12 +19,18 @@ RESERVED = 5
 
 @dataclass(frozen=True)
 class Size:
-    """A size of machines: its family, cores and zones, and whether the subscription may not have it."""
+    """A size of machines: its family, cores and zones, and whether the subscription may not have it.
+
+    ``ephemeral`` is the room for an ephemeral OS disk in GB, ``encrypts`` whether hosts encrypt its disks;
+    None where the list does not say it.
+    """
 
     family: str
     cores: int
     zones: frozenset[str] = frozenset()
     barred: bool = False
+    ephemeral: int | None = None
+    encrypts: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -41,10 +48,11 @@ class Quota:
 
 @dataclass(frozen=True)
 class Subnet:
-    """How many addresses a subnet has for nodes and pods, and how many of them are used."""
+    """How many addresses a subnet has for nodes and pods, how many of them are used, and its IPv4 ranges."""
 
     size: int
     used: int
+    ranges: tuple[str, ...] = ()
 
     @property
     def left(self) -> int:
@@ -86,8 +94,23 @@ def sizes_of(documents: Sequence[Json]) -> dict[str, Size]:
             int(cores) if cores.isdecimal() else 0,
             frozenset(zones),
             any(limit.get("type") == "Location" for limit in limits),
+            _ephemeral(named),
+            {"True": True, "False": False}.get(str(named.get("EncryptionAtHostSupported"))),
         )
     return found
+
+
+def _ephemeral(named: Mapping[Any, Any]) -> int | None:
+    """Return the largest of the places for an ephemeral OS disk: cache, temporary disk and NVMe disk.
+
+    Source: learn.microsoft.com/azure/virtual-machines/ephemeral-os-disks, "Size requirements".
+    """
+    supported = str(named.get("EphemeralOSDiskSupported"))
+    if supported != "True":
+        return 0 if supported == "False" else None
+    places = (("CachedDiskBytes", 2**30), ("MaxResourceVolumeMB", 2**10), ("NvmeDiskSizeInMiB", 2**10))
+    sizes = ((str(named.get(name) or ""), unit) for name, unit in places)
+    return max((int(size) // unit for size, unit in sizes if size.isdecimal()), default=0)
 
 
 def quotas_of(documents: Sequence[Json]) -> dict[str, Quota]:
@@ -107,15 +130,16 @@ def subnets_of(networks: Sequence[Json]) -> dict[str, Subnet]:
         for subnet in network["properties"].get("subnets") or ():
             shown = subnet.get("properties") or {}
             prefixes = shown.get("addressPrefixes") or [shown.get("addressPrefix")]
-            sizes = [_addresses(str(prefix)) for prefix in prefixes if prefix and ":" not in str(prefix)]
-            if sizes:
-                used = len(shown.get("ipConfigurations") or ())
-                found[str(subnet["id"]).lower()] = Subnet(sum(sizes) - RESERVED, used)
+            ranges = tuple(str(prefix) for prefix in prefixes if _addresses(str(prefix)))
+            if ranges:
+                used, size = len(shown.get("ipConfigurations") or ()), sum(map(_addresses, ranges))
+                found[str(subnet["id"]).lower()] = Subnet(size - RESERVED, used, ranges)
     return found
 
 
 def _addresses(prefix: str) -> int:
+    """Return how many addresses an IPv4 range has, 0 for any other text."""
     try:
-        return ip_network(prefix, strict=False).num_addresses
+        return IPv4Network(prefix, strict=False).num_addresses
     except ValueError:
         return 0

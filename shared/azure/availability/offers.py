@@ -2,7 +2,7 @@
 
 It annotates a plan and decides nothing: what Azure did not say is unknown, and what is enough is not
 reported. Sources: learn.microsoft.com/azure/aks/quotas-skus-regions (cores of a family and of a region, sizes
-that a subscription may not have) and
+that a subscription may not have), concepts-storage and enable-host-encryption (disks that a size lacks) and
 configure-azure-cni (addresses: without overlay each node takes one, and one for each of its pods).
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from ipaddress import IPv4Network
 
 from shared.azure.availability.offered import Offer, Quota, Size
 from shared.frozen import dataclass
@@ -18,7 +19,7 @@ from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import AUTO, NodePool
-from shared.language.resolve.rules.refusal import completed, surge_of
+from shared.language.resolve.rules.refusal import completed, pod_ranges, service_ranges, surge_of
 from shared.resource_ids import RegionId
 from shared.sentences import many, some_of
 
@@ -26,6 +27,8 @@ NAMED = 5
 """How many clusters a sentence names."""
 PODS = 30
 """Pods on a node of Azure CNI without overlay, unless the manifest says."""
+DISK = 128
+"""The GB of an OS disk that git does not size (concepts-storage: ephemeral from 128 GiB on)."""
 TOTAL, ADDRESSES = "cores", "IPv4StandardSkuPublicIpAddresses"
 """The names of the limits of all cores of a region, and of its public addresses."""
 
@@ -191,8 +194,13 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
             f"{_instead(place.location, offer.regions)} ({named})"
         )
         return
-    yield from _of_versions(place, requests, offer)
-    yield from _of_sizes(place, requests, offer)
+    for found in (
+        _of_versions(place, requests, offer),
+        _of_sizes(place, requests, offer),
+        _of_disks(requests, offer.sizes or {}),
+        _of_ranges(requests, offer),
+    ):
+        yield from _grouped(found)
     needs = {request.cluster: _cores(request, offer.sizes or {}) for request in requests}
     limits = {name: None for need in needs.values() for name in need}
     for name in limits:
@@ -204,22 +212,24 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
     yield from _of_subnets(requests, offer)
 
 
-def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
-    """Yield the versions that nobody runs yet and that the region does not offer."""
-    if not offer.versions:
-        return
-    offered = {numbers(version) for version in offer.versions}
-    asked = defaultdict[str, list[str]](list)
-    for request in requests:
+def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each text with the clusters that it is of."""
+    of = defaultdict[str, list[str]](list)
+    for text, cluster in found:
+        of[text].append(cluster)
+    return (f"{text} ({_named(clusters)})" for text, clusters in sorted(of.items()))
+
+
+def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+    """Yield the versions that nobody runs yet and that the region does not offer, with who asks for each."""
+    offered = {numbers(version) for version in offer.versions or ()}
+    shown = ", ".join(".".join(map(str, known)) for known in sorted({known[:2] for known in offered}))
+    for request in requests if offered else ():
         had = _versions(request.old) if request.old else set()
         for version in _versions(request.new) - had:
             if not any(known[: len(numbers(version))] == numbers(version) for known in offered):
-                asked[version].append(request.cluster)
-    shown = ", ".join(".".join(map(str, known)) for known in sorted({known[:2] for known in offered}))
-    for version, clusters in sorted(asked.items()):
-        yield (
-            f"Kubernetes {version} is not offered in {place.location}, which has {shown} ({_named(clusters)})"
-        )
+                where = f"is not offered in {place.location}, which has {shown}"
+                yield f"Kubernetes {version} {where}", request.cluster
 
 
 def _versions(spec: ClusterSpec) -> set[str]:
@@ -227,25 +237,34 @@ def _versions(spec: ClusterSpec) -> set[str]:
     return {version for version in named if numbers(version)}
 
 
-def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
+def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
     """Yield the sizes of new pools that the region, or a zone, does not have for the subscription."""
-    if not offer.sizes:
-        return
-    asked = defaultdict[tuple[str, tuple[str, ...]], list[str]](list)
-    for request in requests:
+    for request in requests if offer.sizes else ():
         for pool, name, _ in _growth(request):
-            if name:
-                asked[name, tuple(pool.availability_zones)].append(request.cluster)
-    for (name, zones), clusters in sorted(asked.items()):
-        size = offer.sizes.get(name.lower())
-        of = f"({_named(clusters)})"
-        if size is None:
-            yield f"vmSize {name}: {place.location} has no such size{_instead(name, offer.sizes)} {of}"
-        elif size.barred:
-            yield f"vmSize {name}: Azure bars the subscription from it in {place.location} {of}"
-        elif lacking := sorted({*zones} - {AUTO} - size.zones):
-            where = f"zone {', '.join(lacking)} of {place.location}"
-            yield f"vmSize {name}: the subscription has none in {where} {of}"
+            size, why = (offer.sizes or {}).get(name.lower()), ""
+            if size is None:
+                why = f"{place.location} has no such size{_instead(name, offer.sizes or {})}"
+            elif size.barred:
+                why = f"Azure bars the subscription from it in {place.location}"
+            elif lacking := sorted({*pool.availability_zones} - {AUTO} - size.zones):
+                why = f"the subscription has none in zone {', '.join(lacking)} of {place.location}"
+            if name and why:
+                yield f"vmSize {name}: {why}", request.cluster
+
+
+def _of_disks(requests: list[Request], sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
+    """Yield what the disks of new pools ask for and their sizes of machines do not have."""
+    for request in requests:
+        before = {pool.name for pool in request.old.node_pools} if request.old else set()
+        for pool in request.new.node_pools:
+            size, disk = sizes.get((pool.vm_size or "").lower()), pool.os_disk_size_gb or DISK
+            if size is None or pool.name in before:
+                continue
+            if pool.os_disk_type == "Ephemeral" and size.ephemeral is not None and disk > size.ephemeral:
+                room = f"has {size.ephemeral} GB for an ephemeral OS disk, this commit needs {disk}"
+                yield f"vmSize {pool.vm_size}: {room}", request.cluster
+            if pool.enable_encryption_at_host and size.encrypts is False:
+                yield f"vmSize {pool.vm_size}: has no encryption at host", request.cluster
 
 
 def _of_quota(what: str, where: str, needs: Mapping[str, int], quota: Quota | None) -> Iterator[str]:
@@ -279,6 +298,26 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
                 f"subnet {name} has {known.left} of {known.size} addresses left, this commit needs {needed} "
                 f"({_named(each)})"
             )
+
+
+def _of_ranges(requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+    """Yield the ranges of services and pods of new clusters that a subnet of their network has already.
+
+    Source: the error page of ServiceCidrOverlapExistingSubnetsCidr; concepts-network-azure-cni-overlay.
+    """
+    for request in (request for request in requests if request.old is None):
+        around = {_network((pool.vnet_subnet_id or "").lower()) for pool in request.new.node_pools}
+        profile = request.new.network_profile
+        wanted = (("serviceCidr", service_ranges(profile)), ("podCidr", pod_ranges(profile)))
+        for id, subnet in sorted(offer.subnets.items()):
+            for field, ranges in wanted if _network(id) in around else ():
+                for text in (text for text in ranges if any(_overlap(text, own) for own in subnet.ranges)):
+                    there = f"subnet {subnet_name(id)} has {', '.join(subnet.ranges)}"
+                    yield f"{field} {text}: {there}, which overlaps", request.cluster
+
+
+def _overlap(range: str, other: str) -> bool:
+    return ":" not in range and IPv4Network(range, strict=False).overlaps(IPv4Network(other, strict=False))
 
 
 def subnet_name(subnet: str) -> str:

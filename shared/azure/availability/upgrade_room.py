@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from shared.azure.availability.announcements import MESH, last_of_revision
-from shared.azure.availability.offered import Offer
+from shared.azure.availability.offered import Offer, Size, Subnet
 from shared.azure.availability.offers import TOTAL, addresses_of, sized, subnet_name
 from shared.azure.changes.upgrades import not_offered
 from shared.frozen import dataclass, replace
@@ -50,7 +50,8 @@ def room_of(
 ) -> Room:
     """Return what is stored of what Azure has: the sizes, limits and subnets of the cluster's pools."""
     sizes = {size.lower() for pool in spec.node_pools for size in sized(pool)}
-    known = {name: size for name, size in (offer.sizes or {}).items() if name in sizes}
+    listed = ((name, size) for name, size in (offer.sizes or {}).items() if name in sizes)
+    known = {name: Size(size.family, size.cores) for name, size in listed}
     limits = {TOTAL, *(size.family for size in known.values())}
     subnets = {name for pool in spec.node_pools for name in addresses_of(spec, pool, 1)}
     own = replace(
@@ -58,7 +59,11 @@ def room_of(
         regions=None,
         sizes=known if offer.sizes is not None else None,
         quotas={name: quota for name, quota in offer.quotas.items() if name in limits},
-        subnets={name: subnet for name, subnet in offer.subnets.items() if name in subnets},
+        subnets={
+            name: Subnet(subnet.size, subnet.used)
+            for name, subnet in offer.subnets.items()
+            if name in subnets
+        },
     )
     return Room(own, tuple(failed), tuple(unread))
 

@@ -149,11 +149,9 @@ def _without_sizes(properties: Json) -> dict[str, Any]:
     return {**rest, "virtualMachinesProfile": {"scale": scale}}
 
 
-def pool_leaves(
-    pool: NodePool, desired: Desired, owner: Owner, live: Json, *, control_plane: str = ""
-) -> list[Leaf]:
+def pool_leaves(pool: NodePool, desired: Desired, owner: Owner, live: Json) -> list[Leaf]:
     """Return every field in which a node pool differs from the manifest, by ARM's names."""
-    return _overlay(pool, desired, live, _wanted(pool, desired, owner, live, control_plane))[1]
+    return _overlay(pool, desired, live, _wanted(pool, desired, owner, live, ""))[1]
 
 
 def _overlay(pool: NodePool, desired: Desired, live: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
+from typing import Any
 
-from shared.cluster.failures.causes import entry_for
+from shared.cluster.failures.catalogue import AZURE
 from shared.cluster.failures.entry import Entry
 from shared.cluster.failures.errors import (
     Aborted,
@@ -23,7 +27,122 @@ from shared.cluster.failures.errors import (
     Unavailable,
     Unexplained,
 )
+from shared.frozen import dataclass
 from shared.json_tree import Json
+
+# The cause inside an error of Azure: AKS wraps the errors of the services that it calls.
+#
+# The cause is in a subcode, in details, in JSON inside a text, or in the text alone. Sources: -
+# learn.microsoft.com/troubleshoot/azure/azure-kubernetes, the bodies of its pages on error codes -
+# github.com/microsoft/api-guidelines, azure/Guidelines.md ("details" and "innererror" of an error)
+
+
+DEPTH = 12
+"""So many errors within each other are opened."""
+ERRORS = 60
+"""So many errors are read, in all."""
+_TEXT = 20_000
+_OBJECTS = 10
+"""So many places of a text are tried as the beginning of JSON."""
+_CODE = re.compile(
+    r"""(?<![A-Za-z])(?:Sub|InternalError|VmssInstanceError|Error)?\s?Code\\*["']?\s*[=:]\s*\\*["']?(?P<code>[A-Za-z]\w+)""",
+    re.IGNORECASE,
+)
+_LEADING = re.compile(r"\s*\((?P<code>[A-Za-z]\w+)\)")
+_NAMED = re.compile(
+    r"\b(?P<code>VMExtensionError_\w+|\w+VMExtensionError|WINDOWS_CSE_ERROR_\w+|ERR_[A-Z0-9_]+)\b"
+)
+
+
+@dataclass(frozen=True)
+class _Error:
+    """An error within another; ``text`` is its own, ``subcode`` may be ""."""
+
+    code: str
+    subcode: str
+    text: str
+
+
+def entry_for(error: Json) -> Entry | None:
+    """Return the entry of the catalogue for the cause of an error, None where no entry documents it.
+
+    ``error`` has ``code`` and ``message``, and may have a ``subcode``, ``details`` and more of any form. The
+    outermost error that does not merely wrap another one is the cause; if there is none, the innermost
+    wrapper.
+    """
+    errors = list(_errors(error))
+    texts = [inner.text for inner in errors]
+    wrapper: Entry | None = None
+    for place, inner in enumerate(errors):
+        below = "\n".join([*texts[place:], ""])
+        found = AZURE.find(inner.code, subcode=inner.subcode, text=below)
+        if found is not None and not found.wraps:
+            return found
+        if inner.code or wrapper is None:  # without a code it says no more than what it is in
+            wrapper = found or wrapper
+    return wrapper
+
+
+def _errors(error: Any) -> Iterator[_Error]:
+    """Yield an error and those inside, the outer ones first."""
+    left, level = ERRORS, [error]
+    for _ in range(DEPTH):
+        inside: list[Any] = []
+        for document in level:
+            if isinstance(document, Mapping) and left > 0:
+                left -= 1
+                yield from _own(document)
+                inside += _inside(document)
+        if not inside:
+            return
+        level = inside
+
+
+def _own(document: Mapping[str, Any]) -> Iterator[_Error]:
+    """Yield the error that a document is, its subcode as one, and the codes that its text names."""
+    code, text = str(document.get("code") or ""), str(document.get("message") or "")[:_TEXT]
+    subcode = str(document.get("subcode") or document.get("subCode") or "")
+    yield _Error(code, subcode, text)
+    if subcode:
+        yield _Error(subcode, "", text)
+    for pattern in (_LEADING, _CODE, _NAMED):
+        found = pattern.match(text) if pattern is _LEADING else None
+        for match in [found] if found else pattern.finditer(text) if pattern is not _LEADING else []:
+            yield _Error(match["code"], "", text)
+
+
+def _inside(document: Mapping[str, Any]) -> list[Any]:
+    """Return the documents in a document, and in its texts."""
+    found: list[Any] = []
+    for value in document.values():
+        if isinstance(value, list):
+            found += value
+        elif isinstance(value, Mapping):
+            found.append(value)
+        elif isinstance(value, str):
+            found += _in_text(value[:_TEXT])
+    return found
+
+
+def _in_text(text: str) -> list[Any]:
+    """Return the JSON objects in a text, also where their quotes are escaped."""
+    found: list[Any] = []
+    for form in (text, text.replace('\\"', '"')):
+        decoder, start = json.JSONDecoder(), -1
+        for _ in range(_OBJECTS):
+            start = form.find("{", start + 1)
+            if start < 0:
+                break
+            try:
+                value, end = decoder.raw_decode(form, start)
+            except (ValueError, RecursionError):
+                continue
+            found.append(value)
+            start = end - 1
+        if found:
+            break
+    return found
+
 
 _BY_STATUS: dict[int, type[ReconcileError]] = {
     HTTPStatus.UNAUTHORIZED: Unauthenticated,

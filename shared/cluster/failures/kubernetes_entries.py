@@ -61,9 +61,13 @@ _OBJECTS = (
         "The object exists, and Kubernetes does not let this field of it change.",
         "Delete the object in the cluster, so that it is created again, or restore the old value.",
         Actor.AUTHOR,
-        says=("field is immutable", "is immutable after creation", "cannot change roleref"),
+        says=(
+            *("field is immutable", "is immutable after creation", "cannot change roleref"),
+            "updates to statefulset spec for fields other than",
+        ),
         link=CONVENTIONS,
-        source="staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go",
+        source="staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go;"
+        " pkg/apis/apps/validation/validation.go",
     ),
     Entry(
         "kubernetes/Invalid",

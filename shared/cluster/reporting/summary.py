@@ -117,6 +117,14 @@ class SummaryAbsence:
 
 
 @dataclass(frozen=True)
+class SummaryCause:
+    """Why its job has failed: the class of the error and its entry of the catalogue, each "" for none."""
+
+    kind: str = ""
+    entry: str = ""
+
+
+@dataclass(frozen=True)
 class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is ``reason_of`` it, cut to ``REASON_LIMIT``.
 
@@ -129,7 +137,8 @@ class ClusterSummary:
     something that ends, None where nothing is known to end. ``lifetime_pull`` is the pull request that
     removes it at the end of its lifetime, 0 for none.
     ``asleep_until`` is when it is started for which changes wait, None where none does. ``in_pools``: node
-    pools of it sleep, and the cluster does not. ``details`` are None where they were not asked for.
+    pools of it sleep, and the cluster does not. ``action_required`` is what an operator has to do for its
+    job, "" for nothing. ``details`` are None where they were not asked for.
     """
 
     name: str
@@ -139,7 +148,6 @@ class ClusterSummary:
     reason: str
     generation: int
     observed_generation: int
-    needs_action: bool
     contested: bool
     place: SummaryPlace
     lost: bool = False
@@ -156,6 +164,18 @@ class ClusterSummary:
     lifetime_pull: int = 0
     asleep_until: datetime | None = None
     in_pools: bool = False
+    action_required: str = ""
+    cause: SummaryCause = SummaryCause()
+
+    @property
+    def needs_action(self) -> bool:
+        """Whether its job waits for an operator."""
+        return bool(self.action_required)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether nobody works on it until a person has acted, as people see it."""
+        return self.needs_action or self.shown_phase in (Phase.FAILED, Phase.STALLED)
 
     @property
     def tried(self) -> str:
@@ -221,7 +241,6 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         reason=cut(reason_of(record), REASON_LIMIT),
         generation=record.generation,
         observed_generation=record.observed_generation,
-        needs_action=record.needs_action,
         contested=record.contested,
         place=SummaryPlace(
             environment=record.desired.environment,
@@ -270,7 +289,16 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         lifetime_pull=record.azure.lifetime.pull.number if record.azure.lifetime.pull else 0,
         asleep_until=_asleep_until(record),
         in_pools=record.sleeps_in_pools,
+        action_required=cut(record.job.next_run.action_required, REASON_LIMIT) if record.needs_action else "",
+        cause=_cause_of(record),
     )
+
+
+def _cause_of(record: ClusterRecord) -> SummaryCause:
+    failure = record.job.step.failure
+    if failure is None or record.finding or record.phase not in (Phase.FAILED, Phase.STALLED):
+        return SummaryCause()
+    return SummaryCause(failure.kind, failure.entry)
 
 
 def _asleep_until(record: ClusterRecord) -> datetime | None:

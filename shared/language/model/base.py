@@ -108,15 +108,17 @@ def not_a_page(url: str) -> None:
     """Raise ValueError for the address of a page in a browser, where that of its repository is wanted."""
     page = _PAGE.match(url)
     if page:
+        repository = page[1] or page[4] or f"https://github.com/{page[6]}"
         raise ValueError(
             f"is the address of a page in a browser, got {shown(url)}; write the repository's, "
-            f"{shown(page[1] or page[4])}, and what follows as branch and path"
+            f"{shown(repository)}, and what follows as branch and path"
         )
 
 
 _PAGE = re.compile(
     r"(https://[^/]+/[^/]+/[^/]+(?:/[^/]+)*?)/(-/)?(tree|blob|raw|commits?|pull|issues)/"
     r"|(https://bitbucket\.org/[^/]+/[^/]+)/(src|branch|commits|pull-requests)/"
+    r"|https://raw\.githubusercontent\.com/([^/]+/[^/]+)/"
 )
 """The address of a repository, and what GitHub, GitLab and Bitbucket append to it for a page."""
 _GIT_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%+-]+)+/?")

@@ -18,6 +18,12 @@ UnsafeSysctl = Annotated[
 ]
 
 
+Period = Annotated[
+    StrictStr, rule(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+", "a duration with its unit, such as 100ms")
+]
+"""A duration of Go (azure-rest-api-specs KubeletConfig.cpuCfsQuotaPeriod)."""
+
+
 class KubeletConfig(Section):
     """Settings of the kubelet."""
 
@@ -25,7 +31,7 @@ class KubeletConfig(Section):
     """static gives whole processors to pods that request them."""
     cpu_cfs_quota: Flag = None
     """Limits of processor time are enforced."""
-    cpu_cfs_quota_period: Text | None = None
+    cpu_cfs_quota_period: Period | None = None
     """The period over which these limits are enforced, such as 100ms."""
     image_gc_high_threshold: Annotated[StrictInt, between(0, 100)] | None = None
     """The disk usage, in percent, above which unused images are removed."""

@@ -67,6 +67,7 @@ from shared.ports.azure.node_pools import (
     UpgradeNodeImage,
 )
 from shared.ports.azure.offers import (
+    ListAlertRules,
     ListAlerts,
     ListComputeUsages,
     ListFeatures,
@@ -115,6 +116,7 @@ __all__ = [
     "GetTags",
     "GetUpgradeProfile",
     "ListActivity",
+    "ListAlertRules",
     "ListAlerts",
     "ListClusters",
     "ListComputeUsages",

@@ -14,7 +14,7 @@ from shared.azure.rate_limits import ARM_READ
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, PageCall, Request
-from shared.resource_ids import RegionId, SubscriptionId
+from shared.resource_ids import GroupId, RegionId, SubscriptionId
 
 _SUBSCRIPTION = "/subscriptions/{target.subscription}"
 _REGION = "locations/{target.location}"
@@ -148,6 +148,23 @@ class ListFeatures(AzureCall[Sequence[Json]]):
     limits, needs, read_seconds = (ARM_READ,), ("name", "properties"), _SECONDS
     target: SubscriptionId
     namespace: str
+
+
+@dataclass(frozen=True)
+class ListAlertRules(AzureCall[Sequence[Json]]):
+    """Return the rules of a resource group that query logs, with their ``name`` and ``properties.enabled``.
+
+    Source: specification/monitor, ScheduledQueryRules_ListByResourceGroup of 2021-08-01.
+    """
+
+    request = Request(
+        "LIST",
+        "/subscriptions/{target.subscription}/resourceGroups/{target.name}"
+        "/providers/Microsoft.Insights/scheduledQueryRules",
+        "2021-08-01",
+    )
+    limits, needs, read_seconds = (ARM_READ,), ("name", "properties.enabled"), _SECONDS
+    target: GroupId
 
 
 @dataclass(frozen=True)

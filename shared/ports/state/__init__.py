@@ -29,8 +29,16 @@ from shared.ports.state.app import (
     Timers,
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
-from shared.ports.state.costs import COSTS, WEEK, Costs, ListedClusters, SubscriptionCosts, WeekOfCosts
-from shared.ports.state.examinations import EXAMINATION, Examinations
+from shared.ports.state.costs import (
+    COSTS,
+    USED,
+    WEEK,
+    Costs,
+    ListedClusters,
+    SubscriptionCosts,
+    UsedOperations,
+    WeekOfCosts,
+)
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
     FLEET,
@@ -45,7 +53,7 @@ from shared.ports.state.fleet import (
     Override,
     Source,
 )
-from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanRecord, Plans, PullRecord
+from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanBrief, PlanRecord, Plans, PullRecord
 from shared.ports.state.promotions import (
     PROMOTION,
     PROPOSAL,
@@ -58,7 +66,7 @@ from shared.ports.state.promotions import (
     Proposals,
     Rollouts,
 )
-from shared.ports.state.readiness import READINESS, Readinesses, ReadinessRecord
+from shared.ports.state.readiness import EXAMINATION, READINESS, Examinations, Readinesses, ReadinessRecord
 from shared.ports.state.reading import RecordKind
 from shared.ports.state.sweeps import (
     CHANGES,
@@ -93,6 +101,7 @@ __all__ = [
     "Orphan",
     "Override",
     "PathsCheck",
+    "PlanBrief",
     "PlanRecord",
     "Promotion",
     "Proposal",
@@ -103,6 +112,7 @@ __all__ = [
     "SubscriptionCosts",
     "SweepRecord",
     "TimerRun",
+    "UsedOperations",
     "WeekOfCosts",
 ]
 
@@ -126,6 +136,7 @@ _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
             EXAMINATION,
             COSTS,
             WEEK,
+            USED,
         )
     ),
     (PLAN, (("open", "eq", True),)),

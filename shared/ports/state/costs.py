@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from shared.cluster.forms import RecordList
-from shared.frozen import dataclass, field
+from shared.frozen import dataclass, field, replace
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
 from shared.prices.cost_groups import CostGroup, ListedCluster
@@ -58,8 +58,17 @@ class WeekOfCosts:
     owners: Mapping[str, CostGroup] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class UsedOperations:
+    """How often the apps did each operation on a day, as ISO 8601, by the names of ``shared.ports.tally``."""
+
+    day: str
+    counts: Mapping[str, float] = field(default_factory=dict)
+    etag: str = ""
+
+
 class Costs(TableRepository):
-    """The costs that were read last."""
+    """The costs that were read last, and what the apps use themselves."""
 
     def costs(self) -> RecordList[SubscriptionCosts]:
         """Return the costs of each subscription that was ever asked."""
@@ -81,6 +90,25 @@ class Costs(TableRepository):
         """Write the week of the last digest over the one before."""
         self._put(WEEK, WEEK.name, week)
 
+    def used(self) -> RecordList[UsedOperations]:
+        """Return what the apps have used, a record for each day, by day."""
+        return self._listed(USED)
+
+    def add_used(self, counts: Mapping[str, float], at: datetime) -> None:
+        """Add to what was used on the day of a time; raise Stale where another process does so."""
+        day = at.date().isoformat()
+        entity = self._entity(USED, day)
+        new = UsedOperations(day, etag=entity.etag if entity else "")
+        before = self._reader.or_else(new, USED, entity) if entity else new
+        names = {*before.counts, *counts}
+        sums = {name: round(before.counts.get(name, 0) + counts.get(name, 0), 1) for name in sorted(names)}
+        self._write(USED, day, replace(before, counts=sums), at=at)
+
+    def prune_used(self, before: datetime) -> int:
+        """Remove the days that ended before a time; return how many."""
+        return self._remove(USED, ("at", "lt", before))
+
 
 COSTS = TextKind[SubscriptionCosts]("costs", FLEETS, SubscriptionCosts, "costs|{}")
 WEEK = TextKind[WeekOfCosts]("week of costs", FLEETS, WeekOfCosts, "week-of-costs|{}")
+USED = TextKind[UsedOperations]("used operations", FLEETS, UsedOperations, "used|{}")

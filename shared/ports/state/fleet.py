@@ -83,8 +83,6 @@ class AppIdentity:
     before the first plan."""
     former: tuple[str, ...] = ()
     """The ids that this state had before: clusters may still carry them."""
-    first_generation: int = 0
-    """The generation of a new cluster, above any that lost tables had; 0 before a plan has one."""
     pins_directly: bool = False
     """Whether Flux names the commit of a pin itself, because the git host lets the app write no branches."""
 

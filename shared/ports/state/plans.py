@@ -14,6 +14,7 @@ from shared.cluster.forms import RecordList, StoredText, WrongText
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.review_check import ReviewCheck
 from shared.frozen import dataclass, field, replace
+from shared.masking import cut
 from shared.plan.list_price import ListPrice
 from shared.plan.plan import Plan
 from shared.ports.state.clusters import FLEETS
@@ -23,6 +24,30 @@ from shared.ports.tables import Condition, Entity, Key
 
 PLANS = "roadsteadplans"
 BLOBS = "roadsteadblobs"
+REVIEW_LIMIT = 2000
+"""Characters of what the reviews said, in a list of plans."""
+
+
+@dataclass(frozen=True)
+class PlanBrief:
+    """What a list says of a plan, without its items: it is stored next to the plan.
+
+    ``summary`` is that of the plan. ``to_approve`` counts its deletes that need an approval, ``to_release``
+    the releases among them. ``approval`` names no clusters: ``approved`` counts them, ``approved_releases``
+    the releases among them. ``reported`` is the last commit status.
+    """
+
+    commit: str
+    at: datetime
+    summary: str
+    problems: int
+    to_approve: int
+    to_release: int
+    approval: Approval | None = None
+    approved: int = 0
+    approved_releases: int = 0
+    review: str = ""
+    reported: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +76,25 @@ class PlanRecord:
     held: Mapping[str, datetime] = field(default_factory=dict)
     list_price: ListPrice | None = None
     etag: str = field(default="", compare=False)
+
+    @property
+    def brief(self) -> PlanBrief:
+        """What a list says of it."""
+        plan, approval = self.plan, self.approval
+        approved = approval.clusters if approval else ()
+        return PlanBrief(
+            plan.commit,
+            self.at,
+            plan.summary,
+            len(plan.problems),
+            len(plan.deletes_needing_approval),
+            len(plan.releases & plan.deletes_needing_approval),
+            approval.model_copy(update={"clusters": ()}) if approval else None,
+            len(approved),
+            len(plan.releases.intersection(approved)),
+            cut(str(self.review or ""), REVIEW_LIMIT),
+            self.reported,
+        )
 
 
 @dataclass(frozen=True)
@@ -96,7 +140,8 @@ class Plans(TableRepository):
         self._save_plan(plan_record, plan_record.etag)
 
     def _save_plan(self, plan_record: PlanRecord, etag: str | None) -> None:
-        properties = {"at": plan_record.at, **_report(plan_record)}
+        brief = _BRIEF.write(plan_record.brief, "reported")
+        properties = {"at": plan_record.at, "brief": brief, **_report(plan_record)}
         text = _PLAN.write(plan_record, "etag")
         write_document(self._tables[PLANS], self._place(plan_record), properties, text, etag)
 
@@ -121,6 +166,12 @@ class Plans(TableRepository):
     def plans_since(self, at: datetime) -> RecordList[PlanRecord]:
         """Return the plans since a time, newest first."""
         return self._plans(("at", "ge", at))
+
+    def briefs_since(self, at: datetime) -> RecordList[PlanBrief]:
+        """Return what a list says of the plans since a time, newest first; their sizes do not matter."""
+        found = self._keys(BRIEF, ("at", "ge", at), also=("brief", "reported"))
+        briefs = self._reader.listed(BRIEF, found)
+        return RecordList(sorted(briefs, key=lambda brief: brief.at, reverse=True), briefs.unreadable)
 
     def open_plans(self) -> RecordList[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
@@ -181,6 +232,7 @@ class Plans(TableRepository):
 
 _OPEN: Condition = ("open", "eq", True)
 _PLAN = StoredText[PlanRecord](PlanRecord)
+_BRIEF = StoredText[PlanBrief](PlanBrief)
 
 
 def _plan(entity: Entity) -> PlanRecord | None:
@@ -197,7 +249,12 @@ def _not_before(entity: Entity) -> datetime | None:
     return _moment(entity.get("notBefore"))
 
 
+def _brief(entity: Entity) -> PlanBrief:
+    return replace(_BRIEF.read(entity.get("brief", "")), reported=entity.get("reported") or "")
+
+
 PLAN = RecordKind("plan", PLANS, "{}", _plan)
+BRIEF = RecordKind("plan", PLANS, "{}", _brief)
 PULL = TextKind[PullRecord | None]("pull request", PLANS, PullRecord, "pulls|{}")
 _NOT_BEFORE = RecordKind("plan", PLANS, "{}", _not_before)
 FINGERPRINTS = TextKind[Mapping[str, str] | None](

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -11,12 +12,14 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.azure_devops_webhook import project_and_name
 from shared.app.intake.webhook import (
+    MAX_HINT_BYTES,
     DeliveryRefusal,
     IgnoredDelivery,
     PullChanged,
     Push,
     ReviewDelivery,
 )
+from shared.app.outbox import HINT_SECONDS
 from tests.support import fleet_files
 from tests.support.host_deliveries import (
     DEVOPS_PULL,
@@ -25,6 +28,7 @@ from tests.support.host_deliveries import (
     GITLAB_PUSH,
     HOSTS,
     KEY,
+    Host,
 )
 from tests.support.pipeline_runs import ready
 from tests.support.replaced_ports import around
@@ -63,6 +67,38 @@ def test_a_forged_push_with_the_right_password_costs_one_read_of_the_branch() ->
     cloud.run(seconds=100, until=lambda: False)
     assert calls == ["read_head"]
     assert cloud.state.fleet().waiting == ""
+
+
+def test_a_flood_of_hints_is_one_message_in_some_seconds_and_the_last_of_them_is_read() -> None:
+    cloud = ready("one")
+    cloud.clock.advance(100)
+    began = cloud.clock()
+    for number in range(200):
+        accept(DEVOPS.received(DEVOPS.changed("push", "commit", f"{number + 1:040x}")), cloud.ports)
+        if number == 150:
+            commit = cloud.repository.push(fleet_files.fleet("one", "two"))
+        cloud.clock.advance(0.05)
+    counts = cloud.broker.counts("plans")
+    assert counts.active + counts.scheduled <= (cloud.clock() - began).total_seconds() / HINT_SECONDS + 1
+    cloud.run(seconds=60)
+    assert cloud.state.fleet().commit == commit
+
+
+@pytest.mark.parametrize("host", [DEVOPS, GITLAB])
+def test_a_hint_that_is_too_large_is_not_parsed_and_has_the_branch_read(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers, body = host.sent(host.push, secret=host.secrets[-1])
+    body += b" " * MAX_HINT_BYTES
+    with monkeypatch.context() as patched:
+        patched.setattr("json.loads", None)
+        found = host.read(headers, body, secrets=host.secrets, repository="example/fleet", branch="main")
+    assert isinstance(found, Push)
+    assert (found.commit, found.signed) == ("", False)
+    assert accept(found, MemoryCloud().ports).status == 202
+    signed = GITLAB.received(json.dumps(GITLAB_PUSH).encode() + b" " * MAX_HINT_BYTES)
+    assert isinstance(signed, Push)
+    assert signed.commit == COMMIT
 
 
 def test_a_repository_that_has_taken_the_name_over_has_another_id() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests import pull_requests
-from shared.app.repository import read_desired, read_known
+from shared.app.repository import read_known, read_resolved
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import PreviewRequest
 from shared.cluster.record_parts import Phase
@@ -40,7 +40,8 @@ def planned(cloud: MemoryCloud, files: dict[str, bytes]) -> Calls:
 def resolved_again(cloud: MemoryCloud) -> list[str]:
     """Return the clusters that the next plan of the head would resolve."""
     records = {record.name: record for record in cloud.state.clusters()}
-    desired = read_desired(cloud.repository.head("main"), read_known(records, cloud.ports), cloud.ports)
+    known = read_known(records, cloud.ports)
+    desired = read_resolved(cloud.repository.head("main"), known, cloud.ports).desired
     return [name for name, cluster in desired.clusters.items() if not isinstance(cluster, StoredCluster)]
 
 

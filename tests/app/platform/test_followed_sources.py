@@ -227,4 +227,4 @@ def test_what_lets_the_app_read_is_what_its_git_host_has() -> None:
     source = Followed("https://git.example.com/contoso/platform main")
     held = unread(source, Dependency("not there"), replace(cloud.ports, git_host=host))
     host.close()
-    assert held.remedy.endswith("give the user or the token of GIT_PASSWORD the right to read the repository")
+    assert held.remedy.endswith("GIT_PASSWORD, the right to read it")

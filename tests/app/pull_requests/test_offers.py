@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
 from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION
-from shared.app.api.acts.readiness import read_readiness
+from shared.app.api.acts.cluster import read_readiness
 from shared.app.offers import REGIONS as MOST_REGIONS
 from shared.cluster.failures.errors import Unavailable
 from shared.ports.azure import AzureCall, ListComputeUsages

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.readiness import read_readiness
+from shared.app.api.acts.cluster import read_readiness
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.cluster_list import EVERYTHING
 from shared.app.api.views.readiness import readiness_view

@@ -126,7 +126,7 @@ def measured(cloud: MemoryCloud) -> list:  # type: ignore[type-arg]
 
 def named_in(cloud: MemoryCloud, phase: Phase) -> list[str]:
     selection = ClusterSelection(phases=frozenset({phase}))
-    return list(names_of_page(cloud.state.summaries(), selection, FIRST_PAGE)[0])
+    return list(names_of_page(selection.of(cloud.state.summaries()), selection, FIRST_PAGE)[0])
 
 
 def test_an_exemption_counts_for_more_than_what_the_policy_corrects_and_only_until_it_ends() -> None:

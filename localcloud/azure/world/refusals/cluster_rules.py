@@ -202,6 +202,12 @@ RULES = (
                 "node-auto-provisioning-networking: unsupported networking configurations",
                 lambda asked: asked.now("networkProfile.networkPolicy") == "calico",
             ),
+            (
+                "pod-subnets",
+                "dynamic IP allocation",
+                "node-auto-provisioning-networking: unsupported networking configurations",
+                lambda asked: any(pool.get("podSubnetID") for pool in asked.now("agentPoolProfiles") or ()),
+            ),
         )
     ),
     RefusalRule(

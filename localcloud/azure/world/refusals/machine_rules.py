@@ -58,7 +58,66 @@ def _confidential(asked: RequestedWrite) -> bool:
     return _series(asked) in _CONFIDENTIAL and any(beside)
 
 
+def _reserved_and(path: str, value: str | None) -> Broken:
+    def broken(asked: RequestedWrite) -> bool:
+        other = asked.now(path)
+        return bool(asked.now("capacityReservationGroupID") and (other == value if value else other))
+
+    return broken
+
+
+def _taints_collide(asked: RequestedWrite) -> bool:
+    """Two taints of a node may differ in their values alone for no effect."""
+    taints = [str(taint) for taint in asked.says("nodeTaints") or ()]
+    return len({(taint.split("=")[0], taint.split(":")[-1]) for taint in taints}) < len(taints)
+
+
+def _swap_without_kubelet(asked: RequestedWrite) -> bool:
+    swap = asked.says("linuxOSConfig.swapFileSizeMB")
+    return bool(swap) and not windows(asked) and asked.now("kubeletConfig.failSwapOn") is not False
+
+
 RULES = (
+    *(
+        RefusalRule(
+            f"reservation-without-{what}",
+            f"docs of virtual machines, capacity-reservation-overview; the code {code}",
+            "capacityReservationGroupID",
+            f"A capacity reservation group does not support {text}.",
+            _reserved_and(path, value),
+            code=code,
+        )
+        for what, text, path, value, code in (
+            ("spot", "Spot VMs", "scaleSetPriority", "Spot", "CRGConflictWithSpotVM"),
+            (
+                *("placement", "a proximity placement group", "proximityPlacementGroupID", None),
+                "CRGConflictWithPPG",
+            ),
+            ("host", "dedicated hosts", "hostGroupID", None, "CRGConflictWithDedicatedHost"),
+            ("ultra-disks", "Ultra SSD", "enableUltraSSD", None, "CRGConflictWithUltraSSD"),
+        )
+    ),
+    RefusalRule(
+        "divided-gpu",
+        "docs gpu-multi-instance: supported on NVIDIA A100, H100, and H200 series GPU VM sizes",
+        "gpuInstanceProfile",
+        "gpuInstanceProfile is not supported by the VM size.",
+        lambda asked: asked.says("gpuInstanceProfile") and asked.now("vmSize") and _series(asked)[:1] != "n",
+    ),
+    RefusalRule(
+        "taints-are-unique",
+        "kubernetes/kubernetes pkg/apis/core/validation/validation.go: unique by key and effect",
+        "nodeTaints",
+        "Node taints must be unique by key and effect.",
+        _taints_collide,
+    ),
+    RefusalRule(
+        "swap-needs-a-kubelet-that-takes-it",
+        "docs node-auto-provisioning-aksnodeclass: swapFileSize requires kubelet.failSwapOn false",
+        "linuxOSConfig.swapFileSizeMB",
+        "swapFileSizeMB needs kubeletConfig.failSwapOn false.",
+        _swap_without_kubelet,
+    ),
     RefusalRule(
         "system-pool-has-two-cores",
         "MicrosoftDocs/azure-dev-docs#216; appvia/kore#1119",

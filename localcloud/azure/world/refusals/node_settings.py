@@ -91,6 +91,19 @@ RULES = (
         _ports,
     ),
     RefusalRule(
+        "quota-period",
+        "REST specification KubeletConfig.cpuCfsQuotaPeriod: decimal numbers, each with a unit suffix",
+        "kubeletConfig.cpuCfsQuotaPeriod",
+        "cpuCfsQuotaPeriod must be a duration such as 100ms.",
+        lambda asked: (
+            re.fullmatch(
+                r"(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+",
+                asked.says("kubeletConfig.cpuCfsQuotaPeriod") or "100ms",
+            )
+            is None
+        ),
+    ),
+    RefusalRule(
         "image-thresholds",
         f"{_SOURCE}; models KubeletConfig.image_gc_low_threshold",
         "kubeletConfig.imageGcLowThreshold",

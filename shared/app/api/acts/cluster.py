@@ -19,8 +19,8 @@ from shared.cluster.divergence.verification import Verification
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.findings.health import problem_of
 from shared.cluster.history import by_whom
-from shared.cluster.queues.envelopes import Envelope, checks_of, continuation
-from shared.cluster.queues.messages import ReportRequest, SweepRequest
+from shared.cluster.queues.envelopes import Envelope, checks_of, continuation, readings_of
+from shared.cluster.queues.messages import ReadinessMessage, ReportRequest, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.events import (
@@ -244,4 +244,18 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshRec
     else:
         request_whole_sweep(ports)
         request_whole_check(ports)
+    return {"clusters": list(names), "all": not names, "by": operator(actor), "at": exact(asked)}
+
+
+# What an operator asks of clusters before an upgrade: that they are read.
+
+
+@answers(202)
+def read_readiness(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshReceipt:
+    """Have clusters read, all without names; one that is being deleted is refused."""
+    asked, reading = ports.clock(), ports.unique()
+    for name in names:
+        if known_cluster(name, ports.state.cluster(name), ports).deleting:
+            raise Refusal(409, f"{name} is not read: it is being deleted")
+    send_all(readings_of(names, reading) or [Envelope(ReadinessMessage(reading=reading))], ports)
     return {"clusters": list(names), "all": not names, "by": operator(actor), "at": exact(asked)}

@@ -71,6 +71,31 @@ class OwnCost(TypedDict):
     billed: BilledCost
 
 
+class UsedOperation(TypedDict):
+    """An operation of Roadstead itself: how often, or how much, and what that is listed at."""
+
+    kind: str
+    operation: str
+    count: float
+    listed: float
+
+
+class OwnUse(TypedDict):
+    """What the apps have counted since a day, at list prices in US dollars of a region.
+
+    Each count is at least so large: what a process had not written when it ended is lost. ``listed`` is the
+    sum, and ``month`` what that makes in 730 hours, None for less than a day. The dearest operation is first.
+    """
+
+    since: str
+    hours: float
+    listed: float
+    month: float | None
+    currency: str
+    region: str
+    operations: list[UsedOperation]
+
+
 class CostProblem(TypedDict):
     """Why the costs of a subscription were not read at a time."""
 
@@ -85,7 +110,7 @@ class CostsView(TypedDict):
 
     ``currency`` is that of the list prices, "" for several: groups then have no sums. ``billedCurrency`` is
     alike. ``missing`` names some of what has no price, and ``listProblem`` says why there are no list prices,
-    "" for nothing. A cluster counts as a whole for each of its systems.
+    "" for nothing. A cluster counts as a whole for each of its systems. ``ownUse`` is None for nothing yet.
     """
 
     clusters: list[ClusterCost]
@@ -97,4 +122,5 @@ class CostsView(TypedDict):
     missing: list[str]
     listProblem: str
     own: list[OwnCost]
+    ownUse: OwnUse | None
     problems: list[CostProblem]

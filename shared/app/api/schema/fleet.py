@@ -199,6 +199,18 @@ class FollowedSource(TypedDict):
 
 
 @final
+class AttentionView(TypedDict):
+    """Clusters in a phase that wait for the same, the first of so many, since when, and who acts."""
+
+    phase: str
+    detail: str
+    who: str
+    since: str | None
+    clusterCount: int
+    clusters: list[str]
+
+
+@final
 class FleetView(FleetProblemView):
     """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
 
@@ -208,7 +220,8 @@ class FleetView(FleetProblemView):
     rollout is that is under way, "" for none and on a later page. ``unreadable`` are the records of clusters
     that the page lacks because they cannot be read. ``needsReleaseCount`` are the releases of clusters
     outside Azure among those that need approval. ``ending`` are the first clusters of which something leaves
-    support within 180 days or has left it, or a certificate ends within 30 days or has ended.
+    support within 180 days or has left it, or a certificate ends within 30 days or has ended. ``attention``
+    are the first causes for which clusters wait for a person, and ``attentionCount`` counts these clusters.
     """
 
     fleet: str
@@ -228,6 +241,8 @@ class FleetView(FleetProblemView):
     correctionCount: int
     ending: list[str]
     endingCount: int
+    attention: list[AttentionView]
+    attentionCount: int
     followed: list[FollowedSource]
     failingRoutes: list[FailingRoute]
     counts: Counts | None
@@ -263,12 +278,14 @@ class EnvironmentVersions(TypedDict):
 
 
 class ChannelView(TypedDict):
-    """An environment that gets its version from a channel: the pull request that is open, or why none is.
+    """An environment that gets something from a channel: the pull request that is open, or why none is.
 
+    ``what`` is ``version`` for that of Kubernetes, or ``images``.
     ``proposed`` and ``pullRequest`` are "" without one, ``problem`` where nothing is in the way.
     """
 
     environment: str
+    what: str
     channel: str
     proposed: str
     pullRequest: str

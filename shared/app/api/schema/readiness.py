@@ -45,13 +45,3 @@ class ReadinessView(TypedDict):
     count: int
     note: str
     next: str | None
-
-
-@final
-class ReadingReceipt(TypedDict):
-    """``POST readiness``: which clusters are read, or ``all``; asked for ``at`` a time."""
-
-    clusters: list[str]
-    all: bool
-    by: str
-    at: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from shared.app.api import schema
@@ -77,6 +78,12 @@ class ClusterSelection:
             )
         )
 
+    def of(self, summaries: Sequence[ClusterSummary]) -> Sequence[ClusterSummary]:
+        """Return the clusters that are in the list, in any order."""
+        if self == ClusterSelection(sort=self.sort):
+            return summaries
+        return [summary for summary in summaries if self.matches(summary)]
+
     def _matches_details(self, details: SummaryDetails | None) -> bool:
         if not self.needs_details:
             return True
@@ -102,25 +109,22 @@ EVERYTHING = ClusterSelection()
 
 
 def names_of_page(
-    summaries: Sequence[ClusterSummary], selection: ClusterSelection, page: ClusterPage
+    matching: Iterable[ClusterSummary], selection: ClusterSelection, page: ClusterPage
 ) -> tuple[Sequence[str], str | None]:
-    """Return the names of the clusters of a page, and the ``after`` of the next one, None for the last."""
-    keyed = sorted(
-        (selection.key(summary), summary.name) for summary in summaries if selection.matches(summary)
-    )
-    left = [pair for pair in keyed if pair[0] > page.after]
-    shown = left[: page.limit]
-    return [name for _, name in shown], shown[-1][0] if len(left) > len(shown) else None
+    """Return the names of a page of a list, and the ``after`` of the next one, None for the last."""
+    keyed = ((selection.key(summary), summary.name) for summary in matching)
+    found = heapq.nsmallest(page.limit + 1, (pair for pair in keyed if pair[0] > page.after))
+    shown = found[: page.limit]
+    return [name for _, name in shown], shown[-1][0] if shown and len(found) > len(shown) else None
 
 
-def counts_of(summaries: RecordList[ClusterSummary], selection: ClusterSelection) -> schema.Counts:
+def counts_of(summaries: RecordList[ClusterSummary], matching: int) -> schema.Counts:
     """Return how many clusters there are, also without a known phase, in each phase, and in the list."""
     pairs = Counter((summary.place.environment, summary.shown_phase.value) for summary in summaries)
     phases, environments = Counter[str](), dict[str, dict[str, int]]()
     for (environment, phase), count in sorted(pairs.items()):
         phases[phase] += count
         environments.setdefault(environment, {})[phase] = count
-    matching = sum(map(selection.matches, summaries))
     return {
         "total": len(summaries) + len(summaries.unreadable),
         "matching": matching,

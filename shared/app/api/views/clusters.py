@@ -18,6 +18,7 @@ from shared.app.api.parts import (
     failure_of,
     fleet_problem,
     followed_sources,
+    iso,
     items_of,
     lifetime_view,
     names_in,
@@ -35,6 +36,8 @@ from shared.app.api.views.notifications import failing_routes
 from shared.app.api.views.rollouts import waiting_now, waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
+from shared.cluster.failures.advice import explained
+from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.findings.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
 from shared.cluster.findings.health import problem_of
 from shared.cluster.forms import RecordList, UnreadableRecord
@@ -73,7 +76,7 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
     )
 
 
-EVENTS_SHOWN = 20
+EVENTS_SHOWN = CAUSES_SHOWN = 20
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
 
 
@@ -96,14 +99,16 @@ def fleet_view(
     """
     fleet, sweep = ports.state.fleet(), ports.state.sweep()
     summaries: RecordList[ClusterSummary] | None = None
+    matching: Sequence[ClusterSummary] = ()
     if not page.after or not selection.everything:
         summaries = ports.state.summaries(details=selection.needs_details)
         selection = _with_names(selection, summaries, fleet, ports)
+        matching = selection.of(summaries)
     if summaries is None or selection.everything:
         records = ports.state.clusters_page(page.after, page.limit)
         following = page.next(names_in(records))
     else:
-        names, following = names_of_page(summaries, selection, page)
+        names, following = names_of_page(matching, selection, page)
         records = ports.state.clusters_named(names)
     newest = ports.state.plan(fleet.commit)
     items = items_of(newest)
@@ -112,6 +117,7 @@ def fleet_view(
     corrections = [summary.name for summary in summaries or () if summary.divergence.to_approve]
     today = ports.clock().date()
     ending = [summary.name for summary in summaries or () if summary.warned and summary.warned <= today]
+    stuck = [summary for summary in summaries or () if summary.stuck]
     return projected(
         schema.FleetView,
         ports.config,
@@ -130,9 +136,11 @@ def fleet_view(
         correctionCount=len(corrections),
         ending=ending[:NEEDS_APPROVAL_SHOWN],
         endingCount=len(ending),
+        attention=attention_of(stuck)[:CAUSES_SHOWN],
+        attentionCount=len(stuck),
         followed=followed_sources(fleet),
         failingRoutes=[] if page.after else failing_routes(fleet, ports),
-        counts=None if summaries is None else counts_of(summaries, selection),
+        counts=None if summaries is None else counts_of(summaries, len(matching)),
         sweep=None if page.after else sweep_view(sweep),
         repairedGaps=projected(schema.GapsView, fleet.gaps, last=_repaired(fleet.gaps.last)),
         clusters=[
@@ -140,6 +148,32 @@ def fleet_view(
         ],
         next=following,
     )
+
+
+def attention_of(stuck: Iterable[ClusterSummary]) -> list[schema.AttentionView]:
+    """Return why clusters wait for a person: those with the same cause together, the most clusters first."""
+    found: dict[tuple[str, str, str], list[ClusterSummary]] = {}
+    for summary in stuck:
+        kind, entry = summary.cause.kind, entry_of(summary.cause.entry)
+        meaning = summary.action_required or explained(kind, summary.cause.entry) or summary.reason
+        who = entry.actor.value if entry else ""
+        found.setdefault((summary.shown_phase.value, who, meaning), []).append(summary)
+    return [
+        {
+            "phase": phase,
+            "detail": detail if len(same) > 1 else _detail_of(same[0]),
+            "who": who,
+            "since": iso(min((at for summary in same if (at := summary.failed_since)), default=None)),
+            "clusterCount": len(same),
+            "clusters": [summary.name for summary in same[:NEEDS_APPROVAL_SHOWN]],
+        }
+        for (phase, who, detail), same in sorted(found.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _detail_of(summary: ClusterSummary) -> str:
+    action = summary.action_required.replace("NAME", summary.name)
+    return "; ".join(filter(None, (summary.reason, action)))
 
 
 def _lacking(

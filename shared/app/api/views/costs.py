@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
 
 from shared.app.api import schema
 from shared.app.api.parts import iso
+from shared.app.costs.daily_costs import DAYS
 from shared.app.costs.known_costs import FleetCosts, known_costs
 from shared.ports import Ports
 from shared.ports.state import SubscriptionCosts
+from shared.prices import own_prices
 from shared.prices.cost_groups import KnownCost, grouped
+from shared.prices.own_use import listed_use
+
+ONE_DAY = 24
 
 
 def costs_view(ports: Ports) -> schema.CostsView:
@@ -29,6 +36,7 @@ def costs_view(ports: Ports) -> schema.CostsView:
             for record in found.records
             for kind, amount in sorted(record.own.items(), key=lambda entry: -entry[1])
         ],
+        "ownUse": own_use_view(ports),
         "listProblem": next((listed.problem for listed in found.listed if listed.problem), ""),
         "problems": [
             {"subscription": record.subscription, "problem": record.problem, "at": iso(record.tried)}
@@ -44,6 +52,39 @@ def costs_by_name(
     """Return the list price of some clusters and what was billed, each None for not known; one read."""
     found = FleetCosts((), tuple(ports.state.costs()))
     return {name: (_listed(name, found), _billed_of(name, found)) for name in names}
+
+
+def own_use_view(ports: Ports) -> schema.OwnUse | None:
+    """Return what the apps have counted in 30 days at list prices, None while there is nothing; one read."""
+    now = ports.clock()
+    first = (now - timedelta(days=DAYS - 1)).date().isoformat()
+    days = [used for used in ports.state.used() if used.day >= first]
+    if not days:
+        return None
+    counts = Counter[str]()
+    for used in days:
+        counts.update(used.counts)
+    since = datetime.combine(date.fromisoformat(days[0].day), time(), UTC)
+    hours = (now - since) / timedelta(hours=1)
+    lines = listed_use(counts, hours, ports.config.warm_instances)
+    listed = sum(line.listed for line in lines)
+    return {
+        "since": days[0].day,
+        "hours": round(hours, 1),
+        "listed": round(listed, 2),
+        "month": round(listed / hours * own_prices.MONTH_HOURS, 2) if hours >= ONE_DAY else None,
+        "currency": "USD",
+        "region": own_prices.REGION,
+        "operations": [
+            {
+                "kind": line.kind,
+                "operation": line.operation,
+                "count": round(line.count, 1),
+                "listed": round(line.listed, 4),
+            }
+            for line in lines
+        ],
+    }
 
 
 def _cluster(cost: KnownCost, found: FleetCosts) -> schema.ClusterCost:

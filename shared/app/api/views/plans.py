@@ -27,11 +27,11 @@ from shared.cluster.record import ClusterRecord
 from shared.language.pin import Pin
 from shared.masking import cut
 from shared.plan.list_price import ListPrice, details_of, headline
-from shared.plan.plan import Item, Plan
+from shared.plan.plan import Item
 from shared.platform.pins import FleetSource
-from shared.ports import FleetRecord, PlanRecord, Ports
+from shared.ports import FleetRecord, Ports
 from shared.ports.git_host import BranchCommit
-from shared.ports.state import Promotion
+from shared.ports.state import PlanBrief, Promotion
 from shared.promotions import HoldReason, Value
 from shared.rollouts.report import describe_wait
 
@@ -44,12 +44,12 @@ def plans_view(ports: Ports) -> schema.PlansView:
     """Return the plans of the last days, the newest one however old it is, and the corrections to approve."""
     today = ports.clock().replace(hour=0, minute=0, second=0, microsecond=0)  # so that visits share the read
     since, newest = today - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
-    plan_records = list(ports.state.plans_since(since)[:PLANS_SHOWN])
-    current = None if any(r.plan.commit == newest for r in plan_records) else ports.state.plan(newest)
+    briefs = list(ports.state.briefs_since(since)[:PLANS_SHOWN])
+    current = None if any(brief.commit == newest for brief in briefs) else ports.state.plan(newest)
     if current is not None:
-        plan_records.append(current)
+        briefs.append(current.brief)
     return {
-        "plans": [_summary(record, newest=record.plan.commit == newest) for record in plan_records],
+        "plans": [_summary(brief, newest=brief.commit == newest) for brief in briefs],
         "corrections": [summary.name for summary in ports.state.summaries() if summary.divergence.to_approve],
     }
 
@@ -69,7 +69,7 @@ def plan_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> sche
     items = sorted(items_of(plan_record).values(), key=lambda item: item.cluster)
     items = [item for item in items if item.cluster > page.after][: page.limit]
     return {
-        **_summary(plan_record, newest=newest),
+        **_summary(plan_record.brief, newest=newest),
         "listPrice": list_price_view(plan_record.list_price, ports.clock().date()),
         "problems": list(plan_record.plan.problems[:PROBLEMS_SHOWN]),
         "needsApproval": [item.cluster for item in items if item.needs_approval],
@@ -98,20 +98,19 @@ def pull_plan_view(number: int, ports: Ports, page: ClusterPage = FIRST_PAGE) ->
     )
 
 
-def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
-    plan, approval = plan_record.plan, plan_record.approval
+def _summary(brief: PlanBrief, *, newest: bool) -> schema.PlanSummary:
     return {
-        "commit": plan.commit,
-        "plannedAt": iso(plan_record.at),
-        "summary": plan.summary,
-        "status": plan_record.reported,
-        "problemCount": len(plan.problems),
-        "needsApprovalCount": len(plan.deletes_needing_approval),
-        "needsReleaseCount": len(plan.releases & plan.deletes_needing_approval),
-        "approval": _approval(approval),
-        "approvedReleaseCount": len(plan.releases.intersection(approval.clusters)) if approval else 0,
-        "howToApprove": _how_to_approve(plan) if newest else "",
-        "reviews": str(plan_record.review or ""),
+        "commit": brief.commit,
+        "plannedAt": iso(brief.at),
+        "summary": brief.summary,
+        "status": brief.reported,
+        "problemCount": brief.problems,
+        "needsApprovalCount": brief.to_approve,
+        "needsReleaseCount": brief.to_release,
+        "approval": _approval(brief.approval, brief.approved),
+        "approvedReleaseCount": brief.approved_releases,
+        "howToApprove": _how_to_approve(brief.commit) if newest and brief.to_approve else "",
+        "reviews": brief.review,
     }
 
 
@@ -128,11 +127,9 @@ def plan_item(item: Item, waits: str = "") -> schema.PlanItem:
     return projected(schema.PlanItem, item, plan_part(item), retainedSystems=item.retained, waits=waits)
 
 
-def _how_to_approve(plan: Plan) -> str:
-    if not plan.deletes_needing_approval:
-        return ""
+def _how_to_approve(commit: str) -> str:
     return (
-        f"roadstead approve {plan.commit[:8]}, or POST api/plans/{plan.commit}/approve "
+        f"roadstead approve {commit[:8]}, or POST api/plans/{commit}/approve "
         'with {"clusters": [...]} naming exactly the deletes that need approval; '
         "a newer commit needs a new approval"
     )
@@ -152,7 +149,7 @@ def recorded_view(ports: Ports, page: ClusterPage = FIRST_PAGE) -> schema.Record
         fleet,
         source=_source(ports.config.source),
         followed=followed_sources(fleet),
-        approval=_approval(approval),
+        approval=_approval(approval, len(approved)),
         durations={kind: list(seconds) for kind, seconds in fleet.durations.items()},
         replacing={old: list(new) for old, new in fleet.expects.replacing.items()},
         clusters=[_recorded(record, needs_approval, approved) for record in records],
@@ -183,10 +180,8 @@ def _recorded(
     )
 
 
-def _approval(approval: Approval | None) -> schema.ApprovalView | None:
-    if approval is None:
-        return None
-    return projected(schema.ApprovalView, approval, clusterCount=len(approval.clusters))
+def _approval(approval: Approval | None, clusters: int) -> schema.ApprovalView | None:
+    return projected(schema.ApprovalView, approval, clusterCount=clusters) if approval else None
 
 
 # Promotions: what is proposed to each environment, why nothing is, and which values no rule gives.

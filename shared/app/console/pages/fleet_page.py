@@ -16,10 +16,10 @@ from shared.app.console.pages.rollouts_page import Cells, cells_of
 from shared.app.console.visit import Page, Visit
 from shared.app.health.health import health_view
 from shared.cluster.record_parts import Phase
-from shared.frozen import dataclass, field
+from shared.frozen import dataclass, field, replace
 
-FAILED_SHOWN = 20
 RECENT = timedelta(days=1)
+_STUCK = frozenset({Phase.FAILED.value, Phase.STALLED.value})
 CELLS = 60
 """The most cells of a stage here."""
 
@@ -60,12 +60,7 @@ def make(visit: Visit) -> Page:
         state.sweep,
         state.count_dead_letters,
     )
-    # Its counts are those of the whole fleet, its clusters the failed ones.
-    fleet = fleet_view(
-        ports,
-        ClusterPage("", FAILED_SHOWN),
-        ClusterSelection(phases=frozenset({Phase.FAILED, Phase.STALLED}), sort=Sort.PHASE),
-    )
+    fleet = fleet_view(ports, ClusterPage(limit=0), ClusterSelection(sort=Sort.PHASE))
     rollouts = [entry for entry in rollouts_view(ports)["rollouts"] if entry["underWay"]]
     under_way = [view for entry in rollouts if (view := rollout_view(entry["commit"], ports))]
     health = health_view(visit.health.read()).body
@@ -80,7 +75,7 @@ def make(visit: Visit) -> Page:
                 key=lambda need: not need.urgent,
             ),
             "view": fleet,
-            "failed_more": max(0, (fleet["counts"] or {"matching": 0})["matching"] - len(fleet["clusters"])),
+            "left": fleet["attentionCount"] - sum(cause["clusterCount"] for cause in fleet["attention"]),
             "rollouts": [(view, strips_of(view)) for view in under_way],
             "plans": [plan for plan in plans if (plan["plannedAt"] or "") >= since] or plans[:1],
             "health": health,
@@ -151,31 +146,22 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
 
 
 def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
-    """Yield the clusters that nobody works on: their jobs have failed, those with the same cause together."""
-    found: dict[tuple[str, str, str], list[schema.ClusterSummaryView]] = {}
-    for cluster in view["clusters"]:
-        failure: Mapping[str, Any] = cluster["failure"] or {}
-        detail = cluster["actionRequired"] or failure.get("meaning") or cluster["reason"]
-        who = failure.get("who") or "an Operator"
-        found.setdefault((cluster["phase"], who, detail), []).append(cluster)
-    for (phase, who, detail), same in found.items():
-        names = tuple(cluster["name"] for cluster in same)
-        since = min(filter(None, map(_failed_since, same)), default=None)
-        if len(names) == 1:
-            replay, path = ("replay", "Replay"), {"name": names[0]}
-            yield Need(
-                f"{names[0]}: {phase}", who, since, detail, (), ("/clusters", *names), *replay, path, True
+    """Yield the clusters that wait for a person: those with the same cause together."""
+    for cause in view["attention"]:
+        phase, names, count = cause["phase"], tuple(cause["clusters"]), cause["clusterCount"]
+        need = Need(
+            "", cause["who"] or "an Operator", cause["since"], cause["detail"], urgent=phase in _STUCK
+        )
+        if count == 1:
+            act, address = "replay" if phase in _STUCK else "", ("/clusters", *names)
+            one = replace(
+                need, what=f"{names[0]}: {phase}", address=address, act=act, path={"name": names[0]}
             )
+            yield replace(one, label="Replay" if act else "")
         else:
-            what = f"{_counted(len(names), 'cluster')}: {phase}{', for the same reason' if detail else ''}"
-            yield Need(
-                what, who, since, detail, names, label="Select them", query={"phase": phase}, urgent=True
-            )
-
-
-def _failed_since(cluster: schema.ClusterSummaryView) -> str | None:
-    failure = cluster["failure"]
-    return (failure["since"] if failure else None) or cluster["since"]
+            what = f"{_counted(count, 'cluster')}: {phase}{', for the same reason' if need.detail else ''}"
+            query = {"phase": phase}
+            yield replace(need, what=what, names=names, count=count, label="Select them", query=query)
 
 
 def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]:

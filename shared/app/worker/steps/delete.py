@@ -209,7 +209,7 @@ def orphaned(context: StepContext) -> Wait | None:
     if record.deleting or begun or record.job.step.name is not STEPS[record.job.recipe][0]:
         return None
     fleet = ports.state.fleet()
-    if record.generation > max(fleet.app.first_generation, 1):
+    if record.generation > 1:
         return None
     if record.commit in (fleet.commit, fleet.planning):
         return None

@@ -14,6 +14,7 @@ from shared.cluster.failures.errors import (
     RoleNotEffective,
     Unauthenticated,
     Unauthorized,
+    Unexplained,
 )
 
 _ARM_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
@@ -130,15 +131,7 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://github.com/hashicorp/terraform-provider-azurerm/issues/3912",
     ),
     *sourced(
-        "a test of azure-mgmt-containerservice in Azure/azure-sdk-for-python; answers in public issues",
-        Entry(
-            "access/PreviewFeatureNotRegistered",
-            Refused,
-            ("PreviewFeatureNotRegistered",),
-            "A feature is not registered in the subscription.",
-            "Register the feature in the message with `az feature register`, then its provider again.",
-            Actor.SUBSCRIPTION,
-        ),
+        "answers in public issues",
         Entry(
             "access/EncryptionAtHost",
             Refused,
@@ -206,18 +199,32 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://learn.microsoft.com/azure/aks/aks-service-permissions",
     ),
     *sourced(
-        f"{CODES}: the sentences of codes that end so; and MicrosoftDocs/azure-docs, pages of those features",
+        f"{CODES}: the sentences of codes that end so; MicrosoftDocs/azure-docs, pages of those features; a"
+        " test of azure-mgmt-containerservice in Azure/azure-sdk-for-python",
         Entry(
             "access/FeatureFlag",
             Refused,
             (
                 *("FeatureFlagNotEnabled", "CustomNodeConfigFeatureNotSupported"),
-                "HTTPProxyConfigFeatureNotSupported",
+                *("HTTPProxyConfigFeatureNotSupported", "PreviewFeatureNotRegistered"),
             ),
             "A feature is not registered in the subscription.",
             "Register the feature in the message with `az feature register`, then its provider again.",
             Actor.SUBSCRIPTION,
             family=True,
+        ),
+    ),
+    *sourced(
+        "Azure/azure-sdk-for-net, a test of role definitions: the code of a 400 for one without a name",
+        Entry(
+            "access/RoleDefinition",
+            Unexplained,
+            ("CreateRoleDefinitionFailed",),
+            "Azure refused a definition of a role that AKS asked it to create.",
+            "Read Azure's own message; Azure support can explain it by the request id.",
+            Actor.SUPPORT,
+            wraps=True,
+            link="https://learn.microsoft.com/azure/role-based-access-control/role-definitions",
         ),
     ),
     *sourced(

@@ -115,6 +115,27 @@ ENTRIES: tuple[Entry, ...] = (
         ),
         link=f"{_PAGE}common-deployment-errors",
     ),
+    *sourced(
+        "Azure/azure-service-operator v2, the classifiers of errors of ARM: retried; answers in public",
+        Entry(
+            "arm/IdentityStillDeleted",
+            Interrupted,
+            ("FailedIdentityOperation",),
+            "The identity of a deleted cluster of the same name is not gone yet.",
+            "No action needed.",
+            Actor.NOBODY,
+            says=("pending delete",),
+        ),
+        Entry(
+            "arm/FailedIdentityOperation",
+            Dependency,
+            ("FailedIdentityOperation",),
+            "Azure could not give an identity to the cluster: it does not exist, or not yet, or not for AKS.",
+            "Check that the identity in the message exists; a new one takes minutes to be visible.",
+            Actor.AUTHOR,
+        ),
+        link="https://learn.microsoft.com/azure/aks/use-managed-identity",
+    ),
     *support(
         "error-codes/toomanyrequestsreceived-error",
         Entry(

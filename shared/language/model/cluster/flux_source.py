@@ -30,7 +30,7 @@ Text = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Ref = Annotated[
     StrictStr,
     rule(
-        r"(?!(refs|heads|remotes|origin)/|[0-9a-f]{40}$|@$|[-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))"
+        r"(?!(refs|heads|remotes|origin)/|[0-9a-f]{40}$|@$|HEAD$|[-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))"
         r"[^\s~^:?*\[\\]{1,250}",
         "the name of a branch or a tag as git takes it, without refs/heads/ or origin/, such as main",
     ),

@@ -191,6 +191,7 @@ class BootstrapProfile(Section):
 # Source: learn.microsoft.com/rest/api/aks/managed-clusters, ManagedClusterPropertiesAutoScalerProfile.
 
 Number = Annotated[StrictStr, rule(r"[0-9]+", 'an integer in quotes, such as "10"')]
+Percentage = Annotated[StrictStr, rule(r"[0-9]{1,2}|100", 'a percentage in quotes, such as "45"')]
 Fraction = Annotated[StrictStr, rule(r"0(\.[0-9]+)?|1(\.0+)?", 'a fraction in quotes, such as "0.5"')]
 Truth = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes')]
 
@@ -216,7 +217,7 @@ class AutoScalerProfile(Section):
     """How many seconds pods may take to end when a node is removed."""
     max_node_provision_time: Minutes | None = None
     """How long a new node may take to start."""
-    max_total_unready_percentage: Number | None = None
+    max_total_unready_percentage: Percentage | None = None
     """The percentage of unready nodes above which the autoscaler stops."""
     new_pod_scale_up_delay: Duration | None = None
     """Pods younger than this do not trigger a scale-up."""

@@ -90,6 +90,14 @@ def _integration_without_subnet(spec: ClusterSpec) -> bool:
     return bool(access and access.enable_vnet_integration and access.subnet_id == "" and in_own_network(spec))
 
 
+def _findings_go_nowhere(spec: ClusterSpec) -> bool:
+    defender = spec.security_profile.defender if spec.security_profile else None
+    watches = defender.security_monitoring if defender else None
+    return bool(
+        watches and watches.enabled and not (defender and defender.log_analytics_workspace_resource_id)
+    )
+
+
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
     ClusterRule(
         (_ACCESS, "privateDNSZone"),
@@ -134,5 +142,11 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         _private_vault_without_integration,
         "Private needs apiServerAccessProfile.enableVnetIntegration: true",
         "use-kms-etcd-encryption: must use API Server VNet Integration",
+    ),
+    ClusterRule(
+        ("securityProfile", "defender"),
+        _findings_go_nowhere,
+        "securityMonitoring needs logAnalyticsWorkspaceResourceId, the workspace that findings go to; add it",
+        "azure-rest-api-specs ManagedClusterSecurityProfileDefender: required when Defender is enabled",
     ),
 )

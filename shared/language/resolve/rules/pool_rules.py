@@ -14,7 +14,7 @@ from shared.language.model.node_pool_system import DnsOverride
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules import network_rules, size_rules
 from shared.language.resolve.rules.refusal import Broken, PoolRule, most_nodes
-from shared.language.resolve.rules.size_rules import trusted_launch
+from shared.language.resolve.rules.size_rules import first_of, trusted_launch
 
 
 def _image(os_sku: str, *, last: tuple[int, int] = (9, 0), since: tuple[int, int] = (0, 0)) -> PoolRule:
@@ -86,6 +86,32 @@ def _loops(_spec: ClusterSpec, pool: NodePool) -> bool:
         (kind == "vnet" and domain == "." and override.forward_destination == "ClusterCoreDNS")
         or (domain == "cluster.local" and override.forward_destination == "VnetDNS")
         for kind, domain, override in _overrides(pool)
+    )
+
+
+def _twice(_spec: ClusterSpec, pool: NodePool) -> Broken:
+    """Return the first taint that differs from an earlier one in its value alone."""
+    seen = dict[tuple[str, str], str]()
+    for taint in pool.node_taints:
+        if seen.setdefault((taint.partition("=")[0], taint.rpartition(":")[2]), taint) != taint:
+            return {"taint": taint}
+    return False
+
+
+def _beside_a_reservation(_spec: ClusterSpec, pool: NodePool) -> Broken:
+    others = {
+        "scaleSetPriority: Spot": pool.scale_set_priority == "Spot",
+        "proximityPlacementGroupID": pool.proximity_placement_group_id is not None,
+        "hostGroupID": pool.host_group_id is not None,
+        "enableUltraSSD": bool(pool.enable_ultra_ssd),
+    }
+    return pool.capacity_reservation_group_id is not None and first_of(others)
+
+
+def _swaps(_spec: ClusterSpec, pool: NodePool) -> bool:
+    kubelet, system = pool.kubelet_config, pool.linux_os_config
+    return bool(system and system.swap_file_size_mb) and (
+        kubelet is None or kubelet.fail_swap_on is not False
     )
 
 
@@ -216,6 +242,30 @@ POOL_RULES: tuple[PoolRule, ...] = (
         "reduce-latency-ppg",
     ),
     PoolRule(
+        "capacityReservationGroupID",
+        _beside_a_reservation,
+        "does not go with {other}; remove one of the two",
+        "learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview; CRGConflictWithSpotVM",
+    ),
+    PoolRule(
+        "nodeTaints",
+        _twice,
+        "{taint} has the key and the effect of another taint; keep one",
+        "kubernetes pkg/apis/core/validation ValidateNodeTaints: unique by key and effect pair",
+    ),
+    PoolRule(
+        "linuxOSConfig.swapFileSizeMB",
+        _swaps,
+        "needs kubeletConfig.failSwapOn: false, since the kubelet starts on no node with swap otherwise",
+        "node-auto-provisioning-aksnodeclass, custom-node-configuration",
+    ),
+    PoolRule(
+        "messageOfTheDay",
+        lambda _spec, pool: pool.os_type == "Windows" and pool.message_of_the_day is not None,
+        "is for Linux nodes; remove it, or write null where a default sets it",
+        "learn.microsoft.com/rest/api/aks/agent-pools, messageOfTheDay",
+    ),
+    PoolRule(
         "workloadRuntime",
         lambda _spec, pool: (
             pool.workload_runtime == "KataVmIsolation"
@@ -261,6 +311,13 @@ POOL_RULES: tuple[PoolRule, ...] = (
         "node auto-provisioning does not go with the cluster autoscaler; write count instead of minCount and "
         "maxCount in node pool {pool}",
         "node-auto-provisioning",
+        MODE,
+    ),
+    PoolRule(
+        "podSubnetID",
+        lambda spec, pool: provisions_nodes(spec) and pool.pod_subnet_id is not None,
+        "node auto-provisioning does not go with podSubnetID; remove it from node pool {pool}",
+        "node-auto-provisioning-networking: dynamic IP allocation",
         MODE,
     ),
     PoolRule(

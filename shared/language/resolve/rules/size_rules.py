@@ -76,7 +76,7 @@ def _too_small(_spec: ClusterSpec, pool: NodePool) -> Broken:
 
 def _arm(_spec: ClusterSpec, pool: NodePool) -> Broken:
     others = {"osType: Windows": pool.os_type == "Windows", "Trusted Launch": trusted_launch(pool)}
-    return _size(pool).is_arm and _first(others)
+    return _size(pool).is_arm and first_of(others)
 
 
 def _confidential(_spec: ClusterSpec, pool: NodePool) -> Broken:
@@ -87,11 +87,17 @@ def _confidential(_spec: ClusterSpec, pool: NodePool) -> Broken:
         "workloadRuntime: KataVmIsolation": pool.workload_runtime == "KataVmIsolation",
         "osSKU: AzureContainerLinux": pool.os_sku == "AzureContainerLinux",
     }
-    return _size(pool).is_confidential and _first(others)
+    return _size(pool).is_confidential and first_of(others)
 
 
-def _first(others: dict[str, bool]) -> Broken:
+def first_of(others: dict[str, bool]) -> Broken:
+    """Return the first of other settings that a pool has, for the message of a rule; False for none."""
     return next(({"other": name} for name, has in others.items() if has), False)
+
+
+def _divides_nothing(_spec: ClusterSpec, pool: NodePool) -> Broken:
+    without = pool.vm_size is not None and not _size(pool).family.startswith("N")
+    return pool.gpu_instance_profile is not None and without and {"size": pool.vm_size}
 
 
 RULES: tuple[PoolRule, ...] = (
@@ -112,5 +118,11 @@ RULES: tuple[PoolRule, ...] = (
         _confidential,
         "is a confidential virtual machine, which does not go with {other}; choose another size",
         "use-cvm, Limitations; use-trusted-launch",
+    ),
+    PoolRule(
+        "gpuInstanceProfile",
+        _divides_nothing,
+        "divides a GPU, and {size} has none; choose a size with an A100, H100 or H200",
+        "gpu-multi-instance: A100, H100 and H200 series",
     ),
 )

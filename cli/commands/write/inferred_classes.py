@@ -1,7 +1,7 @@
 """Classes for clusters that exist: what most clusters of a similar shape share.
 
 A class only shortens the files of its clusters. What a cluster says otherwise stays in its own file, which is
-written over its class (``shared.azure.importer.minimal_spec``).
+written over its class (``cli.commands.write.imported_file.minimal_spec``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shared.azure.importer import OURS
+from cli.commands.write.imported_file import OURS
 from shared.frozen import dataclass
 from shared.json_tree import Json, Path, digest_of, is_named_list
 
