@@ -143,7 +143,13 @@ class Adapters:
         if settings.git_host == "git":
             from shared.adapters.git import GitServerHost
 
-            return GitServerHost(*sign_in)
+            if not settings.reads_by_ssh:
+                return GitServerHost(*sign_in)
+            from shared.adapters.git.ssh import SshGitServer
+
+            key, url = secret_text(settings.git_ssh_key), settings.git_url or ""
+            server = SshGitServer(url, key, settings.git_known_hosts, clock=_now)
+            return GitServerHost(url, server=server)
         if settings.git_host == "gitlab":
             from shared.adapters.gitlab import GitLabHost
 

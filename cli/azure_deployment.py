@@ -148,7 +148,7 @@ class Az:
         except OSError as error:
             raise DeploymentFailed(f"the Azure CLI (az) cannot be run: {error.strerror}") from error
         if done.returncode:
-            said = (done.stderr or "").strip() or "it said nothing"
+            said = " ".join((done.stderr or "").split()) or "it said nothing"  # an error is one line
             raise DeploymentFailed(f"az {' '.join(arguments[:3])} failed: {said}")
         return done.stdout or ""
 
@@ -192,7 +192,10 @@ def register(az: Az, own: str, targets: Sequence[str]) -> None:
 
 
 def preview(az: Az, deployment: Deployment) -> None:
-    """Show what a deployment would change, and what would follow. Writes nothing."""
+    """Show what a deployment would register and change, and what would follow. Writes nothing."""
+    for subscription, providers in missing_providers(az, deployment.subscription, deployment.targets).items():
+        if providers:
+            az.say(f"Would be registered first in {subscription}: {', '.join(providers)}.")
     az.run("Ask Azure what would change.", "deployment", "sub", "what-if", *deployment.place)
     then = f"create the resources, and publish {deployment.package} to the three apps"
     if deployment.warm:

@@ -79,10 +79,10 @@ param assignPolicies bool = false
 @description('Also let systems have namespaces that AKS manages (spec.managedNamespaces of a system), in the target subscriptions.')
 param manageNamespaces bool = false
 
-@description('What has the fleet repository: GitHub, GitLab, Azure DevOps, or git for any git server over HTTPS, which has no pull requests, statuses and webhooks.')
+@description('What has the fleet repository: GitHub, GitLab, Azure DevOps, or git for any git server over HTTPS or SSH, which has no pull requests, statuses and webhooks.')
 param gitHost 'github' | 'gitlab' | 'azure-devops' | 'git' = 'github'
 
-@description('Without GitHub: the address of the fleet repository, such as https://git.example.com/team/fleet.git, without a credential in it.')
+@description('Without GitHub: the address of the fleet repository, such as https://git.example.com/team/fleet.git, without a credential in it. With git also ssh://git@git.example.com/team/fleet.git.')
 param gitUrl string = ''
 
 @description('Without GitHub: the branch that is the desired state.')
@@ -90,6 +90,9 @@ param gitBranch string = 'main'
 
 @description('With git: the user name that goes with the secret git-password; for most servers any name goes with a token.')
 param gitUsername string = ''
+
+@description('With git over SSH: the keys of the server, as lines of known_hosts. A server with another key is not asked.')
+param gitKnownHosts string = ''
 
 @description('With GitHub: the fleet repository, as owner/name.')
 param githubRepository string = ''
@@ -103,7 +106,7 @@ param githubBranch string = 'main'
 @description('The REST API of GitHub, or of a GitHub Enterprise Server: https://HOST/api/v3.')
 param githubApiUrl string = 'https://api.github.com'
 
-@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-id, github-app-installation-id and github-app-private-key (PEM), which roadstead setup github writes. Where they are used, github-webhook-secret-previous (a second one that is accepted, while the secret is being changed), git-password (with which the apps read GitLab or any git server), git-webhook-secret and git-webhook-secret-previous (what webhooks of GitLab and Azure DevOps have; roadstead setup writes them), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
+@description('The secrets that the vault has, by their names: github-webhook-secret, and github-token (fine-grained: contents read, commit statuses write, pull requests write) or github-app-id, github-app-installation-id and github-app-private-key (PEM), which roadstead setup github writes. Where they are used, github-webhook-secret-previous (a second one that is accepted, while the secret is being changed), git-password (with which the apps read GitLab or any git server), git-ssh-key (the same over SSH: a private key), git-webhook-secret and git-webhook-secret-previous (what webhooks of GitLab and Azure DevOps have; roadstead setup writes them), flux-git-password (with which Flux reads the fleet repository), api-key-reader, api-key-operator, api-key-approver, api-key-admin (keys for scripts with that role), notify-NAME (an address of notifications or its secret) and approval-NAME (the key of a system that approves stages).')
 param secrets string[]
 
 @description('Values to write, by name, such as readEnvironmentVariable(...). What has none here, or an empty one, stays as the vault has it.')
@@ -119,7 +122,7 @@ param setUpInBrowser bool = false
 param fluxGitUsername string = 'git'
 
 @description('The host that the token of Flux is for, with its port if that is not 443; it is given to no other.')
-param fluxGitHost string = gitHost != 'github' ? split(replace(gitUrl, 'https://', ''), '/')[0] : 'github.com'
+param fluxGitHost string = gitHost == 'github' ? 'github.com' : gitServer(gitUrl)
 
 @description('The vaults with the values of bootstrap secrets, which exist and use Azure RBAC. Manifests can name no other vault.')
 param bootstrapVaults existing[] = []
@@ -194,6 +197,11 @@ param tags texts = {}
 func has(text string, characters string) bool =>
   empty(filter(range(0, length(text)), at => !contains(characters, substring(text, at, 1))))
 
+func serverOf(url string) string => last(split(split(last(split(url, '://')), '/')[0], '@'))
+
+// The same server serves HTTPS at another port than SSH.
+func gitServer(url string) string => startsWith(url, 'ssh://') ? split(serverOf(url), ':')[0] : serverOf(url)
+
 func isSubnet(id string) bool =>
   length(split(id, '/')) == 11 && contains(toLower(id), '/providers/microsoft.network/virtualnetworks/')
 
@@ -206,6 +214,7 @@ var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
 var parts = split(githubRepository, '/')
 var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
 var onGit = gitHost != 'github'
+var bySsh = gitHost == 'git' && startsWith(gitUrl, 'ssh://') && contains(gitUrl, '@')
 var hasHooks = onGit && gitHost != 'git'
 var byToken = contains(secrets, 'github-token')
 var ofApp = ['github-app-id', 'github-app-installation-id', 'github-app-private-key']
@@ -221,6 +230,7 @@ var known = {
   'github-webhook-secret': { setting: 'GITHUB_WEBHOOK_SECRET', readers: ['control'] }
   'github-webhook-secret-previous': { setting: 'GITHUB_WEBHOOK_SECRET_PREVIOUS', readers: ['control'] }
   'git-password': { setting: 'GIT_PASSWORD', readers: everyApp }
+  'git-ssh-key': { setting: 'GIT_SSH_KEY', readers: everyApp }
   'git-webhook-secret': { setting: 'GIT_WEBHOOK_SECRET', readers: ['control'] }
   'git-webhook-secret-previous': { setting: 'GIT_WEBHOOK_SECRET_PREVIOUS', readers: ['control'] }
   'flux-git-password': { setting: 'FLUX_GIT_PASSWORD', readers: ['worker'] }
@@ -257,9 +267,12 @@ var problems = filter(
       ? ''
       : 'githubRepository: owner/name, such as contoso/fleet.'
     empty(unknown) ? '' : 'secrets: no secret is called ${join(unknown, ', ')}; see the description of the parameter.'
-    onGit == (startsWith(gitUrl, 'https://') && !contains(gitUrl, '@'))
+    onGit == ((startsWith(gitUrl, 'https://') && !contains(gitUrl, '@')) || bySsh)
       ? ''
       : 'gitUrl: without GitHub, an address such as https://git.example.com/team/fleet.git, without a credential in it.'
+    !bySsh || (contains(secrets, 'git-ssh-key') && !empty(gitKnownHosts))
+      ? ''
+      : 'gitUrl: over SSH, the secret git-ssh-key and gitKnownHosts.'
     onGit || contains(secrets, 'github-webhook-secret') ? '' : 'secrets: github-webhook-secret is missing.'
     !hasHooks || contains(secrets, 'git-webhook-secret') ? '' : 'secrets: git-webhook-secret is missing.'
     empty(filter(
@@ -405,6 +418,7 @@ var settings = {
   GIT_URL: gitUrl
   GIT_BRANCH: gitBranch
   GIT_USERNAME: gitUsername
+  GIT_KNOWN_HOSTS: gitKnownHosts
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
   GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious

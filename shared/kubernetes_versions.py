@@ -67,8 +67,19 @@ def image_older(node_image_version: str, minimum: str) -> bool:
     ``node_image_version`` is as AKS writes it, such as "AKSUbuntu-2204gen2containerd-202511.01.0". Images of
     any other form never count as older; nor do Windows images, which have other dates.
     """
+    image = image_version(node_image_version)
+    return bool(image) and lower_image(image, minimum)
+
+
+def image_version(node_image_version: str) -> str:
+    """Return the version of a Linux image, such as "202511.01.0", "" for any other image."""
     image = _LINUX_IMAGE.fullmatch(node_image_version)
-    return image is not None and _three(numbers(image[1])) < _three(numbers(minimum))
+    return image[1] if image else ""
+
+
+def lower_image(image: str, other: str) -> bool:
+    """Return whether the version of an image is lower than another one."""
+    return _three(numbers(image)) < _three(numbers(other))
 
 
 def _three(version: tuple[int, ...]) -> tuple[int, ...]:

@@ -104,6 +104,14 @@ def _refuse_missing(settings: Settings) -> None:
         r"[^/]/[^/]+/_git/[^/]+$", settings.git_url or ""
     ):
         missing.append("GIT_URL such as https://dev.azure.com/ORG/PROJECT/_git/REPOSITORY")
+    if settings.reads_by_ssh and settings.git_host != "git":
+        missing.append(
+            f"GIT_URL with https://, since GIT_HOST is {settings.git_host}; git alone takes ssh://"
+        )
+    if settings.reads_by_ssh and settings.git_ssh_key is None:
+        missing.append("GIT_SSH_KEY, the private key with which GIT_URL is read")
+    if settings.reads_by_ssh and not settings.git_known_hosts:
+        missing.append("GIT_KNOWN_HOSTS, the lines of known_hosts with the keys of the server of GIT_URL")
     if settings.git_host == "gitlab" and settings.git_password is None:
         missing.append("GIT_PASSWORD, an access token of GitLab")
     if on_github and settings.github_token is None and not all(app):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ class What(StrEnum):
     """What can be promoted."""
 
     VERSION = "version"
+    IMAGES = "images"
     COMPONENTS = "components"
     PLATFORM = "platform"
 
@@ -53,16 +54,23 @@ class Rule:
 
 @dataclass(frozen=True)
 class ChannelRule:
-    """An environment whose version follows a channel; ``pace`` is the time to the last environment."""
+    """An environment that gets something from a channel: its version of Kubernetes, or its node images.
+
+    ``onward`` are the environments that promotions carry it to, ``pace`` is the time to the last of them.
+    """
 
     environment: str
     channel: str
+    what: What = What.VERSION
     pace: timedelta = timedelta(0)
+    onward: tuple[str, ...] = ()
 
 
-VERSION_PATH = "kubernetesVersion"
+VERSION_PATH, IMAGE_PATH = "kubernetesVersion", "minNodeImageVersion"
+CHANNELED = {What.VERSION: VERSION_PATH, What.IMAGES: IMAGE_PATH}
+"""What an environment can get from a channel, and the field that this is."""
 PLATFORM_PATHS = ("flux.tag", "flux.commit")
-PATHS = (VERSION_PATH, "flux.components", "flux.extension.version", *PLATFORM_PATHS)
+PATHS = (VERSION_PATH, IMAGE_PATH, "flux.components", "flux.extension.version", *PLATFORM_PATHS)
 """Every field that a promotion writes."""
 
 
@@ -75,29 +83,39 @@ def rules_of(written: Iterable[PromotionRule]) -> tuple[Rule, ...]:
 
 
 def channels_of(environments: Mapping[str, Environment], rules: Iterable[Rule]) -> tuple[ChannelRule, ...]:
-    """Return the environments that get their version from a channel itself, in order.
+    """Return the environments that get something from a channel itself, in order.
 
-    An environment to which a rule promotes versions of the same channel gets them by that promotion.
+    An environment to which a rule promotes what the same channel has gets it by that promotion.
     """
-    channels = {name: channel_of(environment) for name, environment in environments.items()}
-    way = {rule.target: rule for rule in rules if What.VERSION in rule.what and channels.get(rule.target)}
+    known = [*rules]
+    return tuple(rule for what in CHANNELED for rule in _channels_of(what, environments, known))
+
+
+def _channels_of(
+    what: What, environments: Mapping[str, Environment], rules: Sequence[Rule]
+) -> Iterator[ChannelRule]:
+    channels = {name: channel_of(environment, what) for name, environment in environments.items()}
+    way = {rule.target: rule for rule in rules if what in rule.what and channels.get(rule.target)}
     way = {name: rule for name, rule in way.items() if channels.get(rule.source) == channels[name]}
     later = dict.fromkeys(channels, timedelta(0))
+    onward: dict[str, tuple[str, ...]] = dict.fromkeys(channels, ())
     for name in reversed(channels):
         if name in way:
             source = way[name].source
             later[source] = max(later[source], later[name] + way[name].soak)
-    return tuple(
-        ChannelRule(name, channel, later[name])
-        for name, channel in channels.items()
-        if channel and name not in way
-    )
+            onward[source] = (name, *onward[name], *onward[source])
+    for name, channel in channels.items():
+        if channel and name not in way:
+            yield ChannelRule(name, channel, what, later[name], onward[name])
 
 
-def channel_of(environment: Environment | None) -> str:
-    """Return the channel of an environment, "" for none."""
-    kubernetes = environment.spec.kubernetes if environment else None
-    return kubernetes.channel if kubernetes else ""
+def channel_of(environment: Environment | None, what: What) -> str:
+    """Return the channel from which an environment has something, "" for none."""
+    if environment is None or what not in CHANNELED:
+        return ""
+    spec = environment.spec
+    channel = spec.kubernetes if what is What.VERSION else spec.node_images
+    return channel.channel if channel else ""
 
 
 def value_of(what: What, spec: Mapping[str, Any]) -> Value | None:
@@ -112,8 +130,8 @@ def values_in(spec: Mapping[str, Any]) -> frozenset[Value]:
 
 def _paths(what: What, spec: Mapping[str, Any]) -> Sequence[str]:
     match what:
-        case What.VERSION:
-            return (VERSION_PATH,)
+        case What.VERSION | What.IMAGES:
+            return (CHANNELED[what],)
         case What.PLATFORM:
             return PLATFORM_PATHS
         case What.COMPONENTS:
@@ -194,7 +212,7 @@ _TEXTS: Mapping[HoldReason, str] = {
     HoldReason.SAME: "{environment} has {detail} already",
     HoldReason.OWN: "no cluster of {environment} would get it: {names} sets a value in its own file",
     HoldReason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
-    HoldReason.CHANNEL: "{environment} has its version from its own channel, {detail}",
+    HoldReason.CHANNEL: "{environment} has it from its own channel, {detail}",
     HoldReason.INVALID: "the files are invalid, or would be with it: {detail}",
     HoldReason.SOAK: "{environment} is watched until {detail}",
     HoldReason.WITHDRAWN: "{environment} had {detail}, and a commit took it back: no rule gives it again",
@@ -269,6 +287,12 @@ def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
 
 FOLLOWS = "a branch or a range of versions is none; set flux.tag or flux.commit"
 NO_VERSION = "Azure chooses the version of the extension; set flux.extension.version"
+_NAMELESS = {
+    What.VERSION: "set kubernetesVersion",
+    What.IMAGES: "set minNodeImageVersion",
+    What.COMPONENTS: NO_VERSION,
+    What.PLATFORM: FOLLOWS,
+}
 
 
 @dataclass(frozen=True)
@@ -294,7 +318,7 @@ def of_environment(
 
 def concerns(what: What, cluster: Desired) -> bool:
     """Return whether a cluster can have such a value: one outside Roadstead's AKS has no version of git."""
-    return what is not What.VERSION or not cluster.is_attached
+    return what not in CHANNELED or not cluster.is_attached
 
 
 def proven(
@@ -320,7 +344,7 @@ def proven(
         record = records[name]
         value = value_of(what, record.document["spec"])
         if value is None:
-            detail = FOLLOWS if what is What.PLATFORM else NO_VERSION
+            detail = _NAMELESS[what]
             return Obstacle(HoldReason.NO_VALUE, environment, (name,), detail)
         wrong = _not_as_in_git(environment, value, record)
         if wrong is not None:

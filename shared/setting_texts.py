@@ -78,30 +78,72 @@ def registry_addresses(text: str) -> Mapping[str, str]:
     return found
 
 
+SSH_PORT = 22
+_SHORT = re.compile(r"(?P<user>[A-Za-z0-9._-]+)@(?P<host>[A-Za-z0-9.-]+):(?!/)(?P<path>[^\s:@?#]+)")
+"""git's short form of an address over SSH; its path is below the user's home: git-clone(1), GIT URLS."""
+_KNOWN_HOST = re.compile(r"[^\s@#][^\s]*[ \t]+(ssh|ecdsa)-[a-z0-9-]+[ \t]+[A-Za-z0-9+/]{60,}={0,2}([ \t].*)?")
+
+
 def git_place(url: str) -> tuple[str, str]:
-    """Return the server of ``GIT_URL``, with its port unless that is 443, and the name of the repository."""
+    """Return the server of ``GIT_URL``, with its port unless that is 443, and the name of the repository.
+
+    Over SSH, the server has no port: the same one serves HTTPS at another.
+    """
     parts = urlsplit(url)
     server = parts.hostname or ""
-    if parts.port not in (None, 443):
+    if parts.port not in (None, 443) and parts.scheme != "ssh":
         server += f":{parts.port}"
-    return server, parts.path.strip("/").removesuffix(".git")
+    return server, parts.path.removeprefix("/~/").strip("/").removesuffix(".git")
 
 
 def _git_url(url: str) -> str:
-    """Return an address of a repository. Raise ValueError, without the address: a secret may be in it."""
+    """Return an address of a repository; git's short form for SSH becomes ssh://USER@HOST/~/PATH.
+
+    Raise ValueError, without the address: a secret may be in it.
+    """
+    if short := _SHORT.fullmatch(url):
+        url = f"ssh://{short['user']}@{short['host']}/~/{short['path']}"
     try:
         parts = urlsplit(url)
         server, name = git_place(url)
+        user = parts.username if parts.scheme == "ssh" and parts.password is None else None
     except ValueError:
-        parts, server, name = urlsplit(""), "", ""
-    if "@" in parts.netloc or parts.query or parts.fragment:
+        parts, server, name, user = urlsplit(""), "", "", None
+    if ("@" in parts.netloc and user is None) or parts.query or parts.fragment:
         raise ValueError(
             "must have no user, password or token in it: GIT_USERNAME and GIT_PASSWORD have them"
         )
     on_this_machine = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")
-    if not (parts.scheme == "https" or on_this_machine) or not re.fullmatch(_HOST, server) or not name:
-        raise ValueError("must be an address such as https://git.example.com/team/fleet.git")
+    reached = parts.scheme == "https" or on_this_machine or bool(user)
+    if not reached or not re.fullmatch(_HOST, server) or not name:
+        raise ValueError(
+            "must be an address such as https://git.example.com/team/fleet.git or "
+            "ssh://git@git.example.com/team/fleet.git"
+        )
     return url
+
+
+def _known_hosts(text: str) -> str:
+    """Return the lines of known_hosts; in an environment, their ends may be written as ``\\n``."""
+    lines = [line.strip() for line in text.replace("\\n", "\n").splitlines()]
+    for number, line in enumerate(lines, 1):
+        if line and not line.startswith("#") and not _KNOWN_HOST.fullmatch(line):
+            raise ValueError(
+                f"must have HOST TYPE KEY in each line, as ssh-keyscan writes it, and no marker such as "
+                f"@cert-authority: line {number} is none"
+            )
+    return "\n".join(lines)
+
+
+def _ssh_key(secret: SecretStr) -> SecretStr:
+    """Return a private key in PEM or as OpenSSH writes it; its line ends may be written as ``\\n``."""
+    text = secret.get_secret_value()
+    if text.startswith("@Microsoft.KeyVault("):  # which is said elsewhere
+        return secret
+    text = text.replace("\\n", "\n").strip() + "\n"
+    if not re.match(r"-----BEGIN [A-Z ]*PRIVATE KEY-----\n", text):
+        raise ValueError("must be a private key, which begins with -----BEGIN OPENSSH PRIVATE KEY-----")
+    return SecretStr(text)
 
 
 def check_hosts(text: str) -> frozenset[str]:
@@ -130,6 +172,8 @@ def _read_by(read: Callable[[str], object]) -> AfterValidator:
 
 
 GitUrl = Annotated[str, AfterValidator(_git_url)]
+SshKey = Annotated[SecretStr, AfterValidator(_ssh_key)]
+KnownHosts = Annotated[str, AfterValidator(_known_hosts)]
 Vaults = Annotated[str, _read_by(vault_addresses)]
 Workspaces = Annotated[str, _read_by(workspace_addresses)]
 RegistryHosts = Annotated[str, _read_by(registry_addresses)]

@@ -24,10 +24,12 @@ from shared.setting_texts import (
     GitUrl,
     Host,
     Installation,
+    KnownHosts,
     Networks,
     RegistryHosts,
     RetryLimits,
     Schedule,
+    SshKey,
     Teams,
     Vaults,
     Workspaces,
@@ -83,6 +85,9 @@ class Settings(BaseModel):
     git_branch: str = "main"
     git_username: str = ""
     git_password: SecretStr | None = None
+    git_ssh_key: SshKey | None = None
+    git_known_hosts: KnownHosts = ""
+    """What reads a git server over SSH, and the keys by which that is known."""
     git_webhook_secret: SecretStr | None = None
     git_webhook_secret_previous: SecretStr | None = None
     """What webhooks of GitLab and Azure DevOps have; those of GitHub have ``github_webhook_secret``."""
@@ -198,6 +203,11 @@ class Settings(BaseModel):
     def apps(self) -> Sequence[App]:
         """The apps whose functions this one runs."""
         return tuple(App) if self.roadstead_app is None else (self.roadstead_app,)
+
+    @property
+    def reads_by_ssh(self) -> bool:
+        """Whether the fleet repository is read over SSH."""
+        return self.git_host != "github" and (self.git_url or "").startswith("ssh://")
 
     @property
     def webhook_secrets(self) -> tuple[str, ...]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.azure.world.event_grid import Event
+from localcloud.common.clock import ManualClock
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.kubernetes.flux_objects import GitCredentials
@@ -28,10 +30,16 @@ UNHEALTHY_SECONDS = 60.0
 
 
 def clouds_of(
-    states: Sequence[ObservedState], chance: random.Random, seed: int, *, with_ids: bool = False
+    states: Sequence[ObservedState],
+    chance: random.Random,
+    seed: int,
+    *,
+    with_ids: bool = False,
+    began: datetime | None = None,
 ) -> list[MemoryCloud]:
     """Return a cloud for each state; the clouds share time, Azure and the clusters.
 
+    ``began`` is the virtual time of the beginning, None for the usual one.
     ``with_ids``: in some seeds their apps have ids that outlive their tables.
     """
     ids = with_ids and random.Random(f"{seed} ids").random() < WITH_IDS  # noqa: S311
@@ -59,6 +67,7 @@ def clouds_of(
             peer=clouds[0] if clouds else None,
             delays=delays,
             lock_seconds=60,
+            clock=ManualClock(began) if began else None,
         )
         clouds.append(cloud)
     return clouds

@@ -13,8 +13,9 @@ from typing import Any
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
-from simulation.actors.kinds import AZURE_EVENTS, CHECKS, SECOND_APP, VERSIONS, rare_kinds
+from simulation.actors.kinds import AZURE_EVENTS, CHECKS, SECOND_APP, SLEEPERS, VERSIONS, rare_kinds
 from simulation.actors.second_app import SecondApp
+from simulation.actors.sleepers import BEFORE_THE_CHANGE
 from simulation.cast import Cast
 from simulation.clouds import clouds_of, hear_events, names_of
 from simulation.desired_state import DesiredCluster, RequestedFleet
@@ -123,7 +124,13 @@ class Simulation:
         fleets = range(2 if chance.random() < 0.15 else 1)
         versions = [of_two_versions() if VERSIONS in kinds else (ObservedState(), None) for _ in fleets]
         states = [state for state, _ in versions]
-        clouds = clouds_of(states, chance, seed, with_ids=disasters.LOST in kinds)
+        clouds = clouds_of(
+            states,
+            chance,
+            seed,
+            with_ids=disasters.LOST in kinds,
+            began=BEFORE_THE_CHANGE if SLEEPERS in kinds else None,
+        )
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         if AZURE_EVENTS in kinds:
             hear_events(clouds, seed, peaceful=lambda: self.loop.peaceful)

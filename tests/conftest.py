@@ -27,6 +27,8 @@ LONG = 3
 """How many of the tests with the marker ``long`` a run has that is not deep."""
 WALKS = {"e2e": 5, "browser": 4}
 """And how many of the others of a folder, each of which starts a local cloud or walks through many pages."""
+LIVES = 10
+"""And one of so many of the tests of a module with the marker ``lives``, one at least."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
@@ -88,15 +90,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     """Return the tests that are not drawn: of all long ones, of walks, and of the lives of each module."""
-    groups = defaultdict[tuple[str, int], list[pytest.Item]](list)
+    groups = defaultdict[str, list[pytest.Item]](list)
     for item in sorted(items, key=lambda item: item.nodeid):
         if item.get_closest_marker("long"):
-            groups["long tests", LONG].append(item)
+            groups["long tests"].append(item)
         elif (folder := item.path.parent.name) in WALKS:
-            groups[folder, WALKS[folder]].append(item)
-        elif lives := item.get_closest_marker("lives"):
-            groups[item.nodeid.partition("::")[0], lives.args[0]].append(item)
-    drawn = (test for (name, most), tests in groups.items() for test in sample(name, tests, most))
+            groups[folder].append(item)
+        elif item.get_closest_marker("lives"):
+            groups[item.nodeid.partition("::")[0]].append(item)
+    fixed = {"long tests": LONG, **WALKS}
+    drawn = (
+        test
+        for name, tests in groups.items()
+        for test in sample(name, tests, fixed.get(name) or -(-len(tests) // LIVES))
+    )
     return {test for tests in groups.values() for test in tests} - {*drawn}
 
 

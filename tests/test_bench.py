@@ -38,7 +38,7 @@ from shared.language.resolve.problems import number_of
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import resolve
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def test_an_edit_by_hand_costs_one_read_whatever_the_fleet_and_what_the_app_does_costs_none() -> None:

@@ -20,6 +20,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
 from shared.app.api.access import Role
 from shared.app.console.forms import SESSION
+from shared.app.examination import ALERTS, alert_rule
 from shared.cluster.pace import SMALL_CHANGE
 from shared.github_app import SECRETS as SET_UP
 from shared.ports.state import TABLES
@@ -200,6 +201,12 @@ def test_no_command_on_azure_or_github_has_a_bracket_that_zsh_would_expand() -> 
     assert len(commands) > 5
     unquoted = [re.sub(r"'[^']*'|\"[^\"]*\"|#.*", "", command) for command in commands]
     assert [command for command in unquoted if re.search(r"[\[\]?*]", command)] == []
+
+
+def test_the_doctor_asks_for_the_alert_rules_that_the_templates_have() -> None:
+    rules = [found.name for found in of_type("Microsoft.Insights/scheduledQueryRules")]
+    fleet = rules[0].removeprefix("roadstead-").removesuffix(f"-{ALERTS[0]}")
+    assert rules == [alert_rule(fleet, alert) for alert in ALERTS]
 
 
 def test_the_identity_is_used_wherever_the_local_settings_hold_a_connection_string() -> None:

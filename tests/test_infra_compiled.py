@@ -31,6 +31,7 @@ WRONG = {
     "param gitHost = 'git'": "gitUrl: without GitHub, an address such as",
     "param gitUrl = 'https://git.example.com/a/b.git'": "gitUrl: without GitHub, an address such as",
     "param gitHost = 'gitlab'; param gitUrl = 'https://gitlab.com/a/b'": "git-webhook-secret is missing",
+    "param gitHost = 'git'; param gitUrl = 'ssh://git@git.example.com/a'": "git-ssh-key and gitKnownHosts",
     "param gitHost = 'git'; param gitUrl = 'https://x:y@git.example.com/a'": "without a credential in it",
     "param secrets = ['github-token', 'flux-git-password']": "secrets: github-webhook-secret is missing",
     "param secrets = ['github-webhook-secret', 'flux-git-password']": "secrets: github-token, or",

@@ -107,7 +107,12 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("FLUX_GIT_HOST", "github.com/example"),
         ("GITHUB_REPOSITORY", "no-owner"),
         ("GIT_HOST", "bitbucket"),
-        ("GIT_URL", "ssh://git@git.example.com/team/fleet.git"),
+        ("GIT_URL", "ssh://git.example.com/team/fleet.git"),
+        ("GIT_URL", "ssh://git:canary@git.example.com/team/fleet.git"),
+        ("GIT_URL", "git@git.example.com:/team/canary"),
+        ("GIT_SSH_KEY", "canary"),
+        ("GIT_KNOWN_HOSTS", "git.example.com canary"),
+        ("GIT_KNOWN_HOSTS", "@cert-authority *.example.com ssh-ed25519 " + "A" * 68),
         ("GIT_URL", "http://git.example.com/team/fleet.git"),
         ("GIT_URL", "https://user:canary@git.example.com/team/fleet.git"),
         ("GIT_URL", "https://git.example.com/team/fleet.git?token=canary"),
@@ -131,6 +136,12 @@ def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
     assert value not in str(caught.value)
 
 
+OVER_SSH = {
+    "GIT_SSH_KEY": "-----BEGIN OPENSSH PRIVATE KEY-----\\nx\\n-----END OPENSSH PRIVATE KEY-----",
+    "GIT_KNOWN_HOSTS": "git.example.com ssh-ed25519 " + "A" * 68,
+}
+
+
 @pytest.mark.parametrize(
     ("url", "server", "name"),
     [
@@ -138,12 +149,14 @@ def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
         ("https://git.example.com:443/team/fleet/", "git.example.com", "team/fleet"),
         ("https://git.example.com:8443/fleet", "git.example.com:8443", "fleet"),
         ("https://dev.azure.com/contoso/p/_git/fleet", "dev.azure.com", "contoso/p/_git/fleet"),
+        ("ssh://git@git.example.com:2222/team/fleet.git", "git.example.com", "team/fleet"),
+        ("git@git.example.com:team/fleet.git", "git.example.com", "team/fleet"),
     ],
 )
 def test_a_git_server_needs_no_setting_of_github_and_its_path_names_the_repository(
     monkeypatch: pytest.MonkeyPatch, url: str, server: str, name: str
 ) -> None:
-    put(monkeypatch, GIT_HOST="git", GIT_URL=url, GIT_BRANCH="production")
+    put(monkeypatch, GIT_HOST="git", GIT_URL=url, GIT_BRANCH="production", **OVER_SSH)
     for setting in ("GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_BRANCH", "FLUX_GIT_HOST"):
         monkeypatch.delenv(setting)
     config = load_settings().fleet_config
@@ -173,6 +186,28 @@ def test_azure_devops_is_read_at_its_address_without_a_secret(monkeypatch: pytes
         monkeypatch.setenv("GIT_URL", url)
         with pytest.raises(SettingsError, match="GIT_URL"):
             load_settings()
+
+
+def test_a_server_over_ssh_needs_a_key_and_the_keys_by_which_it_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over = {"GIT_HOST": "git", "GIT_URL": "git@git.example.com:team/fleet.git"}
+    put(monkeypatch, **over)
+    with pytest.raises(SettingsError, match=r"GIT_SSH_KEY, the private key.*GIT_KNOWN_HOSTS, the lines"):
+        load_settings()
+    kind, line = "OPENSSH PRIVATE KEY", "canary-of-the-key-in-a-line"
+    key = f"-----BEGIN {kind}-----\\n{line}\\n-----END {kind}-----"
+    known = "git.example.com ssh-ed25519 " + "A" * 68
+    over |= {"GIT_SSH_KEY": key, "GIT_KNOWN_HOSTS": f"# of the owner\\n{known}"}
+    put(monkeypatch, **over)
+    settings = load_settings()
+    assert settings.git_url == "ssh://git@git.example.com/~/team/fleet.git"
+    assert settings.git_known_hosts.splitlines() == ["# of the owner", known]
+    assert Masker(settings.secrets)("canary-of-the-key-in-a-line") == "***"
+    assert "canary" not in str(settings.shown)
+    put(monkeypatch, **{**over, "GIT_HOST": "gitlab"})
+    with pytest.raises(SettingsError, match="GIT_URL with https://, since GIT_HOST is gitlab"):
+        load_settings()
 
 
 def test_each_host_misses_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from cli.app import COMMANDS, NEW, ROLLOUT
 from cli.lazy import Entry
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent
 CLIENTS = {

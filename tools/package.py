@@ -47,6 +47,15 @@ LIBRARIES = Path(".python_packages/lib/site-packages")
 """Where the worker of Azure looks for the libraries of an app that was built elsewhere."""
 
 
+OTHERS_READ = frozenset({".c", ".h", ".mo", ".pxd", ".po", ".proto", ".pyi", ".pyx", "RECORD"})
+"""Ends of files, and names, that compilers, translators, type checkers and installers read of a library."""
+UNUSED = frozenset({"aio", "tests"})
+"""Packages of libraries that nothing imports by itself: clients for asyncio, and tests."""
+UNUSED_OF = ("apprise/assets/", "dulwich/cli.py", "invoke/")
+"""Icons that a message in plain text has not, a command, and what paramiko runs commands of an OpenSSH
+configuration with: the package has at most 110 MB."""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Write the files of a release to the folder that is the one argument, and say what is in the package."""
     folder = Path(arguments[0])
@@ -104,7 +113,8 @@ def write_package(target: Path, libraries: Path, folder: Path = ROOT, python: st
     ``python`` compiles what a start imports; return whether it did.
     """
     files = {path.relative_to(folder): path for path in deployed(folder)}
-    files |= {LIBRARIES / path.relative_to(libraries): path for path in _files_of(libraries)}
+    installed = {path.relative_to(libraries): path for path in _files_of(libraries)}
+    files |= {LIBRARIES / name: path for name, path in installed.items() if _runs(name)}
     with (
         tempfile.TemporaryDirectory(prefix="bytecode-") as bytecode,
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as package,
@@ -117,6 +127,15 @@ def write_package(target: Path, libraries: Path, folder: Path = ROOT, python: st
             entry.compress_type = zipfile.ZIP_DEFLATED
             package.writestr(entry, path.read_bytes())
     return compiled
+
+
+def _runs(file: Path) -> bool:
+    """Return whether the app may read a file of its libraries."""
+    return not (
+        {file.suffix, file.name} & OTHERS_READ
+        or {*file.parts[:-1]} & UNUSED
+        or file.as_posix().startswith(UNUSED_OF)
+    )
 
 
 def _files_of(folder: Path) -> Sequence[Path]:

@@ -88,11 +88,12 @@ class MemoryCloud:
         lock_seconds: float = LOCK_SECONDS,
         timer_seconds: float = TIMER_SECONDS,
         delays: Delays = Delays(),  # noqa: B008 - frozen
+        clock: ManualClock | None = None,
     ) -> None:
         chance = random.Random(seed)  # noqa: S311
         self._fleets: list[MemoryCloud] = peer._fleets if peer else []
         self._fleets.append(self)
-        self.clock: ManualClock = peer.clock if peer else ManualClock()
+        self.clock: ManualClock = peer.clock if peer else clock or ManualClock()
         self.repository = repository or MemoryRepository(self.clock)
         self.others: dict[str, MemoryRepository] = {} if peer is None else peer.others
         self.git_host = WorldHost(self.repository, others=self.others)

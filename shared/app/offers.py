@@ -42,6 +42,7 @@ from shared.plan.plan import Item
 from shared.ports import Ports
 from shared.ports.azure import (
     AzureCall,
+    GetPoolUpgradeProfile,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -85,10 +86,15 @@ def _names(documents: Iterable[Json]) -> frozenset[str]:
     return frozenset(str(document["name"]) for document in documents)
 
 
+def _newest_image(profile: Json) -> str:
+    return str(profile["properties"]["latestNodeImageVersion"])
+
+
 _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListLocations: _List("which regions there are", _names, _LONG),
     ListVersions: _List("which versions of Kubernetes are offered", offered_by_plan, _LONG),
     ListSizes: _List("which sizes there are", sizes_of, _LONG),
+    GetPoolUpgradeProfile: _List("which node image is the newest", _newest_image, _LONG),
     ListComputeUsages: _List("how many cores are left", quotas_of, _SHORT),
     ListNetworkUsages: _List("how many public addresses are left", quotas_of, _SHORT),
     ListNetworks: _List("how many addresses subnets have left", subnets_of, _SHORT),
@@ -153,6 +159,13 @@ def versions_in(
     """Return the versions that each region offers, with their support plans; None where Azure did not say."""
     said = _read([ListVersions(place) for place in places], ports, ports.elapsed() + SECONDS)
     return {place: said[ListVersions(place)] for place in places}
+
+
+def newest_images(
+    pools: Sequence[GetPoolUpgradeProfile], ports: Ports
+) -> Mapping[AzureCall[Any], str | None]:
+    """Return the newest node image that Azure has for each of these pools; None where it did not say."""
+    return _read([*pools], ports, ports.elapsed() + SECONDS)
 
 
 def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:

@@ -19,8 +19,17 @@ from shared.language.cluster_systems import Systems, by_name, systems_in
 from shared.language.model.cluster.flux_source import FOLLOWS_BRANCH, FOLLOWS_ROLLOUT, MAIN
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.platform.followed import FLEET, is_same_repository, key_in, repository_of
+from shared.platform.followed import (
+    FLEET,
+    Followed,
+    is_artifact,
+    is_same_repository,
+    key_in,
+    key_of,
+    repository_of,
+)
 from shared.platform.source.references import To, of_patch
+from shared.sentences import many
 
 Roots = tuple[str, ...]
 """Folders of the repository that Flux applies to a cluster, in order; "" is the root."""
@@ -171,6 +180,22 @@ def followers(fleet: DesiredFleet, source: FleetSource) -> Mapping[str, int]:
     found = [(name, source.followed(cluster.flux_as_stored)) for name, cluster in fleet.clusters.items()]
     found += [(cluster, key) for cluster, _, key in followed_systems(fleet)]
     return Counter(key for _, key in {*found} if key)
+
+
+def without_stages(fleet: DesiredFleet, source: FleetSource) -> tuple[str, ...]:
+    """Return what a plan says of the clusters whose Flux takes what is newest of its source by itself."""
+    counts = Counter[str]()
+    for cluster in fleet.clusters.values():
+        flux = cluster.flux_as_stored
+        newest, url = flux.get("semver") or flux.get("bucketName"), flux["repository"]
+        is_tag = flux.get("tag") and not is_artifact(url)
+        if source.followed(flux) is None and not (is_tag or flux.get("commit") or flux.get("digest")):
+            counts[Followed(key_of(url, newest) if newest else key_in(flux)).name] += 1
+    return tuple(
+        f"{many(count, 'cluster')} {'follow' if count > 1 else 'follows'} {name} by "
+        f"{'themselves' if count > 1 else 'itself'}: what is new there is on them at once, in no stage"
+        for name, count in sorted(counts.items())
+    )
 
 
 def followed_systems(fleet: DesiredFleet) -> Iterator[tuple[str, str, str]]:

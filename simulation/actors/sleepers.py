@@ -1,7 +1,9 @@
 """Clusters that sleep for half of each hour, whole or in pools, and what people, changes and Azure do to it.
 
-A schedule is stated here once more, in minutes: no decision is shared with the code under test. Everything is
-quiet otherwise: the faults have ended. While they last, a commit lets clusters sleep, and another ends that.
+A schedule is stated here once more, in minutes: no decision is shared with the code under test. In half of
+the seeds it has the time of Lord Howe Island, whose clocks go back by 30 minutes in the middle: what slept in
+the first half of an hour sleeps in the second one from then on. Everything is quiet otherwise: the faults
+have ended. While they last, a commit lets clusters sleep, and another ends that.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from zoneinfo import ZoneInfo
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.interventions import SOMEBODY
@@ -34,13 +37,18 @@ TAKES = timedelta(minutes=12)
 AFTER_A_FAULT = timedelta(minutes=28)
 """Capacity is asked for again after 5 to 10 minutes, and a start waits for 15 after a stop."""
 HOURS = 3
+LORD_HOWE, CHANGE = "Australia/Lord_Howe", datetime(2026, 4, 4, 15, tzinfo=UTC)
+"""A zone whose clocks change by half an hour, and when: tzdata, "Rule LH"."""
+BEFORE_THE_CHANGE = datetime(2026, 4, 4, tzinfo=UTC)
+UNCLEAR = HALF
+"""So long after that a minute of the clock comes for the second time, and no schedule counts it again."""
 STEP = timedelta(minutes=1)
 ACTS = (2, 5)
 
 
 @dataclass(frozen=True)
 class HalfHours:
-    """A schedule: the cluster stops at a minute of each hour, and starts half an hour later, in UTC.
+    """A schedule: the cluster stops at a minute of each hour of a zone, and starts half an hour later.
 
     ``scope``: the whole cluster, or its User pools; one that has none sleeps as a whole.
     """
@@ -48,19 +56,19 @@ class HalfHours:
     stop: int
     changes: str
     scope: str
+    zone: str
 
     @property
     def text(self) -> str:
         """The schedule as YAML."""
         start = (self.stop + 30) % 60
-        times = f'stop: "{self.stop} * * * *", start: "{start} * * * *", timeZone: UTC'
+        times = f'stop: "{self.stop} * * * *", start: "{start} * * * *", timeZone: {self.zone}'
         return f"{{schedules: [{{{times}}}], changes: {self.changes}, scope: {self.scope}}}"
 
     def since(self, now: datetime) -> tuple[bool, timedelta]:
         """Return whether the cluster is to be awake, and for how long that has been so."""
-        passed = (timedelta(minutes=now.minute, seconds=now.second) - timedelta(minutes=self.stop)) % (
-            2 * HALF
-        )
+        local = now.astimezone(ZoneInfo(self.zone))
+        passed = (timedelta(minutes=local.minute - self.stop, seconds=local.second)) % (2 * HALF)
         return passed >= HALF, passed % HALF
 
 
@@ -72,6 +80,7 @@ class Sleepers(ActorUpkeep):
         self._oracle = oracle
         self._schedules = dict[str, HalfHours]()
         self._disturbed = dict[str, datetime]()
+        self._zone = "UTC"
 
     def schedule(self, seconds: float) -> None:
         """Let the clusters of a fleet sleep at some moment of so many seconds, and none any more later."""
@@ -83,6 +92,10 @@ class Sleepers(ActorUpkeep):
     def check(self) -> None:
         """Let the clusters of a fleet sleep for hours; raise RuleViolated for one that sleeps too long."""
         operators = self._chance.choice(self._everybody)
+        self._zone = self._chance.choice(("UTC", LORD_HOWE))
+        until = CHANGE - timedelta(minutes=self._chance.randint(70, 150))
+        if self._zone == LORD_HOWE and self._loop.clock() < until:
+            self._loop.run_until(until)
         self._push(operators, self._drawn)
         ends = self._loop.clock() + timedelta(hours=HOURS)
         self._loop.run_until(self._loop.clock() + 2 * HALF)
@@ -97,7 +110,9 @@ class Sleepers(ActorUpkeep):
 
     def _drawn(self) -> HalfHours:
         choose = self._chance.choice
-        return HalfHours(self._chance.randrange(60), choose(("wait", "wake")), choose(("cluster", "pools")))
+        return HalfHours(
+            self._chance.randrange(60), choose(("wait", "wake")), choose(("cluster", "pools")), self._zone
+        )
 
     def _push(self, operators: Operators, drawn: Callable[[], HalfHours | None] = lambda: None) -> None:
         """Give each cluster a schedule, or none."""
@@ -168,6 +183,8 @@ class Sleepers(ActorUpkeep):
         if schedule is None or record is None or live is None or not self._is_accepted(operators, name):
             return
         now = self._loop.clock()
+        if schedule.zone == LORD_HOWE and CHANGE <= now < CHANGE + UNCLEAR:
+            return
         disturbed = now < self._disturbed.get(name, self._loop.began)
         awake, since = schedule.since(now)
         stopped = is_stopped(live) or (

@@ -34,6 +34,7 @@ class PinInvariant:
         self._begun: dict[tuple[MemoryCloud, str], tuple[str, int]] = {}
         """The generation of each record that was seen last, and the life of the cluster."""
         self._went_back: set[tuple[str, str]] = set()
+        self._lost = set[str]()
         """The clusters and commits of pins that went back because somebody asked for it."""
         self._succeeded: set[str] = set()
         self._of_before: set[tuple[str, datetime]] = set()
@@ -110,13 +111,23 @@ class PinInvariant:
         if not (pin := pinned_commit(world)):
             if self._pins.get(world) and has_source(world) and not self._is_another_branchs(name):
                 raise RuleViolated("lost pin", f"{operators.fleet}: {name} follows the branch by itself")
-        elif (
-            name not in operators.history.sources
-            and branches.get(f"{BRANCHES}{pin}") != pin
-            # One that git removed, and that lost tables knew alone, is nobody's until a sweep finds it.
-            and (name in operators.now.clusters or operators.cloud.state.cluster(name) is not None)
-        ):
+        elif name in operators.history.sources or branches.get(f"{BRANCHES}{pin}") == pin:
+            self._lost.discard(name)
+        elif not self._is_known(operators, name):
+            self._lost.add(name)
+        elif name not in self._lost:
             raise RuleViolated("pin branch", f"{operators.fleet}: {name} pulls {pin[:8]}, which is no branch")
+
+    @staticmethod
+    def _is_known(operators: Operators, name: str) -> bool:
+        """Return whether the app has a record of a cluster, or is to have one by the commit that it planned.
+
+        One that git removed, and that lost tables knew alone, is nobody's until a sweep finds it, or git has
+        it again; the job that it gets then moves its pin.
+        """
+        state, planned = operators.cloud.state, operators.cloud.state.fleet().commit
+        desired = operators.history.desired(planned) if planned else operators.now
+        return name in desired.clusters or state.cluster(name) is not None
 
     def _is_another_branchs(self, name: str) -> bool:
         """Return whether an operator let an app of another branch take a cluster over: that app pins none."""

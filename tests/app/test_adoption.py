@@ -25,7 +25,7 @@ from tests.support.one_cluster import (
 )
 from tests.support.pipeline_runs import accepted, phases, push
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 
 def test_an_unowned_cluster_is_not_touched_without_the_annotation() -> None:

@@ -38,7 +38,7 @@ from tests.support.deployed_rights import actions, senders
 from tests.support.pipeline_runs import ready
 from tests.support.replaced_ports import Around
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 
 def test_nothing_is_wrong_with_apps_that_are_well() -> None:
@@ -54,7 +54,7 @@ def found_of(app: str, fault: Induced, said: str) -> set[tuple[str, str]]:
     return {(what, problem) for _, what, problem in everything}
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 @pytest.mark.parametrize("app", APPS)
 def test_each_of_at_least_thirty_faults_of_an_app_is_found_with_a_message_of_its_own(app: str) -> None:
     told = {text for fault, said in FAULTS.values() for text in found_of(app, fault, said)}

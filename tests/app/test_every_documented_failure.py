@@ -30,7 +30,7 @@ from tests.support.documented_failures import ENTRIES
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 AGAIN = {
     **dict.fromkeys(("Throttled", "Unavailable", "Dependency", "Blocked"), 5),

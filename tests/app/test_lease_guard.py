@@ -24,7 +24,7 @@ from tests.support.azure_operations import OPERATIONS
 from tests.support.cluster_records import record
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(90)
+pytestmark = pytest.mark.lives
 
 READS = {
     "get_tags",
@@ -47,7 +47,7 @@ READS = {
     *("list_policy_assignments", "query_policy_states", "list_managed_namespaces"),
     *("list_locations", "list_sizes", "list_compute_usages", "list_network_usages", "list_networks"),
     *("list_grants", "list_role_definitions", "list_providers", "list_features", "list_identities"),
-    "list_alerts",
+    *("list_alerts", "list_alert_rules"),
 }
 GROUP = GroupId("subscription", "rg")
 

@@ -15,7 +15,7 @@ from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import delete_by_hand, ready_condition, sweep
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 RECREATE = "  drift: {missingCluster: recreate}\n"
 TAGGED = "  tags: {a: b}\n"

@@ -15,7 +15,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 TURN = timedelta(seconds=14)
 """A step may run a second early."""

@@ -18,7 +18,7 @@ from tests.support.one_cluster import ONE, advice, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around, on_azure, overtake
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 SLOW = 86_400.0
 

@@ -16,7 +16,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(10)
+pytestmark = pytest.mark.lives
 
 ADA, GRACE = frozenset({"ada@example.com"}), frozenset({"grace@example.com"})
 REMOVAL = ["one", "two"]

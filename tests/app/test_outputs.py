@@ -23,7 +23,7 @@ from tests.support.one_cluster import ONE, api, live, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.sweeps import delete_by_hand, sweep
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 ADDON = "cluster_addon_azurepolicy_client_id"
 

@@ -21,7 +21,7 @@ from tests.support.function_calls import call
 from tests.support.pipeline_runs import phases, push, ready, status
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def noise(size: int) -> str:

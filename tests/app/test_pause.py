@@ -22,7 +22,7 @@ from tests.support.function_calls import ADMIN, functions
 from tests.support.notified import kinds, notified_fleet
 from tests.support.pipeline_runs import accepted, one_step_a_message, phases, push, ready, status, step_until
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 REASON = "errors in the shop"
 

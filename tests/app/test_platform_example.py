@@ -18,7 +18,7 @@ from tests.support.policies import policies
 from tests.support.service_operator import ORDERS, SERVER, operator_files
 from tests.support.team_systems import cluster_id
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 TOKEN = "a-token-that-git-keeps-encrypted"
 BALTIC = "clusters/baltic-aks/cluster.yaml"

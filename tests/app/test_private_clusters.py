@@ -18,7 +18,7 @@ from tests.support.one_cluster import advice, files, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 PRIVATE = "  apiServerAccessProfile: {enablePrivateCluster: true}\n"
 

@@ -17,7 +17,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:

@@ -26,7 +26,7 @@ from tests.support.limited_clusters import (
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, on_azure
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def test_a_step_without_a_token_runs_at_its_reservation_without_a_failed_attempt() -> None:

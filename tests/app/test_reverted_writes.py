@@ -26,7 +26,7 @@ from tests.support.one_cluster import record as one
 from tests.support.pipeline_runs import accepted, phases, push, ready, status
 from tests.support.replaced_ports import frozen, on_azure
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def test_a_resource_that_vanishes_during_a_job_is_created_again() -> None:

@@ -24,7 +24,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, ready, status
 from tests.support.replaced_ports import around, on_azure
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 
 def test_a_worker_frozen_before_its_write_does_not_restore_a_deleted_cluster() -> None:

@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import frozen_before, on_azure, overtake
 from tests.support.sweeps import tag_by_hand
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSUpgrade")
 

@@ -18,7 +18,7 @@ from tests.support.hand_overs import CONFIG, CUT, plan_step, plan_steps
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push
 from tests.support.replaced_ports import frozen_before
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 FEW = 2
 SMALL, LARGE = ["a1", "a2"], [f"z{number}" for number in range(6)]

@@ -15,7 +15,7 @@ from tests.support.limited_clusters import without_tokens
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, ready, record, suspended
 from tests.support.pipeline_runs import accepted, one_step_a_message, phases, push, status
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def test_a_suspended_cluster_is_left_alone_and_its_drift_is_reported_until_the_end() -> None:

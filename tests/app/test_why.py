@@ -22,7 +22,7 @@ from tests.support.one_cluster import ONE, advice, cluster, files, ready, record
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 BROKEN = "  locaton: nowhere\n"
 

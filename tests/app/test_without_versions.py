@@ -23,7 +23,7 @@ from tests.support.one_cluster import ONE, cluster, files, pool, pools, ready, r
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def without_etags(document: Any) -> Any:

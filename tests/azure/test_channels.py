@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.availability.channels import COMMUNITY, LONG_TERM, Step, following, unknown
+from shared.azure.availability.channels import (
+    COMMUNITY,
+    LONG_TERM,
+    Step,
+    following,
+    following_image,
+    unknown,
+)
 from shared.kubernetes_versions import numbers
 from shared.resource_ids import RegionId
 
@@ -99,3 +106,29 @@ def test_what_is_proposed_is_offered_everywhere_with_the_plan_and_newer(
         assert offers
         assert all(plan in offer.get(found.version, ()) for offer in offers)
         assert numbers(found.version) > numbers(present)
+
+
+UBUNTU, LINUX = "AKSUbuntu-2204gen2containerd-", "AKSAzureLinux-V3gen2-"
+
+
+@pytest.mark.parametrize(
+    ("present", "newest", "expected"),
+    [
+        ("202510.19.1", (f"{UBUNTU}202511.01.0",), "202511.01.0"),
+        ("202511.01", (f"{UBUNTU}202511.01.0",), ""),
+        ("202510.19.1", (f"{UBUNTU}202512.06.0", f"{LINUX}202511.20.0"), "202511.20.0"),
+        ("202511.20.0", (f"{UBUNTU}202512.06.0", f"{LINUX}202511.20.0"), ""),
+        (
+            "202510.19.1",
+            (f"{UBUNTU}202512.06.0", "AKSWindows-2022-containerd-20348.4405.251112"),
+            "202512.06.0",
+        ),
+        ("202510.19.1", ("AKSWindows-2022-containerd-20348.4405.251112",), ""),
+        ("202510.19.1", (), ""),
+    ],
+)
+def test_a_node_image_is_one_that_every_region_can_give_to_each_kind_of_pool(
+    present: str, newest: tuple[str, ...], expected: str
+) -> None:
+    found = following_image(present, newest)
+    assert (found.version if found else "") == expected

@@ -24,7 +24,7 @@ from tests.support.azure_writes import put
 from tests.support.cluster_specs import SPECS
 from tests.support.hypothesis_settings import GENERATED
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 @GENERATED

@@ -15,7 +15,7 @@ from tests.support.served_api import served
 from tests.support.staged_fleets import NAMESPACE, ready_fleet, staged
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 HOOK = ROOT / "infra" / "hooks" / "package.py"

@@ -21,7 +21,7 @@ from tests.support.proposals import Repo
 from tests.support.recorded_prices import prices_of
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 TWO = "clusters/two/cluster.yaml"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
@@ -130,8 +130,19 @@ def test_roadstead_itself_is_what_its_own_group_has_cost(url: str, cloud: Memory
         ["TYPE", "OF", "RESOURCE", "BILLED"],
         ["microsoft.web/sites", "$18.50"],
         ["microsoft.servicebus/namespaces", "$9.86"],
+        ["Counted:", "nothing", "yet"],
     ]
     assert view["total"]["amount"] == 28.36
+
+
+def test_what_roadstead_has_counted_is_shown_by_kind_and_wide_by_operation(
+    url: str, cloud: MemoryCloud
+) -> None:
+    cloud.state.add_used({"executions planner": 3, "tables GET roadsteadfleets": 1_000}, cloud.clock())
+    done = roadstead("cost", "--own", "--url", url)
+    assert f"Counted since {cloud.clock().date()}, at list prices of East US: " in done.stdout
+    assert ["table", "operations", "1,000", "$0.00"] in [row.split() for row in done.stdout.splitlines()]
+    assert "GET roadsteadfleets" in roadstead("cost", "--own", "--url", url, "-o", "wide").stdout
 
 
 def test_a_cluster_that_sleeps_has_what_it_costs_idle(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:

@@ -30,7 +30,7 @@ from tests.support.az_stand_in import SUBSCRIPTION
 from tests.support.roadstead_command import roadstead
 from tests.support.templates import EVERYTHING, EXISTING, GIVEN, MAIN, REQUIRED, outputs, resources
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 TARGET = "00000000-0000-0000-0000-000000000003"
@@ -183,6 +183,7 @@ def test_what_if_writes_nothing(place: Place) -> None:
     assert place.commands() == []
     assert place.stored() is None
     assert "Nothing was changed" in done.stdout
+    assert f"registered first in {TARGET}: {', '.join(sorted(OF_TARGETS))}.\n" in done.stdout
 
 
 def test_no_secret_is_printed(place: Place) -> None:
@@ -196,6 +197,7 @@ def test_a_step_that_fails_says_what_azure_said_and_how_to_go_on(place: Place) -
     assert done.returncode == ExitCode.FAILED
     assert "SecretNotFound: github-token, github-webhook-secret" in done.stderr
     assert "run the same command again" in done.stderr
+    assert "\N{REPLACEMENT CHARACTER}" not in done.stderr
     place.give(dict.fromkeys(SECRETS, "x" * 30))
     assert place.deploy().returncode == 0
 

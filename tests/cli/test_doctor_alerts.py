@@ -18,7 +18,7 @@ from tests.support.roadstead_command import roadstead
 from tests.support.set_up_fleet import FLEET, SetUpFleet, set_up_fleet
 from tests.support.templates import EXAMPLE, of_type
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 RULES = [found.name for found in of_type("Microsoft.Insights/scheduledQueryRules", EXAMPLE)]
 DUTY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/alerts/providers/Microsoft.Insights/actionGroups/duty"

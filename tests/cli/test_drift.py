@@ -21,7 +21,7 @@ from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.served_api import served
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

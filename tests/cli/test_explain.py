@@ -14,7 +14,7 @@ from cli.worktree import open_worktree
 from tests.support import fleet_files
 from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

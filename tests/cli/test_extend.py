@@ -10,7 +10,7 @@ from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead
 from tests.support.rollbacks import open_pulls
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 RULE = b"spec:\n  selfService: [{classes: [small], environments: [development], locations: [eastus]}]\n"
 REASON = ("--reason", "a load test")

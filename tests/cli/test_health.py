@@ -15,7 +15,7 @@ from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 CONFIG = FleetConfig("example", "example/fleet", timers={"sweep": "0 10 */4 * * *"})
 

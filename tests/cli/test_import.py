@@ -21,7 +21,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-shop", "shop-aks")
 POOL = {"vmSize": "Standard_D4s_v5", "type": "VirtualMachineScaleSets"}

@@ -20,7 +20,7 @@ from tests.support.found_clusters import SHAPES, SUBSCRIPTION, WEB, create, plac
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.support.found_clusters import BATCH, SUBSCRIPTION, WEB, create
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 NAMES = ("web-1", "web-2", "batch-1")
 REPOSITORY = "acme/fleet"

@@ -20,7 +20,7 @@ from tests.support.function_calls import ADMIN, ADMIN_KEY
 from tests.support.pipeline_runs import failed, phases, push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
-pytestmark = pytest.mark.lives(10)
+pytestmark = pytest.mark.lives
 
 JSON = {"Content-Type": "application/json"}
 

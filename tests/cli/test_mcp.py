@@ -19,7 +19,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import OWN, roadstead
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 TOOLS = {"status", "why", "events", "drift", "plans", "plan", "rollouts", "rollout", "cost", "health"}
 

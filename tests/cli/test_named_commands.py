@@ -18,7 +18,7 @@ from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(15)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 NAME = "abcdef12"

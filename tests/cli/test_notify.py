@@ -13,7 +13,7 @@ from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 ROUTES = (
     "{name: ops, type: slack, address: OPS}",

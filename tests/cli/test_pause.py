@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 PUSHED = fleet_files.fleet("one", "two", "three")
 

@@ -25,7 +25,7 @@ from tests.support.git_folders import WITHOUT_APP, committed
 from tests.support.recorded_prices import prices_of
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
 FLEET = fleet_files.fleet("one", "two", "three")

@@ -15,7 +15,7 @@ from tests.support.git_folders import WITHOUT_APP, committed
 from tests.support.platform_trees import kustomization, release
 from tests.support.roadstead_command import OWN, roadstead, write
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 WITH_HELM = {"PATH": os.pathsep.join([str(TOOLS / "helm"), OWN["PATH"]])}
 CHART = {

@@ -22,7 +22,7 @@ from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 from tests.support.served_api import served
 from tests.support.sweeps import delete_by_hand, reads_of, tag_by_hand
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 POOL = pool(count=2, nodeLabels="{tier: a}")
 

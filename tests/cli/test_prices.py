@@ -19,7 +19,7 @@ from shared.prices.retail import Need
 from tests.support.recorded_prices import DAY
 from tests.support.roadstead_command import roadstead
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
 D4S = Need("eastus", Kind.NODE, "Standard_D4s_v5")

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.promotions import RULE, change, files, fleet_with, merge, pulls
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 FORMATS = ("json", "yaml", "name")
 

@@ -17,7 +17,7 @@ from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.upgrade_blockers import webhook
 from tests.support.workloads import pod
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import yaml
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 FILE = "clusters/one/cluster.yaml"
 FLEET = fleet_files.fleet("one")

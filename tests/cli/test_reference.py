@@ -14,7 +14,7 @@ from shared.azure.changes.effects import field_effect
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
 from shared.language.model.kinds import Cluster, Environment, Fleet, System
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -16,7 +16,7 @@ from tests.support.one_cluster import ONE, ready, record
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.sweeps import delete_by_hand, handle, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

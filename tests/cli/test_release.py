@@ -21,7 +21,7 @@ from tests.support.pipeline_runs import phases, push, status, step_until
 from tests.support.roadstead_command import plain, roadstead, write
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 PROTECTED = "  deletionProtection: true\n"
 UNTRUE = re.compile(r"delet|destroy|everything that runs there:", re.IGNORECASE)

@@ -15,7 +15,7 @@ from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 DAY = ("--on", "2027-02-01")
 OLD_POOL = "    - {name: old, vmSize: Standard_D4s_v5, count: 1, osSKU: Ubuntu2204}\n"

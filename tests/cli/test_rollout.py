@@ -23,7 +23,7 @@ from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 APPROVED = """\
   rollout:

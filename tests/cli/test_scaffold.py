@@ -15,7 +15,7 @@ from localcloud.flux.kustomize.kustomize_build import objects
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 COMPONENTS = {"flux/gotk-components.yaml": b"kind: List\n"}
 

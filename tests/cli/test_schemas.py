@@ -20,7 +20,7 @@ from cli.templates import cluster, repository
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 COPIES = [ROOT / "schemas", ROOT / "examples" / "fleet" / ".roadstead" / "schemas"]

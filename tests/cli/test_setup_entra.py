@@ -16,7 +16,7 @@ from shared.app.api.access import Role
 from tests.support.set_up_fleet import FLEET, Run, SetUpFleet, set_up_fleet
 from tests.support.templates import INFRA
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

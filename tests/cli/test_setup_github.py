@@ -35,7 +35,7 @@ from shared.settings import App
 from tests.support.browser import Browser
 from tests.support.set_up_fleet import FIRST, FLEET, REPOSITORY, Run, SetUpFleet, set_up_fleet
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE, INSTALL = r"http://127\.0\.0\.1:\d+/\S+", r"http\S+/installations/new"

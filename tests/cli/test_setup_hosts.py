@@ -15,7 +15,7 @@ from shared.standard_webhooks import standard_webhooks_key
 from tests.support.set_up_fleet import FLEET, Run, SetUpFleet
 from tests.support.set_up_hosts import DEVELOPER, MAINTAINER, SECRETS, SmallHost, set_up_host
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 EVENTS = ["git.pullrequest.created", "git.pullrequest.merged", "git.pullrequest.updated", "git.push"]
 

@@ -14,7 +14,7 @@ from cli.errors import ExitCode
 from tests.support.set_up_fleet import FLEET, Run, SetUpFleet, set_up_fleet
 from tests.support.templates import EXAMPLE, INFRA, of_type
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 TARGET = "00000000-0000-0000-0000-000000000009"
 GIVEN = {"fleet": FLEET, "targetSubscriptions": ["00000000-0000-0000-0000-000000000001"], "secrets": ["a"]}

@@ -18,7 +18,7 @@ from tests.support.pipeline_runs import failed
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 SCOPE = f"{API}/.default"
 NO_KEY: dict[str, Any] = {"ROADSTEAD_KEY": ""}

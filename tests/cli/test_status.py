@@ -30,7 +30,7 @@ from tests.support.replaced_ports import around
 from tests.support.roadstead_command import OWN, ROADSTEAD, on_terminal, plain, roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(8)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from bench.status import fleet_of
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 CLUSTERS = 600
 

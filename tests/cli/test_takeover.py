@@ -16,7 +16,7 @@ from tests.support.replaced_ports import around
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

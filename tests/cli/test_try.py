@@ -9,7 +9,7 @@ from tests.support.proposals import Repo
 from tests.support.roadstead_command import roadstead
 from tests.support.staged_fleets import NAMESPACE, ready_fleet, with_file
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

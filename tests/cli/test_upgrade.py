@@ -23,7 +23,7 @@ from tests.support import az_stand_in
 from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import roadstead
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 APPS = {"rs": "control", "rs-worker": "worker", "rs-deleter": "deleter"}
 NEXT = "0.9.0"

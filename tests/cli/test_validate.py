@@ -17,7 +17,7 @@ from shared.language.resolve.problems import Problem
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 WRONG = {
     "clusters/one/cluster.yaml": fleet_files.cluster("one").replace(b"location", b"locaton"),

@@ -11,7 +11,7 @@ from tests.support import fleet_files
 from tests.support.platform_trees import applied, config_map, kustomization, namespace
 from tests.support.roadstead_command import roadstead, write
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 EARLY = ("--on", "2026-01-01")
 

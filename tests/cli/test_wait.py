@@ -24,7 +24,7 @@ from tests.support.replaced_ports import around
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 NEXT = fleet_files.fleet("one", "two") | {"clusters/one/cluster.yaml": fleet_files.cluster("one", count=3)}
 

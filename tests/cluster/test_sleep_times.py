@@ -14,7 +14,7 @@ from shared.cluster.sleep import SleepOrder, next_start, next_stop, should_be_aw
 from shared.language.model.cluster.sleep import LONGEST, Sleep
 from shared.language.model.cluster.sleep_times import last_moment, next_moment
 
-pytestmark = pytest.mark.lives(18)
+pytestmark = pytest.mark.lives
 
 NIGHTS = {"stop": "0 19 * * 1-5", "start": "0 7 * * 1-5", "timeZone": "Europe/Helsinki"}
 MINUTE = timedelta(minutes=1)

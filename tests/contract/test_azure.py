@@ -31,7 +31,7 @@ from shared.ports.azure import (
 from shared.resource_ids import GroupId
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
-pytestmark = pytest.mark.lives(28)
+pytestmark = pytest.mark.lives
 
 
 def test_a_group_is_created_seen_and_deleted_with_what_is_in_it(azure: Azure) -> None:

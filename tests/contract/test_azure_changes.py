@@ -20,7 +20,7 @@ from tests.support.azure_ports import SUBSCRIPTION, Azure
 from tests.support.azure_writes import put
 from tests.support.hypothesis_settings import GENERATED
 
-pytestmark = pytest.mark.lives(12)
+pytestmark = pytest.mark.lives
 
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers"
 ADDRESS = f"{GROUP}/Microsoft.Network/publicIPAddresses/out"

@@ -32,7 +32,7 @@ from shared.resource_ids import GroupId
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
-pytestmark = pytest.mark.lives(9)
+pytestmark = pytest.mark.lives
 
 
 def test_every_write_returns_the_id_of_its_request(azure: Azure) -> None:

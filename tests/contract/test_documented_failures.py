@@ -13,7 +13,7 @@ from tests.support.azure_ports import CLUSTER, Azure, body
 from tests.support.documented_failures import ENTRIES
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(17)
+pytestmark = pytest.mark.lives
 
 ANY_TIME = 3600
 

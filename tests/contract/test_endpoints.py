@@ -37,7 +37,7 @@ from shared.ports import Endpoints
 from shared.reachable_addresses import networks_of
 from tests.support.receivers import Inbox, https_inbox, silent_server
 
-pytestmark = pytest.mark.lives(27)
+pytestmark = pytest.mark.lives
 
 LOOPBACK = networks_of("127.0.0.0/8")
 QUERY = "sum(rate(errors_total[5m])) > 0"

@@ -28,7 +28,7 @@ from tests.support.azurite import KEY, running_storage
 from tests.support.pipeline_runs import ready
 from tools import restore as tool
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports.git_host import Capability
 from tests.support.git_hosts import ON_GITHUB, Case, git_host_case, having
 
-pytestmark = pytest.mark.lives(12)
+pytestmark = pytest.mark.lives
 
 MARKER = "<!-- roadstead 0123456789abcdef -->"
 

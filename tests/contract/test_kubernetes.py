@@ -11,7 +11,7 @@ from shared.json_tree import Json
 from shared.resource_ids import ObjectRef
 from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map, widgets
 
-pytestmark = pytest.mark.lives(11)
+pytestmark = pytest.mark.lives
 
 
 def config_maps(setting: Setting, **selectors: str) -> list[Json]:

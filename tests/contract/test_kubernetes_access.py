@@ -33,7 +33,7 @@ from shared.kubernetes.kubeconfig import AUTHORITY, SERVER
 from shared.resource_ids import ClusterId
 from tests.support.kubernetes_ports import CLUSTER, SETTINGS, Setting, config_map
 
-pytestmark = pytest.mark.lives(19)
+pytestmark = pytest.mark.lives
 
 
 @dataclass

@@ -16,7 +16,7 @@ from shared.resource_ids import ObjectRef
 from tests.support import workloads
 from tests.support.kubernetes_ports import Setting
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 DAEMON_SET = next(kind for kind in BUILT_IN if kind.kind == "DaemonSet")

@@ -13,7 +13,7 @@ from shared.json_tree import Json
 from shared.ports import KubernetesApi
 from tests.support.kubernetes_ports import SETTINGS, Others, Setting, config_map
 
-pytestmark = pytest.mark.lives(23)
+pytestmark = pytest.mark.lives
 
 SUBJECT = "ConfigMap settings in default: "
 EXPECTED = {

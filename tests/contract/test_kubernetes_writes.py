@@ -10,7 +10,7 @@ from shared.json_tree import Json
 from shared.kubernetes.field_ownership import is_held, same, transferred
 from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map, widgets
 
-pytestmark = pytest.mark.lives(18)
+pytestmark = pytest.mark.lives
 
 
 def live(setting: Setting) -> Json:

@@ -16,7 +16,7 @@ from shared.platform.source.reach import reach_of
 from tests.support.kustomize_programs import kustomize_program
 from tests.support.platform_trees import config_map, kustomization, namespace, tree_of
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def build(texts: dict[str, str], folder: str = "platform", seconds: float = 30) -> str:

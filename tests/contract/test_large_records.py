@@ -20,7 +20,7 @@ from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, large_plan
 from tests.support.desired_clusters import desired
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def test_a_plan_beyond_an_entity_is_read_back_as_it_was_and_as_its_newest_version(state: State) -> None:

@@ -16,7 +16,7 @@ from shared.resource_ids import ObjectRef
 from tests.support.azure_ports import CLUSTER, Azure
 from tests.support.one_cluster import ONE, ready
 
-pytestmark = pytest.mark.lives(10)
+pytestmark = pytest.mark.lives
 
 QUOTA = {"cpuRequest": "500m", "memoryLimit": "2Gi"}
 

@@ -39,7 +39,7 @@ from shared.rollouts.strategy import EndpointCheck
 from tests.support.odd_bodies import odd_bodies
 from tests.support.receivers import Inbox, https_inbox
 
-pytestmark = pytest.mark.lives(10)
+pytestmark = pytest.mark.lives
 
 QUERY = "sum(rate(errors_total[5m]))"
 UNTIL = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)

@@ -91,7 +91,7 @@ def test_what_repeats_a_record_in_a_newer_form_is_read_from_the_record(stored: S
     assert (state.summaries(details=True), state.continuations()) == before
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 @pytest.mark.parametrize("kind", sample("newer", ["cluster", "fleet", "plan", "sweep", "notifier"], 2))
 def test_an_older_instance_at_work_leaves_a_record_of_a_newer_form_as_it_is(
     stored: Stored, kind: str

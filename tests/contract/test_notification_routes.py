@@ -30,7 +30,7 @@ from tests.support.notification_routes import KEY, LINKS, login, message, send
 from tests.support.notifications import fact
 from tests.support.receivers import Inbox, answering, https_inbox, mail_server, silent_server
 
-pytestmark = pytest.mark.lives(21)
+pytestmark = pytest.mark.lives
 
 TOKEN = "T0KENc4n4ry/B0hook7f3e/secretsecret29ab"
 SIGNATURE = "sig-canary-83bd01f7aa"

@@ -63,7 +63,7 @@ from tests.support.odd_bodies import odd_bodies
 from tests.support.pipeline_runs import ready
 from tests.support.receivers import Inbox
 
-pytestmark = pytest.mark.lives(16)
+pytestmark = pytest.mark.lives
 
 HERE = SubscriptionId(CLUSTER.subscription)
 REGION = RegionId(CLUSTER.subscription, "westeurope")

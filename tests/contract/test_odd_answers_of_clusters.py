@@ -23,7 +23,7 @@ from tests.support.kubernetes_ports import CLUSTER, SETTINGS, config_map
 from tests.support.odd_bodies import odd_bodies
 from tests.support.receivers import Inbox
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 JSON = {"Content-Type": "application/json"}

@@ -14,7 +14,7 @@ from shared.ports import CommitStatus, NewCommit, PullText
 from tests.support.odd_bodies import odd_bodies
 from tests.support.receivers import Inbox
 
-pytestmark = pytest.mark.lives(11)
+pytestmark = pytest.mark.lives
 
 COMMIT = "c0ffee00" * 5
 DATE = {"Content-Type": "application/json", "Date": "Thu, 01 Jan 2026 12:00:00 GMT"}

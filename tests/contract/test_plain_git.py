@@ -36,7 +36,7 @@ from shared.ports.git_host import Capability, CommitStatus, GitHost
 from shared.ports.pull_requests import Check, NewCommit, PullText
 from tests.support.git_hosts import PLAIN, Case, git_host_case
 
-pytestmark = pytest.mark.lives(9)
+pytestmark = pytest.mark.lives
 
 SECRET = "canary-password"
 

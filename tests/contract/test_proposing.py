@@ -19,7 +19,7 @@ from shared.ports.pull_requests import AutoMerge
 from tests.support.git_hosts import CASES, ON_GITHUB, Case
 from tests.support.github_app import APP, KEY
 
-pytestmark = pytest.mark.lives(22)
+pytestmark = pytest.mark.lives
 
 BRANCH = "roadstead/drift/example/one"
 TEXT = PullText("One", "what differs")

@@ -25,7 +25,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.ports import Message, Queue
 
-pytestmark = pytest.mark.lives(8)
+pytestmark = pytest.mark.lives
 
 QUEUES = [QueueConfig("jobs", duplicate_window_seconds=600), QueueConfig("plans")]
 

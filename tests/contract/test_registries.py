@@ -28,7 +28,7 @@ from shared.ports import NoRegistries, Registries
 from shared.ports.artifact import MAX_LAYER, UnreadableArtifact, unpacked
 from tests.support.azure_ports import StaticCredential
 
-pytestmark = pytest.mark.lives(22)
+pytestmark = pytest.mark.lives
 
 AZURE, PUBLIC = "example.azurecr.io", "registry.example.com"
 

@@ -16,7 +16,7 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavaila
 from shared.ports.git_host import Capability
 from tests.support.git_hosts import WITH_A_TOKEN, Case, git_host_case, having
 
-pytestmark = pytest.mark.lives(19)
+pytestmark = pytest.mark.lives
 
 UNKNOWN = "1234567890" * 4
 

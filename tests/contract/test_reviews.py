@@ -20,7 +20,7 @@ from shared.ports import MergedPull, PullAuthors, Review, ReviewState
 from tests.support.git_hosts import Case
 from tests.support.github_app import APP, KEY
 
-pytestmark = pytest.mark.lives(17)
+pytestmark = pytest.mark.lives
 
 
 def reviewed(case: Case, number: int, login: str, event: str, body: str = "") -> int:

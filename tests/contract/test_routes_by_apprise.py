@@ -15,7 +15,7 @@ from tests.support.notification_routes import login, send
 from tests.support.receivers import Inbox, https_inbox, mail_server
 from tests.support.webhook_receiver import Receiver
 
-pytestmark = pytest.mark.lives(8)
+pytestmark = pytest.mark.lives
 
 
 def test_mail_is_delivered_as_plain_text() -> None:

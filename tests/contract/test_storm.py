@@ -23,7 +23,7 @@ from tests.support.notifications import notifying, storm
 from tests.support.pipeline_runs import phases, push
 from tests.support.receivers import https_inbox, mail_server
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ROUTES = (

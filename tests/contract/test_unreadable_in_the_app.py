@@ -26,7 +26,7 @@ from tests.support.pipeline_runs import push, status
 from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def cloud_on(stored: Stored) -> MemoryCloud:

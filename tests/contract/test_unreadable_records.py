@@ -19,7 +19,7 @@ from tests.support.damaged_records import REPEATED, Entity
 from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 @pytest.mark.parametrize(("damage", "problem"), sample("unreadable in a list", FORMS, 10))

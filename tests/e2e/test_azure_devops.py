@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from localcloud.runtime.options import Options
-from tests.support import fleet_files
+from tests.support import fleet_files, promotions
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
@@ -130,6 +130,29 @@ def test_a_team_approves_a_delete_by_a_vote_and_nobody_else_does(start: Start) -
     assert plan is not None
     assert plan["reviews"].endswith("(contributor@example.com is no member)")
     assert operator.phases() == {"one": "Ready", "two": "Ready"}
+
+
+def test_a_promotion_is_a_pull_request_with_its_plan_and_its_merge_changes_production(start: Start) -> None:
+    operator = start(DEVOPS)
+    project = Project(operator)
+    first = operator.push(promotions.files(test="1.36"))
+    operator.wait(lambda: project.status(first) == "succeeded", "the first commit is applied")
+    operator.api.promote("development", "production", ["version"], "tested")
+
+    def opened() -> list[int]:
+        found = project.get("/pullrequests", **{"searchCriteria.status": "active"})["value"]
+        ref = f"refs/heads/{promotions.BRANCH}"
+        return [pull["pullRequestId"] for pull in found if pull["sourceRefName"] == ref]
+
+    operator.wait(lambda: bool(opened()), "it is proposed")
+    (number,) = opened()
+    operator.wait(
+        lambda: any("2 update" in text for text in project.comments(number)), "its plan is a thread"
+    )
+    merged = project.does("merges", number=number)["lastMergeCommit"]["commitId"]
+    operator.wait(lambda: project.status(merged) == "succeeded", "the merge is applied")
+    assert promotions.running(operator.api) == {"1.36"}
+    operator.wait(lambda: not promotions.is_there(operator.cloud.remote), "its branch is deleted")
 
 
 def test_a_service_hook_has_a_push_planned_before_any_timer_looks(start: Start) -> None:

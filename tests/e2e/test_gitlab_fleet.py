@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from localcloud.runtime.options import Options
-from tests.support import fleet_files
+from tests.support import fleet_files, promotions
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 from tests.support.merge_request_author import GitLabProject, MergeRequest
@@ -59,3 +59,17 @@ def test_an_approval_of_the_team_releases_a_delete(start: Start) -> None:
         (act,) = [act for act in operator.api.get("audit")["acts"] if act["action"] == "approve"]
         assert act["by"] == "reviewer on GitLab"
         assert act["address"].endswith(f"/example/fleet/-/merge_requests/{request.number}")
+
+
+@pytest.mark.long
+def test_a_promotion_is_a_merge_request_with_its_plan_and_its_merge_changes_production(start: Start) -> None:
+    with on_gitlab(start) as (operator, project):
+        project.wait_for_status(operator.push(promotions.files(test="1.36")), "success")
+        operator.api.promote("development", "production", ["version"], "tested")
+        operator.wait(lambda: bool(project.opened(promotions.BRANCH)), "it is proposed")
+        number = project.opened(promotions.BRANCH)[0]
+        operator.wait(lambda: any("2 update" in note for note in project.notes(number)), "its plan is a note")
+        merged = project.call("PUT", f"/merge_requests/{number}/merge")["merge_commit_sha"]
+        project.wait_for_status(merged, "success")
+        assert promotions.running(operator.api) == {"1.36"}
+        operator.wait(lambda: not promotions.is_there(operator.cloud.remote), "its branch is deleted")

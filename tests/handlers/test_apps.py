@@ -16,7 +16,7 @@ from handlers.sign_in import SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.settings import App
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 ROOT = Path(__file__).parent.parent.parent
 VALUES: dict[str, str] = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]

@@ -33,7 +33,7 @@ from tests.support.pipeline_runs import phases, push, with_two_removed
 from tests.support.rollbacks import open_pulls
 from tests.support.staged_fleets import ready_fleet, staged, tags
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 APPROVED = """\
   rollout:

@@ -24,7 +24,7 @@ from tests.support.pipeline_runs import push
 from tests.support.served_api import served
 from tests.support.staged_fleets import PROD, ready_fleet, staged, tags
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 APPROVED = """\
   rollout:

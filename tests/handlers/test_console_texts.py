@@ -12,7 +12,7 @@ from tests.support.console_fleet import busy_fleet
 from tests.support.console_pages import Shown, browse
 from tests.support.hostile_texts import ATTACK, attack_pages
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 CONTROL = {*"\u202e\x1b\x00\r"}
 SCRIPTS = 2

@@ -25,7 +25,7 @@ from tests.support.pipeline_runs import failed, push, ready
 from tests.support.staged_fleets import ready_fleet, staged, tags
 from tests.support.sweeps import sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 CONDITIONAL = ("save", "save_fleet", "save_sweep", "save_rollout")
 

@@ -24,7 +24,7 @@ from tests.support.function_calls import call, function_app, functions
 from tests.support.pipeline_runs import push
 from tests.support.webhook_deliveries import COMMIT, payload, sign
 
-pytestmark = pytest.mark.lives(18)
+pytestmark = pytest.mark.lives
 
 
 def test_every_parameter_is_a_binding_by_name() -> None:

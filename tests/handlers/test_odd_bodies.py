@@ -48,7 +48,7 @@ from tests.support.signed_approvals import KEY, statement
 from tests.support.signed_approvals import signed as signed_statement
 from tests.support.webhook_deliveries import COMMIT, sign
 
-pytestmark = pytest.mark.lives(13)
+pytestmark = pytest.mark.lives
 
 BRANCH = {"ref": "main", "sha": COMMIT}
 REPOSITORY = {"full_name": "example/fleet", "id": 5, "pushed_at": 1767225600}

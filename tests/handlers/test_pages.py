@@ -16,7 +16,7 @@ from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 BAD_SELECTIONS = [{"phase": "failed"}, {"phase": "Ready,Gone"}, {"sort": "age"}]
 NAMES = ["five", "four", "one", "three", "two"]

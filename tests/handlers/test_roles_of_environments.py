@@ -28,7 +28,7 @@ from tests.support import fleet_files
 from tests.support.function_calls import started
 from tests.support.pipeline_runs import push
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 WHERE = {"one": "development", "two": "production", "three": ""}
 """The clusters of the fleet, each with its environment."""

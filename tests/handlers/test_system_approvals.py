@@ -13,7 +13,7 @@ from tests.support.pipeline_runs import push
 from tests.support.signed_approvals import signed, statement
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 STAGES = """\
   rollout:

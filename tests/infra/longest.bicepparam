@@ -75,6 +75,7 @@ param secrets = [
   'github-webhook-secret'
   'github-webhook-secret-previous'
   'git-password'
+  'git-ssh-key'
   'git-webhook-secret'
   'git-webhook-secret-previous'
   'flux-git-password'
@@ -93,6 +94,7 @@ param secretValues = {
   'github-app-private-key': readEnvironmentVariable('GITHUB_TOKEN')
   'github-webhook-secret': readEnvironmentVariable('GITHUB_TOKEN')
   'github-webhook-secret-previous': readEnvironmentVariable('GITHUB_TOKEN')
+  'git-ssh-key': readEnvironmentVariable('GITHUB_TOKEN')
   'git-password': readEnvironmentVariable('GITHUB_TOKEN')
   'flux-git-password': readEnvironmentVariable('GITHUB_TOKEN')
   'api-key-reader': readEnvironmentVariable('GITHUB_TOKEN')

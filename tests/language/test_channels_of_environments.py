@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.promotions import ChannelRule, channels_of, rules_of
-from tests.support.channels import CHANNEL, fleet, versions
+from shared.promotions import ChannelRule, What, channels_of, rules_of
+from tests.support.channels import CHANNEL, IMAGES, fleet, image, versions
 from tests.support.promotions import TEST, files
 from tests.support.resolved_fleets import resolved
 
@@ -35,7 +35,7 @@ def test_a_channel_and_a_version_exclude_each_other() -> None:
     assert problem == (
         "environments/development.yaml:8:5 spec.defaults.kubernetesVersion: the channel stable gives the "
         "environment its version, in environments/development.versions.yaml; remove this, or "
-        "spec.kubernetes.channel"
+        "spec.kubernetes"
     )
 
 
@@ -54,7 +54,7 @@ def test_a_channel_without_the_file_says_what_to_run() -> None:
 def test_a_file_that_nothing_follows_says_so() -> None:
     tree = files() | {"environments/development.versions.yaml": versions("development")}
     (problem,) = problems(tree)
-    assert "environments/development.yaml has no spec.kubernetes.channel" in problem
+    assert "environments/development.yaml has no spec.kubernetes and no spec.nodeImages" in problem
     (problem,) = problems(files() | {"environments/staging.versions.yaml": versions("staging")})
     assert "there is no environments/staging.yaml" in problem
 
@@ -113,3 +113,56 @@ def test_the_first_environment_of_a_line_follows_the_channel_and_the_others_get_
     ]
     alone = resolved(fleet("development"))
     assert channels_of(alone.environments, rules) == (ChannelRule("development", "stable"),)
+
+
+# Node images
+
+
+def following_images(channel: bytes = IMAGES, *names: str) -> dict[str, bytes]:
+    found = fleet(*(names or ("development",)), channel=channel)
+    return found | {f"environments/{name}.versions.yaml": image(name) for name in names or ("development",)}
+
+
+def test_the_clusters_have_the_node_image_of_the_file() -> None:
+    desired = resolved(following_images())
+    assert problems(following_images()) == []
+    assert {desired.clusters[name].spec.min_node_image_version for name in TEST} == {"202510.19.1"}
+    assert desired.source(TEST[0], "spec.minNodeImageVersion") == "environments/development.versions.yaml:5"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (b"", "nodeOSUpgradeChannel: the environment follows node images, and unset, AKS replaces them"),
+        (
+            b"    autoUpgradeProfile: {nodeOSUpgradeChannel: SecurityPatch}\n",
+            "and with this, AKS replaces them",
+        ),
+        (
+            b"    autoUpgradeProfile: {nodeOSUpgradeChannel: None}\n    minNodeImageVersion: '202511.01'\n",
+            "remove",
+        ),
+    ],
+)
+def test_node_images_that_aks_would_replace_itself_or_git_gives_twice_are_refused(
+    written: bytes, said: str
+) -> None:
+    found = problems(following_images(IMAGES.replace(IMAGES.splitlines(keepends=True)[-1], written)))
+    assert any(said in problem for problem in found), found
+
+
+def test_the_file_has_what_the_environment_follows_and_nothing_else() -> None:
+    tree = following_images()
+    other = tree | {"environments/development.versions.yaml": versions("development")}
+    missing, needless = problems(other)
+    assert "spec.minNodeImageVersion: is not there; write the oldest node image" in missing
+    assert "environments/development.yaml has no spec.kubernetes, so that nothing follows this" in needless
+    del tree["environments/development.versions.yaml"]
+    (problem,) = problems(tree)
+    assert "`roadstead versions development --image IMAGE` writes it" in problem
+
+
+def test_images_are_counted_in_the_regions_of_every_environment_that_promotions_carry_them_to() -> None:
+    desired = resolved(following_images(IMAGES, "development", "production"))
+    (first,) = channels_of(desired.environments, rules_of(desired.promotions))
+    assert (first.what, first.environment, first.onward) == (What.IMAGES, "development", ("production",))

@@ -126,7 +126,7 @@ def test_common_specs_are_looked_for_while_enough_clusters_have_one() -> None:
     cluster = resolved(fleet_files.fleet("one")).clusters["one"]
     for like, are_found in ((MANY // 2, True), (MANY // 4 + 1, True), (MANY // 4, False)):
         specs = CommonSpecs()
-        specs.add("known", cluster, 100, Base(EMPTY, None, None, (), 0), EMPTY)
+        specs.add("known", cluster, 100, Base(EMPTY, None, {}, (), 0), EMPTY)
         for number in range(MANY):
             assert specs.are_found
             specs.get("known" if number < like else None)

@@ -18,7 +18,7 @@ from tests.support import fleet_files
 from tests.support.resolved_fleets import GOOD, ONE, resolved, with_change, with_files
 from tests.support.yaml_nodes import node
 
-pytestmark = pytest.mark.lives(15)
+pytestmark = pytest.mark.lives
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 9) | st.sampled_from(["x", "{name}", "{other}", "{"])
 NAMED = st.lists(st.sampled_from("abc"), unique=True, max_size=3)

@@ -37,7 +37,7 @@ from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker, Draft, QueueConfig, QueueCounts
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.lives(10)
+pytestmark = pytest.mark.lives
 
 JOBS = QueueConfig("jobs", lock_seconds=30, max_delivery_count=3)
 SHORT = QueueConfig("short", lock_seconds=1)

@@ -33,7 +33,7 @@ from tests.support.sample import sample
 from tests.support.waiting import until
 from tests.support.warm_processes import spawn
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:

@@ -26,7 +26,7 @@ from tests.support.arm_bodies import created, desired
 from tests.support.cluster_specs import SPECS
 from tests.support.hypothesis_settings import GENERATED
 
-pytestmark = pytest.mark.lives(8)
+pytestmark = pytest.mark.lives
 
 OWNER = Owner("fleet", "example/fleet", "one")
 ID = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")

@@ -166,7 +166,7 @@ LAYERS: Mapping[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_that_flux_does_not_take_or_that_is_too_large_is_not_unpacked(name: str) -> None:
     build, said = LAYERS[name]

@@ -16,7 +16,7 @@ from tests.support.arm_bodies import desired
 from tests.support.kustomize_programs import kustomize_program
 from tests.support.platform_trees import applied, config_map, kustomization, namespace, tree_of
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 FLUX = {"repository": "https://github.com/example/fleet", "path": "./platform"}
 FROM_FACTS = "  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: cluster-facts}]\n"

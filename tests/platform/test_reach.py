@@ -22,7 +22,7 @@ from tests.support.platform_trees import (
     tree_of,
 )
 
-pytestmark = pytest.mark.lives(9)
+pytestmark = pytest.mark.lives
 
 relaxed = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 ELSEWHERE = {"README.md": "x", "apps/a.yaml": namespace("a"), "clusters/a/cluster.yaml": "kind: Cluster\n"}

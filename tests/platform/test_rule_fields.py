@@ -14,7 +14,7 @@ from tests.support.built_platforms import (
     deployment,
 )
 
-pytestmark = pytest.mark.lives(56)
+pytestmark = pytest.mark.lives
 
 SOURCE_API = "source.toolkit.fluxcd.io/v1"
 

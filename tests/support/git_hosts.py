@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 from localcloud.azure_devops.devops_server import DevOpsServer
+from localcloud.common.clock import system_clock
+from localcloud.git.ssh_server import GitOverSsh, new_key, public_key
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.git_commands import run_git
@@ -24,6 +26,7 @@ from shared.adapters.azure_devops import AzureDevOpsHost
 from shared.adapters.azure_devops.host import CAPABILITIES as DEVOPS_HAS
 from shared.adapters.git import GitServerHost
 from shared.adapters.git.host import MOST_ENTRIES
+from shared.adapters.git.ssh import SshGitServer
 from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.gitlab import GitLabHost
 from shared.adapters.gitlab.host import CAPABILITIES as GITLAB_HAS
@@ -34,7 +37,8 @@ from tests.support.github_app import APP, KEY
 
 DEVOPS = "azure-devops"
 PLAIN = "git"
-"""The host that has nothing but git."""
+OVER_SSH = "git over ssh"
+"""The host that has nothing but git, read over HTTP and over SSH."""
 ON_GITHUB = ["memory", "memory as app", "world", "adapter", "adapter as app"]
 CAPABILITIES: Mapping[str, frozenset[Capability]] = {
     "gitlab": GITLAB_HAS,
@@ -42,6 +46,8 @@ CAPABILITIES: Mapping[str, frozenset[Capability]] = {
     PLAIN: frozenset(),
 }
 """What each other host has, by its ``GIT_HOST``; a host is in each suite of what it has."""
+WAYS: Mapping[str, Sequence[str]] = {PLAIN: (PLAIN, OVER_SSH)}
+"""The ways in which a host is read, where there are several."""
 
 
 def having(*capabilities: Capability, as_app: bool = True) -> list[str]:
@@ -50,7 +56,8 @@ def having(*capabilities: Capability, as_app: bool = True) -> list[str]:
     ``as_app``: also those that are signed in as a GitHub App, where that makes a difference.
     """
     on_github = [name for name in ON_GITHUB if as_app or not name.endswith(" as app")]
-    return [*on_github, *(name for name, has in CAPABILITIES.items() if has.issuperset(capabilities))]
+    others = [host for host, has in CAPABILITIES.items() if has.issuperset(capabilities)]
+    return [*on_github, *(name for host in others for name in WAYS.get(host, (host,)))]
 
 
 WITH_A_TOKEN = [name for name in having(Capability.STATUSES, as_app=False) if name != DEVOPS]
@@ -209,6 +216,10 @@ def git_host_case(name: str, folder: Path) -> Iterator[Case]:
         return
     with GitHubServer(folder, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")
+        if name == OVER_SSH:
+            with reader_over_ssh(folder) as over_ssh:
+                yield Case(over_ssh, git, app, server.teams, server)
+            return
         if kind == PLAIN:
             plain = GitServerHost(server.clone_url("acme/fleet"), "operator", "local")
             yield Case(plain, git, app, server.teams, server)
@@ -219,3 +230,15 @@ def git_host_case(name: str, folder: Path) -> Iterator[Case]:
         adapter = GitHubHost("acme/fleet", auth, base_url=server.url)
         yield Case(adapter, git, app, server.teams, server)
         adapter.close()
+
+
+@contextmanager
+def reader_over_ssh(folder: Path) -> Iterator[GitServerHost]:
+    """Serve the repositories of a folder over SSH, and yield what reads acme/fleet."""
+    key = new_key()
+    with GitOverSsh(folder, new_key(), public_key(key)) as ssh:
+        url = ssh.url("acme/fleet")
+        server = SshGitServer(url, key, ssh.known_hosts, clock=system_clock)
+        host = GitServerHost(url, server=server)
+        yield host
+        host.close()

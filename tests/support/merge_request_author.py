@@ -55,6 +55,16 @@ class GitLabProject:
         found = httpx.get(url, trust_env=False).raise_for_status().json()
         return [(attempt["event"], attempt["status"]) for attempt in found]
 
+    def opened(self, branch: str) -> list[int]:
+        """Return the numbers of the open merge requests of a branch."""
+        found = self.call("GET", f"/merge_requests?state=opened&source_branch={quote(branch, safe='')}")
+        return [request["iid"] for request in found]
+
+    def notes(self, number: int) -> list[str]:
+        """Return what people and apps have written on a merge request."""
+        found = self.call("GET", f"/merge_requests/{number}/notes?per_page=100")
+        return [note["body"] for note in found if not note["system"]]
+
     def close(self) -> None:
         """Close the connections."""
         self._api.close()
@@ -86,5 +96,4 @@ class MergeRequest:
         return note
 
     def _notes(self) -> list[str]:
-        found = self.project.call("GET", f"/merge_requests/{self.number}/notes?per_page=100")
-        return [note["body"] for note in found if not note["system"]]
+        return self.project.notes(self.number)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+
+from cli.fleet_api.client import Api
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.pulls import promote
@@ -124,3 +127,14 @@ def holds(cloud: MemoryCloud) -> list[tuple[str, str]]:
     """Return the values that no rule gives to production, each with the reason."""
     (found,) = promotions_view(cloud.ports)["promotions"]
     return [(hold["value"], hold["reason"]) for hold in found["holds"]]
+
+
+def running(api: Api) -> set[str]:
+    """Return the minor versions that the clusters of production run, as the API shows them."""
+    return {api.get(f"clusters/{name}")["runningVersion"].rpartition(".")[0] for name in PROD}
+
+
+def is_there(remote: str) -> bool:
+    """Return whether a git server has the branch of the promotion."""
+    command = ["git", "ls-remote", remote, f"refs/heads/{BRANCH}"]
+    return bool(subprocess.run(command, capture_output=True, check=True).stdout)

@@ -18,6 +18,7 @@ class Promotable(StrEnum):
     """What can be promoted."""
 
     VERSION = "version"
+    IMAGES = "images"
     COMPONENTS = "components"
     PLATFORM = "platform"
 
@@ -29,7 +30,9 @@ def promote(
     what: Annotated[
         list[Promotable] | None,
         typer.Option(
-            "--what", metavar="KIND", help="version, components or platform, more than once (default: all)."
+            "--what",
+            metavar="KIND",
+            help="version, images, components or platform, more than once (default: all).",
         ),
     ] = None,
     reason: Reason = "",

@@ -67,7 +67,7 @@ def deploy(
         if given.get("entraClientId"):
             _let_browsers_return(az, str(given["entraClientId"]), outputs["webhookUrl"])
     except DeploymentFailed as error:
-        raise CommandError(f"{error}\nWhat was done stays; run the same command again to go on.") from error
+        raise CommandError(f"{error}. What was done stays; run the same command again to go on.") from error
 
 
 def _register(az: Az, parameters: Path, fleet: str) -> None:

@@ -64,7 +64,7 @@ def upgrade(
                 _await(api, app, former, version, why, longest)
             view = api.doctor("")
     except DeploymentFailed as error:
-        raise CommandError(f"{error}\nWhat was published stays; {_GO_ON}.") from error
+        raise CommandError(f"{error}. What was published stays; {_GO_ON}.") from error
     echo(f"All three apps run {version}. {_back(before, version, group)}", soft_wrap=True)
     waits = [finding for finding in view["findings"] if "a newer app handles it" in finding["problem"]]
     if waits:

@@ -1,4 +1,4 @@
-"""``roadstead versions``: writes the file with the version that an environment with a channel has."""
+"""``roadstead versions``: writes the file with what an environment with a channel has."""
 
 from __future__ import annotations
 
@@ -13,22 +13,30 @@ from cli.errors import CommandError, UsageError
 from cli.options import RepositoryPath
 from cli.terminal.output import echo
 from cli.worktree import open_worktree
-from shared.kubernetes_versions import numbers
+from shared.kubernetes_versions import image_version, numbers
 from shared.language.resolve.problems import nearest
 from shared.language.resolve.repository_layout import ENVIRONMENTS, versions_path
 
 
 def versions(
     environment: Annotated[str, typer.Argument(metavar="ENVIRONMENT", help="The environment's name.")],
-    version: Annotated[str, typer.Argument(metavar="VERSION", help="The version of Kubernetes: 1.36.3.")],
+    version: Annotated[
+        str, typer.Argument(metavar="VERSION", help="The version of Kubernetes: 1.36.3.")
+    ] = "",
+    *,
+    image: Annotated[str, typer.Option(metavar="IMAGE", help="The oldest node image: 202511.01.0.")] = "",
     path: RepositoryPath = Path(),
 ) -> None:
-    """Write the version that an environment has of its channel.
+    """Write the version, or the node image, that an environment has of its channel.
 
-    Write the version that its clusters have now. From then on, the app proposes newer ones.
+    Write what its clusters have now. From then on, the app proposes newer ones.
     """
-    if len(numbers(version)) not in (2, 3):
+    if not (version or image):
+        raise UsageError("give a version of Kubernetes such as 1.36.3, a node image with --image, or both")
+    if version and len(numbers(version)) not in (2, 3):
         raise UsageError(f"{version} is no version of Kubernetes; write one such as 1.36.3")
+    if image and not image_version(f"AKS-{image}"):
+        raise UsageError(f"{image} is no node image; write its version, such as 202511.01.0")
     tree, file = open_worktree(path), versions_path(environment)
     known = tree.files.of(ENVIRONMENTS)[0]
     if environment not in known:
@@ -37,7 +45,9 @@ def versions(
         raise CommandError(f"there is no environment {environment}: environments/{environment}.yaml{hint}")
     if file in tree.files.blobs:
         raise CommandError(f"{tree.shown(file)} is there already; change the version in it")
-    body = f'metadata: {{name: {environment}}}\nspec:\n  kubernetesVersion: "{version}"\n'
+    body = f"metadata: {{name: {environment}}}\nspec:\n"
+    body += f'  kubernetesVersion: "{version}"\n' if version else ""
+    body += f'  minNodeImageVersion: "{image}"\n' if image else ""
     try:
         (tree.root / file).write_text(templates.head("Versions", file) + body)
     except OSError as error:

@@ -5,7 +5,8 @@ Besides GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliverie
 receiver, and ``POST /_local/pulls`` with {"repository", "head", "base", "title", "fork"} to open a pull
 request, "fork": true as from another repository, and ``POST /_local/reviews`` with {"repository", "number",
 "login", "event", "body"} to review one as somebody,
-and ``POST /_local/issues`` with {"repository", "login", "title", "body"} to open an issue as somebody.
+and ``POST /_local/issues`` with {"repository", "login", "title", "body"} to open an issue as somebody, and
+``PUT /_local/rules`` with {"repository", "autoMerge": true, "requiredChecks": [...]} for its branches.
 """
 
 from __future__ import annotations
@@ -176,6 +177,8 @@ class GitHubServer:
             return self._asked(request, _review)
         if request.path == "/_local/issues" and request.method == "POST":
             return self._asked(request, issues.opened)
+        if request.path == "/_local/rules" and request.method == "PUT":
+            return self._asked(request, _rule)
         return json_response(404, {"message": "no such control of the local GitHub"})
 
     def _asked(self, request: Request, act: Callable[[Place, JsonObject], JsonObject]) -> Response:
@@ -192,6 +195,13 @@ class GitHubServer:
         for change in changes(before, after):
             self.hooks.send("push", push_event(place, change, before, self._clock()))
             pulls.pushed(self._place(place.full_name), change)
+
+
+def _rule(place: Place, wanted: JsonObject) -> JsonObject:
+    """Set whether auto-merge is allowed, and which checks the branches require."""
+    place.repository.pulls.allows_auto_merge = wanted.get("autoMerge") is True
+    place.repository.pulls.required_checks = tuple(map(str, wanted.get("requiredChecks") or ()))
+    return wanted
 
 
 def _review(place: Place, wanted: JsonObject) -> JsonObject:

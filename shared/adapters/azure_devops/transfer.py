@@ -15,14 +15,14 @@ from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ZERO_SHA
 
 from shared.adapters.azure_devops.client import NO_PERMISSION, refused
-from shared.adapters.git.transfer import GitServer, git_errors
+from shared.adapters.git.transfer import HttpsGitServer, git_errors
 from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthorized
 
 _FORBIDDEN = ("TF401027", "TF402455", "TF401030", "not permitted", "hook declined")
 """No permission, a branch policy, and a lock; other refusals of a branch are about what it points to."""
 
 
-class DevOpsGit(GitServer):
+class DevOpsGit(HttpsGitServer):
     """One repository of Azure DevOps; ``authorization`` returns the header that signs in."""
 
     def __init__(self, url: str, authorization: Callable[[], str]) -> None:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urlsplit
 
 from dulwich.diff_tree import tree_changes
 from dulwich.graph import can_fast_forward, find_merge_base
@@ -31,7 +31,7 @@ from dulwich.repo import Repo
 from dulwich.walk import Walker
 
 from shared.adapters.git.absent import Absent
-from shared.adapters.git.transfer import GitServer, git_errors, too_large
+from shared.adapters.git.transfer import GitServer, HttpsGitServer, git_errors, too_large
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports.git_host import Addressee, BranchCommit, BranchHead, Capability, TreeEntry
 
@@ -51,16 +51,18 @@ _ADDRESS = re.compile(rb"<([^<>]*)>")
 
 
 class GitServerHost(Absent):
-    """The repository at an address of a git server, read with one user's password or token."""
+    """The repository at an address of a git server, read over HTTPS unless another ``server`` is given."""
 
     name, credential = "Git", "GIT_PASSWORD"
-    to_read_another = "give the user or the token of GIT_PASSWORD the right to read the repository"
+    to_read_another = (
+        "give the key of GIT_SSH_KEY, or the user or token of GIT_PASSWORD, the right to read it"
+    )
 
     def __init__(
         self, url: str, username: str = "", password: str = "", *, server: GitServer | None = None
     ) -> None:
         self._url, self._lock = url, threading.RLock()
-        self._server = server or GitServer(url, username, password)
+        self._server = server or HttpsGitServer(url, username, password)
         self._folder = tempfile.TemporaryDirectory(prefix="roadstead-git-")
         self._repo = self._new_repo()
         self._heads: Mapping[str, str] = {}
@@ -104,8 +106,10 @@ class GitServerHost(Absent):
             return self._others[repository]
 
     def _new_other(self, repository: str) -> GitServerHost:
-        ending = ".git" if self._url.endswith(".git") else ""
-        return GitServerHost(urljoin(self._url, f"/{repository}{ending}"), *self._sign_in)
+        here = urlsplit(self._url)
+        home, ending = "/~" * here.path.startswith("/~/"), ".git" * here.path.endswith(".git")
+        url = here._replace(path=f"{home}/{repository}{ending}").geturl()
+        return GitServerHost(url, server=self._server.at(url))
 
     def close(self) -> None:
         """Delete the folders, those of other repositories too."""

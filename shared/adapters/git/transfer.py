@@ -1,4 +1,4 @@
-"""The git protocol over HTTPS, by dulwich: references, and packs that are bounded before they are unpacked.
+"""The git protocol, over HTTPS by dulwich: references, and packs that are counted before they are stored.
 
 A server that is taken over may answer anything. So no redirect is followed, nothing but the origin of the
 repository is asked, and the credential goes nowhere else. An answer ends in time, and has a size. A pack is
@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import urllib3
-from dulwich.client import FetchPackResult, Urllib3HttpGitClient
+from dulwich.client import FetchPackResult, GitClient, Urllib3HttpGitClient
 from dulwich.errors import (
     ApplyDeltaError,
     ChecksumMismatch,
@@ -78,54 +78,29 @@ _MALFORMED = (
 )
 
 
-class GitServer(Urllib3HttpGitClient):
-    """One repository of a git server; ``said_at`` is when the server answered last, by its clock."""
+class GitServer(GitClient):
+    """One repository of a git server, whatever carries the protocol: the client that derives from it.
 
-    def __init__(self, url: str, username: str, password: str) -> None:
-        once = urllib3.Retry(0, redirect=False)
-        self._url = url
-        super().__init__(
-            url,
-            pool_manager=urllib3.PoolManager(retries=once, timeout=urllib3.Timeout(TIMEOUT)),
-            username=username or None,
-            password=password or None,
-            quiet=True,
-        )
-        self.said_at = datetime.fromtimestamp(0, UTC)
+    ``said_at`` is when the server answered last.
+    """
 
-    def _http_request(
-        self,
-        url: str,
-        headers: dict[str, str] | None = None,
-        data: bytes | Iterator[bytes] | None = None,
-        raise_for_status: bool = True,  # noqa: ARG002 - every status is judged here
-    ) -> tuple[Any, Callable[[int], bytes]]:
-        """Send a request to the repository; raise what its status means."""
-        if self._origin(url) != self._origin(self._url):
-            raise Unavailable("the git server leads to another host, which is not asked")
-        until = time.monotonic() + MOST_SECONDS
-        response, _ = super()._http_request(url, headers, data, raise_for_status=False)
-        if response.status != 200:
-            response.close()
-            raise self.refused(response.status, response.headers)
-        if "date" in response.headers:
-            self.said_at = parsedate_to_datetime(response.headers["date"]).astimezone(UTC)
-        return response, _bounded(response, until)
+    said_at = datetime.fromtimestamp(0, UTC)
+    path: Any = ""
+    """What dulwich names the repository by: nothing where the address of each request has it."""
 
-    def refused(self, status: int, headers: Mapping[str, str]) -> ReconcileError:
-        """Return what an answer means that is not 200."""
-        return _refused(status, headers)
+    def at(self, url: str) -> Self:
+        """Return the repository at another address of the server, with the same credential."""
+        raise NotImplementedError
 
     def references(self) -> Mapping[str, str]:
         """Return the branches, each with its commit."""
         with git_errors():
-            found = self.get_refs("", ref_prefix=[b"refs/heads/"])
+            found = self.get_refs(self.path, ref_prefix=[b"refs/heads/"])
             self._require_smart()
             return _branches(found.refs)
 
     def _require_smart(self) -> None:
-        if self.dumb:
-            raise Unavailable("the server does not speak git's smart protocol over HTTP")
+        """Raise Unavailable for a server that gives files instead of answers."""
 
     def fetch_branches(self, store: DiskObjectStore, known: set[bytes]) -> Mapping[str, str]:
         """Bring all branches into the store; return them as ``references`` does.
@@ -168,18 +143,68 @@ class GitServer(Urllib3HttpGitClient):
             return list(found.parents)
 
         walker: Any = ObjectStoreGraphWalker(sorted(known), parents)  # type: ignore[arg-type]
-        return self.fetch_pack("", wanted, walker, pack.write, ref_prefix=[b"refs/heads/"])  # type: ignore[arg-type]
+        return self.fetch_pack(self.path, wanted, walker, pack.write, ref_prefix=[b"refs/heads/"])  # type: ignore[arg-type]
 
 
-def _bounded(response: Any, until: float) -> Callable[[int], bytes]:
-    """Return what reads an answer; it raises Unavailable for one that is too long, or takes too long."""
+class HttpsGitServer(GitServer, Urllib3HttpGitClient):
+    """One repository of a git server over HTTPS; ``said_at`` is by the server's clock."""
+
+    def __init__(self, url: str, username: str, password: str) -> None:
+        once = urllib3.Retry(0, redirect=False)
+        self._url, self._sign_in = url, (username, password)
+        super().__init__(
+            url,
+            pool_manager=urllib3.PoolManager(retries=once, timeout=urllib3.Timeout(TIMEOUT)),
+            username=username or None,
+            password=password or None,
+            quiet=True,
+        )
+
+    def at(self, url: str) -> Self:
+        """Return the repository at another address of the server, with the same credential."""
+        return type(self)(url, *self._sign_in)
+
+    def _http_request(
+        self,
+        url: str,
+        headers: dict[str, str] | None = None,
+        data: bytes | Iterator[bytes] | None = None,
+        raise_for_status: bool = True,  # noqa: ARG002 - every status is judged here
+    ) -> tuple[Any, Callable[[int], bytes]]:
+        """Send a request to the repository; raise what its status means."""
+        if self._origin(url) != self._origin(self._url):
+            raise Unavailable("the git server leads to another host, which is not asked")
+        until = time.monotonic() + MOST_SECONDS
+        response: Any
+        response, _ = super()._http_request(url, headers, data, raise_for_status=False)
+        if response.status != 200:
+            response.close()
+            raise self.refused(response.status, response.headers)
+        if "date" in response.headers:
+            self.said_at = parsedate_to_datetime(response.headers["date"]).astimezone(UTC)
+        return response, bounded(response.read1, until)
+
+    def refused(self, status: int, headers: Mapping[str, str]) -> ReconcileError:
+        """Return what an answer means that is not 200."""
+        return _refused(status, headers)
+
+    def _require_smart(self) -> None:
+        if self.dumb:
+            raise Unavailable("the server does not speak git's smart protocol over HTTP")
+
+
+def bounded(some: Callable[[int], bytes], until: float) -> Callable[[int], bytes]:
+    """Return what reads an answer, from what reads the next bytes of it.
+
+    It raises Unavailable for an answer that is too long, or takes too long.
+    """
     left = MOST_SENT
 
     def read(count: int) -> bytes:
         nonlocal left
         found = bytearray()
         while len(found) < count:
-            data = response.read1(count - len(found))
+            data = some(count - len(found))
             if time.monotonic() > until:
                 raise Unavailable(f"the git server takes longer than {MOST_SECONDS:g} seconds for an answer")
             if not data:

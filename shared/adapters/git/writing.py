@@ -101,7 +101,7 @@ class WritableGit(GitServerHost):
             return new
 
         with self._lock, git_errors():
-            result = self._server.send_pack("", wanted, self._store.generate_pack_data)
+            result = self._server.send_pack(self._server.path, wanted, self._store.generate_pack_data)
         _require_moved(new, result)
 
 

@@ -1,4 +1,4 @@
-"""Proposes the versions of Kubernetes that channels have: one pull request for an environment at most.
+"""Proposes what channels have, versions of Kubernetes and node images: a pull request for each at most.
 
 What AKS offers is read for the regions of the environment's clusters. Promotions carry a version on from
 there. A version that somebody declined, or took back, is proposed by nobody again. All messages are of the
@@ -8,11 +8,12 @@ session of proposals.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 
-from shared.app.offers import versions_in
-from shared.app.proposals.evaluation import with_version
+from shared.app.offers import newest_images, versions_in
+from shared.app.proposals.evaluation import Evaluation, channeled
 from shared.app.proposals.given import GivenText, end, give, held_by, is_over, refreshed, seen
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import OwnBranch
@@ -23,21 +24,33 @@ from shared.app.proposals.texts import (
     channel_over_text,
     channel_text,
 )
-from shared.azure.availability.channels import Offered, Step, following, unknown
-from shared.cluster.divergence.drift import VERSIONS
+from shared.azure.availability.channels import Step, following, following_image, unknown
+from shared.cluster.divergence.drift import IMAGES, VERSIONS
 from shared.cluster.failures.errors import InvalidManifest, Terminal, Unreadable
 from shared.cluster.findings.readiness import readiness_of
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import dataclass
 from shared.json_tree import digest_of
+from shared.kubernetes_versions import image_version
 from shared.language.resolve.repository_layout import environment_path, versions_path
 from shared.language.yaml.nodes import plain_value
 from shared.language.yaml.parser import YamlError, parse
 from shared.ports import Ports
+from shared.ports.azure import GetPoolUpgradeProfile
 from shared.ports.state import Promotion
-from shared.promotions import VERSION_PATH, ChannelRule, Obstacle, Value, describe
+from shared.promotions import CHANNELED, ChannelRule, Obstacle, Value, What, describe
 from shared.resource_ids import RegionId
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """What the regions of an environment have: ``listed`` as values, and ``silence`` why that is unknown."""
+
+    silence: str
+    listed: Sequence[object]
+    step: Callable[[str, date], Step | None]
 
 
 def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
@@ -45,53 +58,55 @@ def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head
 
     ``number`` is a pull request that somebody closed or reopened, 0 for none.
     """
-    rules = {rule.environment: rule for rule in head.fleet.rules.channels}
-    left = (pull.target for pull in ports.state.channel_pulls() if pull.target not in rules)
-    for environment in (*rules, *left):
+    rules = {(rule.environment, rule.what): rule for rule in head.fleet.rules.channels}
+    stored = ((pull.target, pull.what) for pull in ports.state.channel_pulls())
+    left = [(target, what) for target, what in stored if what is not None and (target, what) not in rules]
+    if any(what is What.IMAGES for _, what in rules):
+        summaries = ports.state.summaries(details=True)
+    for environment, what in (*rules, *left):
         try:
-            known = _stored(environment, ports)
+            known = _stored(environment, what, ports)
             if known.number == number:
-                refreshed(known, channel_over_text(NO_NEWER), _branch_to(environment, ports), ports)
-                known = _stored(environment, ports)
-            if environment in rules:
-                places = {_place(found) for found in summaries if _is_of(environment, found)}
-                _follow(rules[environment], known, sorted(places), head)
-            else:
+                refreshed(known, channel_over_text(NO_NEWER), _branch_to(known, ports), ports)
+                known = _stored(environment, what, ports)
+            rule = rules.get((environment, what))
+            if rule is None:
                 _leave(known, head)
+            else:
+                _follow(rule, known, _offer(rule, summaries, ports), head)
         except Terminal as error:  # of this environment alone
-            log.warning("no version is proposed to %s: %s: %s", environment, error.kind, error)
-            _note(replace(_stored(environment, ports), digest="", problem=f"{error.kind}: {error}"), ports)
+            log.warning("nothing is proposed to %s: %s: %s", environment, error.kind, error)
+            problem = f"{error.kind}: {error}"
+            _note(replace(_stored(environment, what, ports), digest="", problem=problem), ports)
         except Unreadable as error:
-            log.warning("no version is proposed to %s: %s", environment, error)
+            log.warning("nothing is proposed to %s: %s", environment, error)
 
 
-def _follow(rule: ChannelRule, known: Promotion, places: Sequence[RegionId], head: Head) -> None:
-    """Open, update or close the pull request of an environment, whose clusters are in these places.
+def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> None:
+    """Open, update or close the pull request of an environment.
 
     What Azure offers is all that is read where neither that nor git has changed since. While that is unknown,
     or files are invalid, the pull request stays as it is.
     """
     ports, fleet = head.ports, head.fleet
-    today, offers = ports.clock().date(), _offers(places, ports)
-    unsaid = unknown(rule.channel, offers)
-    if unsaid:
-        _note(replace(known, digest="", problem=unsaid), ports)
+    if offer.silence:
+        _note(replace(known, digest="", problem=offer.silence), ports)
         return
-    listed = [sorted(offer) for offer in offers.values()]
-    digest = digest_of([repr(rule), fleet.commit, today.isoformat(), listed])
+    today = ports.clock().date()
+    digest = digest_of([repr(rule), fleet.commit, today.isoformat(), *offer.listed])
     if known.digest == digest:
         return
     pull_of, pull = seen(replace(known, source=rule.channel), ports)
     if head.commit != fleet.commit:  # what was taken back with it is not noted before its plan
         return
-    present = present_version(rule.environment, head)
-    step = following(rule.channel, present, offers.values(), today, rule.pace)
-    branch, over, problem, stays = _branch_to(rule.environment, ports), NO_NEWER, "", False
+    present = present_value(CHANNELED[rule.what], rule.environment, head)
+    step = offer.step(present, today)
+    branch, over, problem, stays = _branch_to(known, ports), NO_NEWER, "", False
     if step is not None:
-        value = Value(VERSION_PATH, step.version)
-        held, found = held_by(pull_of, fleet, value), with_version(step.version, rule.environment, head)
+        value = Value(CHANNELED[rule.what], step.version)
+        held, found = held_by(pull_of, fleet, value), channeled(rule.what, value, rule.environment, head)
         if found.proofs and held is None:
-            proposed = _proposed(rule, present, step, found.takers, found.keepers, head)
+            proposed = _proposed(rule, present, step, found, head)
             text = GivenText(channel_commit_text(proposed), channel_text(proposed))
             pull_of = give(replace(pull_of, asked=ports.clock()), pull, found, text, head, branch)
             _note(replace(pull_of, digest=digest), ports)
@@ -99,7 +114,7 @@ def _follow(rule: ChannelRule, known: Promotion, places: Sequence[RegionId], hea
         obstacles = [*found.obstacles.values()]
         if held is not None:
             obstacles = [Obstacle(held, rule.environment, (), step.version)]
-        over = problem = "; ".join(describe("version", obstacle) for obstacle in obstacles)
+        over = problem = "; ".join(describe(rule.what.value, obstacle) for obstacle in obstacles)
         stays = held is None and found.blocked and not is_over(pull)
     if not stays and (not is_over(pull) or pull_of.commits):
         pull_of = end(pull_of, pull, channel_over_text(over), branch)
@@ -116,61 +131,101 @@ def _leave(known: Promotion, head: Head) -> None:
     after, pull = seen(known, head.ports)
     if not is_over(pull) or after.commits:
         over = channel_over_text("the environment follows no channel itself")
-        after = end(after, pull, over, _branch_to(known.target, head.ports))
+        after = end(after, pull, over, _branch_to(known, head.ports))
     values = () if pull is None or pull.merged else after.values
     _note(replace(after, values=values, digest="", problem=""), head.ports)
 
 
-def _is_of(environment: str, summary: ClusterSummary) -> bool:
-    return summary.place.environment == environment and not summary.place.attached
+def _offer(rule: ChannelRule, summaries: Iterable[ClusterSummary], ports: Ports) -> _Offer:
+    """Return what counts for a rule: versions of the environment's regions, images also of those onward."""
+    if rule.what is What.IMAGES:
+        among = (rule.environment, *rule.onward)
+        pools = _pools([found for found in summaries if _is_of(among, found)], ports)
+        newest = newest_images([*pools.values()], ports)
+        silent = sorted({place.location for (place, _), pool in pools.items() if newest[pool] is None})
+        silence = (
+            f"Azure does not say which node image is the newest in {', '.join(silent)}" if silent else ""
+        )
+        if not pools:
+            silence = "no cluster of the environment is known to have a node image of Linux"
+        images = sorted({image for image in newest.values() if image is not None})
+        return _Offer(silence, images, lambda present, _: following_image(present, images))
+    places = sorted({_place(found) for found in summaries if _is_of((rule.environment,), found)})
+    offers = {place: offered or {} for place, offered in sorted(versions_in(places, ports).items())}
+    listed = [sorted(offer) for offer in offers.values()]
+
+    def step(present: str, today: date) -> Step | None:
+        return following(rule.channel, present, offers.values(), today, rule.pace)
+
+    return _Offer(unknown(rule.channel, offers), listed, step)
+
+
+def _pools(
+    summaries: Iterable[ClusterSummary], ports: Ports
+) -> Mapping[tuple[RegionId, str], GetPoolUpgradeProfile]:
+    """Return a node pool to ask about each kind of image of a region: AKSUbuntu-2204gen2containerd."""
+    examples = dict[tuple[RegionId, str], str]()
+    for summary in summaries:
+        for image in summary.details.images if summary.details else ():
+            if image_version(image):
+                examples.setdefault((_place(summary), image.rpartition("-")[0]), summary.name)
+    records = {record.name: record for record in ports.state.clusters_named(sorted({*examples.values()}))}
+    found = dict[tuple[RegionId, str], GetPoolUpgradeProfile]()
+    for (place, kind), name in examples.items():
+        record = records.get(name)
+        running = record.observation.running if record else None
+        if record is None or running is None:
+            continue
+        for pool, versions in sorted(running.pools.items()):
+            if versions.image.startswith(f"{kind}-"):
+                call = GetPoolUpgradeProfile(record.desired.id, running.renamed.get(pool, pool))
+                found.setdefault((place, kind), call)
+    return found
+
+
+def _is_of(environments: Collection[str], summary: ClusterSummary) -> bool:
+    return summary.place.environment in environments and not summary.place.attached
 
 
 def _place(summary: ClusterSummary) -> RegionId:
     return RegionId(summary.place.subscription.lower(), summary.place.location.lower())
 
 
-def _offers(places: Sequence[RegionId], ports: Ports) -> Mapping[RegionId, Offered]:
-    """Return what each of these regions offers, nothing where Azure did not say."""
-    return {place: offered or {} for place, offered in sorted(versions_in(places, ports).items())}
+def _stored(environment: str, what: What, ports: Ports) -> Promotion:
+    return ports.state.channel_pull(environment, what) or Promotion(environment, what=what)
 
 
-def _stored(environment: str, ports: Ports) -> Promotion:
-    return ports.state.channel_pull(environment) or Promotion(environment)
-
-
-def present_version(environment: str, head: Head) -> str:
-    """Return the version that git has for an environment with a channel; raise InvalidManifest."""
+def present_value(field: str, environment: str, head: Head) -> str:
+    """Return what git has for an environment with a channel; raise InvalidManifest."""
     path = versions_path(environment)
     try:
         spec = plain_value(parse((head.text(path) or "").encode(), path), str, {})["spec"]
-        return str(spec[VERSION_PATH])
+        return str(spec[field])
     except (YamlError, LookupError, TypeError):
-        raise InvalidManifest(f"{path} has no spec.{VERSION_PATH}") from None
+        raise InvalidManifest(f"{path} has no spec.{field}") from None
 
 
-def _proposed(
-    rule: ChannelRule, present: str, step: Step, takers: Sequence[str], keepers: Sequence[str], head: Head
-) -> ProposedVersion:
+def _proposed(rule: ChannelRule, present: str, step: Step, found: Evaluation, head: Head) -> ProposedVersion:
     """Return what the pull request is about, with what is stored of the readiness of its clusters."""
-    ports, records = head.ports, head.records
+    ports, records, takers = head.ports, head.records, found.takers
     known = ports.state.readiness([name for name in takers if name in records])
+    goal = step.version if rule.what is What.VERSION else ""
     ready: dict[str, str] = {}
     for name in sorted(known):
         record, last = records[name], known[name].of(records[name].uid)
         if last.seen is not None:
-            found = readiness_of(record, last.seen, last.room, step.version, ports.clock())
-            ready[name] = f"{found.state.value}{found.first and f': {found.first}'}"
-    return ProposedVersion(
-        rule.environment, rule.channel, present, step.version, step.why, (*takers,), (*keepers,), ready
-    )
+            read = readiness_of(record, last.seen, last.room, goal, ports.clock())
+            ready[name] = f"{read.state.value}{read.first and f': {read.first}'}"
+    return ProposedVersion(rule, present, step, (*takers,), (*found.keepers,), ready)
 
 
-def _branch_to(environment: str, ports: Ports) -> OwnBranch[Promotion]:
-    name = f"{VERSIONS}{ports.config.fleet}/{environment}"
+def _branch_to(pull: Promotion, ports: Ports) -> OwnBranch[Promotion]:
+    start = IMAGES if pull.what is What.IMAGES else VERSIONS
+    name = f"{start}{ports.config.fleet}/{pull.target}"
     return OwnBranch(name, ports, ports.state.save_channel_pull)
 
 
 def _note(pull: Promotion, ports: Ports) -> None:
     """Save what is known, if that is something new."""
-    if pull != ports.state.channel_pull(pull.target):
+    if pull.what is not None and pull != ports.state.channel_pull(pull.target, pull.what):
         ports.state.save_channel_pull(pull)

@@ -1,8 +1,7 @@
 """What an environment could get now, and the file that gives it.
 
 Only the files of the target environment are changed: its values go over those of the fleet and of classes.
-With a channel it has its version of Kubernetes in a file of its own. A cluster that sets such a value in its
-own file keeps it.
+What it has from channels is in a file of its own. A cluster that sets such a value in its own file keeps it.
 """
 
 from __future__ import annotations
@@ -12,13 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from shared.app.proposals.head import Head
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field, replace
-from shared.kubernetes_versions import stays_newer
+from shared.kubernetes_versions import lower_image, stays_newer
 from shared.language.desired import Desired
 from shared.language.model.base import shown
 from shared.language.resolve.repository_layout import environment_path, versions_path
 from shared.language.yaml.editing import NotEditable, with_value, without
 from shared.promotions import (
+    CHANNELED,
     HOLDS,
+    IMAGE_PATH,
     NOTHING_TO_DO,
     PLATFORM_PATHS,
     VERSION_PATH,
@@ -67,40 +68,47 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Target:
-    """The environment that is to get values: its file, and its clusters as the newest commit has them."""
+    """The environment that is to get values: its file, and its clusters as the newest commit has them.
+
+    ``channels`` has those that it follows, by the field that each gives.
+    """
 
     name: str
     texts: Mapping[str, str]
-    channel: str
+    channels: Mapping[str, str]
     clusters: Mapping[str, Desired]
     records: Mapping[str, ClusterRecord]
     head: Head
 
     def place_of(self, value: Value) -> tuple[str, Sequence[str]]:
         """Return the file in which the environment has a value, and the path there."""
-        if self.channel and value.path == VERSION_PATH:
-            return versions_path(self.name), ("spec", VERSION_PATH)
+        if value.path in self.channels:
+            return versions_path(self.name), ("spec", value.path)
         return environment_path(self.name), ("spec", "defaults", *value.steps)
 
 
 def _target(name: str, head: Head) -> _Target | None:
     """Return an environment of the newest commit, None for one that does not exist or cannot be written."""
     desired = head.desired
-    channel = channel_of(desired.environments.get(name))
-    paths = [environment_path(name), *([versions_path(name)] if channel else [])]
+    channels = {
+        path: channel
+        for what, path in CHANNELED.items()
+        if (channel := channel_of(desired.environments.get(name), what))
+    }
+    paths = [environment_path(name), *([versions_path(name)] if channels else [])]
     texts = {path: text for path in paths if (text := head.text(path)) is not None}
     if name not in desired.environments or len(texts) != len(paths) or desired.guards is None:
         return None
     clusters = {own: cluster for own, cluster in desired.clusters.items() if cluster.environment == name}
-    return _Target(name, texts, channel, clusters, head.records, head)
+    return _Target(name, texts, channels, clusters, head.records, head)
 
 
-def with_version(version: str, environment: str, head: Head) -> Evaluation:
-    """Return what an environment with a channel would get of a version of Kubernetes."""
+def channeled(what: What, value: Value, environment: str, head: Head) -> Evaluation:
+    """Return what an environment would get of a value of its channel."""
     target = _target(environment, head)
     if target is None:
-        return Evaluation(obstacles={What.VERSION: Obstacle(HoldReason.INVALID, environment, (), NO_FILE)})
-    return _edited(target, [Proof(What.VERSION, Value(VERSION_PATH, version), (), None)], {})
+        return Evaluation(obstacles={what: Obstacle(HoldReason.INVALID, environment, (), NO_FILE)})
+    return _edited(target, [Proof(what, value, (), None)], {})
 
 
 def evaluate(
@@ -112,18 +120,18 @@ def evaluate(
     if unknown is not None or place is None:
         detail = f"there is no environment {shown(unknown)}" if unknown else NO_FILE
         return Evaluation(obstacles=dict.fromkeys(what, Obstacle(HoldReason.INVALID, target, (), detail)))
-    same_channel = place.channel in ("", channel_of(desired.environments[source]))
     proofs, obstacles = list[Proof](), dict[What, Obstacle]()
     for value in what:
         found = proven(value, source, desired.clusters, records)
         if isinstance(found, Proof):
             found = _wanted(found, place, held) or found
-        if value is What.VERSION and not same_channel:
-            found = Obstacle(HoldReason.CHANNEL, target, (), place.channel)
+        channel = place.channels.get(CHANNELED.get(value, ""), "")
+        if channel and channel != channel_of(desired.environments[source], value):
+            found = Obstacle(HoldReason.CHANNEL, target, (), channel)
         if isinstance(found, Proof):
             proofs.append(found)
-        else:
-            obstacles[value] = found
+        elif not (value is What.IMAGES and found.reason is HoldReason.NO_VALUE and len(what) > 1):
+            obstacles[value] = found  # who names no image asks for none
     own = (cluster for cluster in desired.clusters.values() if cluster.environment == source)
     asked = frozenset(value for desired in own for value in values_in(desired.document()["spec"]))
     return replace(_edited(place, proofs, obstacles), asked=asked)
@@ -216,8 +224,10 @@ def _takes(name: str, target: _Target, proofs: Sequence[Proof], after: Mapping[s
 
 
 def _lowers(proof: Proof, target: _Target, name: str) -> bool:
+    before, record = value_of(proof.what, target.clusters[name].document()["spec"]), target.records.get(name)
+    if proof.value.path == IMAGE_PATH:
+        return before is not None and lower_image(proof.value.value, before.value)
     if proof.value.path != VERSION_PATH:
         return False
-    before, record = value_of(proof.what, target.clusters[name].document()["spec"]), target.records.get(name)
     runs = record.running_version if record else ""
     return stays_newer(proof.value.value, before.value if before else "", runs)

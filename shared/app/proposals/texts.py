@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from shared.app.proposals.evaluation import Evaluation
 from shared.app.proposals.own_pull import pull_text
 from shared.app.pull_requests.markdown import code, prose, table
+from shared.azure.availability.channels import Step
 from shared.cluster.divergence.drift import DriftedField
 from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import PullText
 from shared.ports.state import OmittedField, Promotion
+from shared.promotions import CHANNELED, ChannelRule, What
 from shared.sentences import some_of
 
 OVER, CHANNEL_OVER = "<!-- roadstead:proposal over -->", "<!-- roadstead:version over -->"
@@ -114,62 +116,82 @@ def _promotion_title(promotion: Promotion) -> str:
     return f"Promote {promotion.source} to {promotion.target}"
 
 
-# The pull request with the version of a channel.
+# The pull request with what a channel has.
 
-NO_NEWER = "the environment has the version of its channel, or a newer one"
+NO_NEWER = "the environment has what its channel has, or something newer"
 NOTES = "https://github.com/Azure/AKS/releases"
 _CHANGES = "https://github.com/kubernetes/kubernetes/blob/master/CHANGELOG/CHANGELOG-{}.md"
-_VULNERABILITIES = "https://cve-api.prod-aks.azure.com/api/v1/aks-k8s-releases/{}/scan-reports"
+_IMAGES = "https://github.com/Azure/AKS/tree/master/vhd-notes"
+_CVE_API = "https://cve-api.prod-aks.azure.com"
+_VULNERABILITIES, _VIEWER = (
+    f"{_CVE_API}/api/v1/aks-k8s-releases/{{}}/scan-reports",
+    f"{_CVE_API}/viewer/index.html",
+)
 """What AKS knows of a version (learn.microsoft.com/azure/aks/security-vulnerability-api-reference)."""
 
 
 @dataclass(frozen=True)
 class ProposedVersion:
-    """The version that a channel has, the present one, and the clusters that it is about.
+    """What a channel has, what git has now, and the clusters that it is about.
 
     ``takers`` get it, ``keepers`` set a version of their own; ``ready`` has what is stored of the readiness
     of takers, by name.
     """
 
-    environment: str
-    channel: str
+    rule: ChannelRule
     present: str
-    version: str
-    why: str
+    step: Step
     takers: tuple[str, ...]
     keepers: tuple[str, ...]
     ready: Mapping[str, str]
 
     @property
+    def thing(self) -> str:
+        """What it is a version of."""
+        return "Node image" if self.rule.what is What.IMAGES else "Kubernetes"
+
+    @property
     def title(self) -> str:
         """The title of the pull request."""
-        return f"Kubernetes {self.version} for {self.environment}"
+        return f"{self.thing} {self.step.version} for {self.rule.environment}"
 
 
 def channel_commit_text(proposed: ProposedVersion) -> str:
     """Return the message of the commit."""
-    return f"{proposed.title}\n\nThe channel {proposed.channel} has it: {proposed.why}.\n"
+    return f"{proposed.title}\n\nThe channel {proposed.rule.channel} has it: {proposed.step.why}.\n"
 
 
 def channel_text(proposed: ProposedVersion) -> PullText:
     """Return what the pull request says."""
-    environment, version = code(proposed.environment), code(proposed.version)
-    minor = ".".join(proposed.version.split(".")[:2])
+    rule, version = proposed.rule, proposed.step.version
+    images, minor = rule.what is What.IMAGES, ".".join(version.split(".")[:2])
+    environment, takers = code(rule.environment), _clusters(proposed.takers)
     unread = [name for name in proposed.takers if name not in proposed.ready]
-    read = f"{code(f'roadstead ready --to {minor} --wait')} reads them"
+    read = code("roadstead ready --wait" if images else f"roadstead ready --to {minor} --wait")
     ready = [f"- {code(name)}: {prose(state)}" for name, state in proposed.ready.items()][:SHOWN_READY]
     more = len(proposed.ready) - len(ready)
     ready += [f"- and {more} more"] if more > 0 else []
-    ready += [f"- Nobody has read {_names(unread)}; {read}."] if unread else []
+    ready += [f"- Nobody has read {_names(unread)}; {read} reads them."] if unread else []
+    effect = (
+        f"A merge replaces the nodes of {takers} that have an older image, in the stages of the fleet. Each "
+        "region gives its newest one."
+        if images
+        else f"A merge upgrades {takers}, in the stages of the fleet."
+    )
+    changes = (
+        f"What changes: [images]({_IMAGES}), [AKS]({NOTES}). Vulnerabilities of each image: [AKS]({_VIEWER})."
+        if images
+        else f"What changes: [Kubernetes {minor}]({_CHANGES.format(minor)}), [AKS]({NOTES}). "
+        f"Vulnerabilities that AKS lists: {_reports(proposed.present, version)}."
+    )
+    field = (code(CHANNELED[rule.what]), code(proposed.present), code(version))
     parts = [
-        f"{environment} follows the channel {code(proposed.channel)}, which now has Kubernetes {version}: "
-        f"{prose(proposed.why)}.",
-        table(("field", "now", "then"), [(code("kubernetesVersion"), code(proposed.present), version)]),
-        f"A merge upgrades {_clusters(proposed.takers)}, in the stages of the fleet. Promotions carry the "
-        "version on.",
+        f"{environment} follows the channel {code(rule.channel)}, which now has {proposed.thing} "
+        f"{code(version)}: {prose(proposed.step.why)}.",
+        table(("field", "now", "then"), [field]),
+        f"{effect} Promotions carry it on.",
         "Whether something blocks the upgrade, as far as it was read:\n\n" + "\n".join(ready),
-        f"What changes: [Kubernetes {minor}]({_CHANGES.format(minor)}), [AKS]({NOTES}). "
-        f"Vulnerabilities that AKS lists: {_reports(proposed.present, proposed.version)}.",
+        changes,
         f"- **Merge** this to upgrade {environment}.\n"
         "- **Close** it to decline this version: it is not proposed again. Reopen it to change your mind.\n"
         "- A newer version of the channel changes this pull request.",

@@ -81,7 +81,7 @@ class PullPlan:
     ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
     hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
     Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
-    and what was not built. ``followed`` are the sources besides this repository that clusters follow.
+    and what was not built. ``followed`` says who follows what besides the stages of this repository.
     ``list_price`` is by how much it changes the list price, None where it does not, as of ``today``.
     ``page`` is the address of its page in the console, "" for none.
     """

@@ -46,6 +46,7 @@ from shared.language.resolve.work import Work
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE
+from shared.platform.pins import without_stages
 from shared.ports import Capability, Ports, Pull
 from shared.ports.state import PullRecord
 from shared.rollouts.candidates import updates_of
@@ -258,7 +259,7 @@ def _planned(
         ),
         platform_note=inputs.platform.note,
         platform_notes=inputs.platform.notes,
-        followed=tuple(map(str, inputs.followed)),
+        followed=(*map(str, inputs.followed), *without_stages(desired, ports.config.source)),
         held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
         list_price=list_price_of(
             pull.merge or pull.head, files, plan.items, desired.clusters, records, ports

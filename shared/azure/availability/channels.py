@@ -1,4 +1,4 @@
-"""Which version of Kubernetes a channel has: of what AKS offers in every region of an environment. Pure.
+"""What a channel has: of what AKS offers in every region of an environment. Pure.
 
 Sources: learn.microsoft.com/azure/aks/auto-upgrade-cluster (``rapid``: the newest patch of the newest minor,
 ``stable``: of the minor before, ``patch``: of the same minor) and long-term-support (with
@@ -13,7 +13,7 @@ from datetime import date, timedelta
 
 from shared.azure.availability.announcements import KUBERNETES
 from shared.frozen import dataclass
-from shared.kubernetes_versions import numbers
+from shared.kubernetes_versions import image_version, lower_image, numbers
 from shared.resource_ids import RegionId
 from shared.sentences import days_until
 
@@ -72,6 +72,19 @@ def following(
                 why = f"Kubernetes {'.'.join(map(str, own))} {_leaves(ended if soon else None, today)}"
     version = minors.get(wanted, "")
     return Step(version, why) if version and numbers(version) > numbers(present) else None
+
+
+def following_image(present: str, newest: Collection[str]) -> Step | None:
+    """Return the version of a node image that every pool can have now, None where it is not newer.
+
+    ``newest`` has the newest image of each region, for each kind of image: AKS upgrades to that one alone
+    (learn.microsoft.com/azure/aks/node-image-upgrade). Other kinds than those of Linux are left out.
+    """
+    versions = [*filter(None, map(image_version, newest))]
+    common = next((own for own in versions if not any(lower_image(other, own) for other in versions)), "")
+    if not common or not lower_image(present, common):
+        return None
+    return Step(common, "every region has it, or a newer one")
 
 
 def _by_minor(offers: Collection[Offered], plan: str) -> Mapping[tuple[int, ...], str]:

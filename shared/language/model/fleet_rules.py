@@ -180,7 +180,7 @@ class RouteSpec(Manifest):
 
 # When Roadstead proposes by itself that an environment gets what is proven in the one before.
 
-Promoted = Literal["version", "components", "platform"]
+Promoted = Literal["version", "images", "components", "platform"]
 
 
 class PromotionRule(Manifest):
@@ -190,9 +190,14 @@ class PromotionRule(Manifest):
     """The environment in which something is proven: all of its clusters are Ready with the same value."""
     to: ObjectName
     """The environment that is to get it, which comes later in ``environments``."""
-    what: Annotated[tuple[Promoted, ...], Field(min_length=1)] = ("version", "components", "platform")
-    """What is promoted: ``version`` is ``kubernetesVersion``, ``components`` the Flux to install, and
-    ``platform`` the tag or the commit that Flux pulls."""
+    what: Annotated[tuple[Promoted, ...], Field(min_length=1)] = (
+        "version",
+        "images",
+        "components",
+        "platform",
+    )
+    """What is promoted: ``version`` is ``kubernetesVersion``, ``images`` ``minNodeImageVersion``,
+    ``components`` the Flux to install, and ``platform`` the tag or the commit that Flux pulls."""
     soak: Soak = "24h"
     """How long every cluster of ``from`` must have been Ready."""
 

@@ -14,7 +14,7 @@ from shared.language.model.base import (
     ObjectName,
     Version,
 )
-from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
+from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec, ImageVersion
 from shared.language.model.fleet_rules import (
     ClusterQuota,
     Guards,
@@ -153,11 +153,22 @@ class KubernetesChannel(Manifest):
     long-term support. Source: learn.microsoft.com/azure/aks/auto-upgrade-cluster."""
 
 
+class NodeImageChannel(Manifest):
+    """Which node images an environment follows, as the channel of AKS' automatic upgrades does by itself."""
+
+    channel: Literal["NodeImage"]
+    """``NodeImage`` is the newest image that every region has: of the environment, and of those to which
+    promotions carry it. AKS lists no images of ``SecurityPatch``. Source:
+    learn.microsoft.com/azure/aks/auto-upgrade-node-os-image."""
+
+
 class EnvironmentSpec(Manifest):
     """What the clusters of an environment share; in production they are protected from deletion."""
 
     kubernetes: KubernetesChannel | None = None
     """Which versions the app proposes. The version itself is in ``environments/<name>.versions.yaml``."""
+    node_images: NodeImageChannel | None = None
+    """Which node images the app proposes. The oldest that counts is ``minNodeImageVersion`` in that file."""
     production: StrictBool = False
     """Its clusters are protected from deletion unless they set deletionProtection to false."""
     defaults: Defaults = Field(default_factory=dict)
@@ -177,8 +188,10 @@ class Environment(Manifest):
 class VersionsSpec(Manifest):
     """The versions that the clusters of an environment have."""
 
-    kubernetes_version: Version
+    kubernetes_version: Version | None = None
     """The version of Kubernetes: the ``kubernetesVersion`` of every cluster that sets none itself."""
+    min_node_image_version: ImageVersion | None = None
+    """The oldest node image: the ``minNodeImageVersion`` of every cluster that sets none itself."""
 
 
 class Versions(Manifest):

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from shared.frozen import dataclass
 from shared.language.model.kinds import Cluster, ClusterElsewhere
-from shared.language.resolve.layers import Base, Layers
+from shared.language.resolve.layers import KUBERNETES, NODE_IMAGES, Base, Layers
 from shared.language.resolve.manifest_file import (
     Contents,
     LayersBelow,
@@ -159,8 +159,8 @@ class ClusterReader:
             unmatched += fields_of_aks(root.find(SPEC), below)
             own_spec, below = without_aks(own_spec), without_aks(below)
         merged = Node({**root.value, "spec": _protected(merge(below, own_spec), base)}, root.mark)
-        if base.channel is not None and not elsewhere:
-            unmatched += _against_channel(merged.find(SPEC), base.channel)
+        if base.channels and not elsewhere:
+            unmatched += _against_channels(merged.find(SPEC), base.channels)
         if root.has_removals:
             unmatched += unmatched_removals(own_spec, LayersBelow([below]), SPEC, root)
         return read.merged_as(merged, tuple(unmatched))
@@ -205,13 +205,26 @@ def _header(root: Node) -> list[Problem]:
     return []
 
 
-def _against_channel(spec: Node, channel: Node) -> Iterator[Problem]:
-    """Yield what keeps a cluster from following the channel of its environment, which only git moves.
+def _against_channels(spec: Node, channels: Mapping[str, Node]) -> Iterator[Problem]:
+    """Yield what keeps a cluster from following the channels of its environment, which only git moves.
 
-    Source: learn.microsoft.com/azure/aks/long-term-support, and auto-upgrade-cluster for ``upgradeChannel``.
+    Source: learn.microsoft.com/azure/aks/long-term-support, auto-upgrade-cluster for ``upgradeChannel``, and
+    auto-upgrade-node-os-image: an image is replaced with ``NodeImage``, the default, and ``SecurityPatch``.
     """
     plan, own = spec.child("supportPlan"), spec.child("autoUpgradeProfile")
     upgrades = own.child("upgradeChannel") if own is not None else None
+    patches = own.child("nodeOSUpgradeChannel") if own is not None else None
+    images, channel = channels.get(NODE_IMAGES), channels.get(KUBERNETES)
+    if images is not None and (patches is None or patches.value not in ("None", "Unmanaged")):
+        yield problem_at(
+            images.mark if patches is None else patches.mark,
+            "spec.autoUpgradeProfile.nodeOSUpgradeChannel",
+            f"the environment follows node images, and {'unset' if patches is None else 'with this'}, AKS "
+            "replaces them without a commit; write None, as into spec.defaults of the environment, or remove "
+            "its spec.nodeImages",
+        )
+    if channel is None:
+        return
     if channel.value == "lts" and (plan is None or plan.value != LONG_TERM):
         yield problem_at(
             channel.mark if plan is None else plan.mark,

@@ -30,6 +30,8 @@ EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 MAX_VALUES = 20_000
 """How many values the layers of a cluster may have together: each of its clusters is resolved from all."""
+KUBERNETES, NODE_IMAGES = "kubernetes", "nodeImages"
+"""The fields in which an environment says which channels it follows."""
 MAX_INHERITANCE = 16
 """How many classes a class may inherit from, one after the other."""
 
@@ -38,13 +40,14 @@ MAX_INHERITANCE = 16
 class Layer:
     """One shared file's part of a cluster's spec. ``parent`` is the class that a class inherits from.
 
-    ``production`` is where an environment says that it is one, ``channel`` where it says what it follows.
+    ``production`` is where an environment says that it is one, ``channels`` where it says what it follows, by
+    the field of the environment.
     """
 
     spec: Node = EMPTY
     parent: str = ""
     production: Node | None = None
-    channel: Node | None = None
+    channels: Mapping[str, Node] = field(default_factory=dict)
     problems: Problems = ()
 
     @cached_property
@@ -59,7 +62,7 @@ class Base:
 
     node: Node
     production: Node | None
-    channel: Node | None
+    channels: Mapping[str, Node]
     problems: Problems
     size: int
 
@@ -110,12 +113,12 @@ class Layers:
         problems = tuple(dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems))
         if size > MAX_VALUES:
             problem = _too_large(max(layers, key=attrgetter("size")), size)
-            return Base(EMPTY, over.production, over.channel, (problem, *problems)[:SHOWN_OF_FILE], 0)
+            return Base(EMPTY, over.production, over.channels, (problem, *problems)[:SHOWN_OF_FILE], 0)
         self.work.spend(size)
         node = layers[0].spec
         for layer in layers[1:]:
             node = merge(node, layer.spec)
-        return Base(node, over.production, over.channel, problems[:SHOWN_OF_FILE], size)
+        return Base(node, over.production, over.channels, problems[:SHOWN_OF_FILE], size)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -78,8 +78,8 @@ class Inputs:
         missing = layers.unknown("class", cluster_class) or layers.unknown("environment", environment)
         if missing or base.problems:
             return ""
-        channel = base.channel.value if base.channel else None
-        return digest_of([base.node.plain(), base.production is not None, channel, self._code_version])
+        channels = {field: node.value for field, node in base.channels.items()}
+        return digest_of([base.node.plain(), base.production is not None, channels, self._code_version])
 
 
 def unchanged(

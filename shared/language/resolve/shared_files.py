@@ -6,7 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from shared.frozen import dataclass, replace
 from shared.language.model.kinds import ClusterClass, Environment, Fleet, Versions
-from shared.language.resolve.layers import MAX_INHERITANCE, Layer, Layers, lineage, unknown
+from shared.language.resolve.layers import (
+    KUBERNETES,
+    MAX_INHERITANCE,
+    NODE_IMAGES,
+    Layer,
+    Layers,
+    lineage,
+    unknown,
+)
 from shared.language.resolve.manifest_file import (
     Contents,
     LayersBelow,
@@ -190,45 +198,81 @@ def _environments(
             manifests[name] = loaded.manifest
             spec = loaded.manifest.spec
             where = loaded.node.find(("spec", "production")) if spec.production else None
-            channel = loaded.node.find(("spec", "kubernetes", "channel")) if spec.kubernetes else None
+            followed = {KUBERNETES: spec.kubernetes, NODE_IMAGES: spec.node_images}
+            channels = {
+                field: loaded.node.find(("spec", field, "channel"))
+                for field, channel in followed.items()
+                if channel is not None
+            }
             problems = tuple(layer_problems(loaded.node, DEFAULTS))
             own = part(loaded.node, *DEFAULTS)
-            layer = Layer(own, production=where, channel=channel, problems=problems)
-            layers[name] = _with_versions(layer, name, loaded, read)
+            layer = Layer(own, production=where, channels=channels, problems=problems)
+            layers[name] = _with_versions(layer, name, read)
     lost = read.files.of(VERSIONS)[0].keys() - paths.keys()
     unassigned += [_needless(name, f"there is no {environment_path(name)}") for name in sorted(lost)]
     return layers, manifests
 
 
-def _with_versions(layer: Layer, name: str, loaded: LoadedFile[Environment], read: _SharedFiles) -> Layer:
-    """Return an environment with the versions of its channel, or with what is wrong with them."""
+_GIVEN = {
+    KUBERNETES: ("kubernetesVersion", "version", "VERSION"),
+    NODE_IMAGES: ("minNodeImageVersion", "oldest node image", "--image IMAGE"),
+}
+"""What each channel gives the clusters of an environment, what that is called, and how to write it."""
+
+
+def _with_versions(layer: Layer, name: str, read: _SharedFiles) -> Layer:
+    """Return an environment with what its channels have, or with what is wrong with that."""
     paths, wrong = read.files.of(VERSIONS)
-    kubernetes = loaded.manifest.spec.kubernetes if loaded.manifest else None
     if name in wrong:
         return replace(layer, problems=(*layer.problems, wrong[name]))
-    if kubernetes is None:
-        needless = _needless(name, f"{environment_path(name)} has no spec.kubernetes.channel")
+    if not layer.channels:
+        needless = _needless(name, f"{environment_path(name)} has no spec.kubernetes and no spec.nodeImages")
         return replace(layer, problems=(*layer.problems, needless)) if name in paths else layer
-    own = layer.spec.child("kubernetesVersion")
-    if own is not None:
-        message = (
-            f"the channel {kubernetes.channel} gives the environment its version, in {versions_path(name)}; "
-            "remove this, or spec.kubernetes.channel"
-        )
-        problem = problem_at(own.mark, "spec.defaults.kubernetesVersion", message)
-        return replace(layer, problems=(*layer.problems, problem))
+    problems = [*_given_twice(layer, name)]
     if name not in paths:
-        message = (
-            f"there is no {versions_path(name)} with the version that the channel has now; "
-            f"`roadstead versions {name} VERSION` writes it"
-        )
-        mark = loaded.node.find(("spec", "kubernetes", "channel")).mark
-        problem = problem_at(mark, "spec.kubernetes.channel", message)
-        return replace(layer, problems=(*layer.problems, problem))
+        problems += [_without_file(name, field, node) for field, node in layer.channels.items()]
+        return replace(layer, problems=(*layer.problems, *problems))
     versions = read.load(paths[name], Versions, name)
     if versions.manifest is None:
-        return replace(layer, problems=(*layer.problems, *versions.problems))
-    return replace(layer, spec=merge(layer.spec, part(versions.node, "spec")))
+        return replace(layer, problems=(*layer.problems, *problems, *versions.problems))
+    spec = part(versions.node, "spec")
+    problems += _not_as_followed(spec, layer, name)
+    if problems:
+        return replace(layer, problems=(*layer.problems, *problems))
+    return replace(layer, spec=merge(layer.spec, spec))
+
+
+def _given_twice(layer: Layer, name: str) -> Iterator[Problem]:
+    for field, node in layer.channels.items():
+        path, called, _ = _GIVEN[field]
+        own = layer.spec.child(path)
+        if own is not None:
+            message = (
+                f"the channel {node.value} gives the environment its {called}, in {versions_path(name)}; "
+                f"remove this, or spec.{field}"
+            )
+            yield problem_at(own.mark, f"spec.defaults.{path}", message)
+
+
+def _without_file(name: str, field: str, node: Node) -> Problem:
+    _, called, written = _GIVEN[field]
+    message = (
+        f"there is no {versions_path(name)} with the {called} that the channel has now; "
+        f"`roadstead versions {name} {written}` writes it"
+    )
+    return problem_at(node.mark, f"spec.{field}.channel", message)
+
+
+def _not_as_followed(spec: Node, layer: Layer, name: str) -> Iterator[Problem]:
+    """Yield what the file lacks of the channels that are followed, and what it has of others."""
+    for field, (path, called, _) in _GIVEN.items():
+        given = spec.child(path)
+        if field in layer.channels and given is None:
+            message = f"is not there; write the {called} that the clusters of {name} have now"
+            yield problem_at(spec.mark, f"spec.{path}", message)
+        if field not in layer.channels and given is not None:
+            why = f"{environment_path(name)} has no spec.{field}, so that nothing follows this"
+            yield problem_at(given.mark, f"spec.{path}", f"{why}; remove it, or add that")
 
 
 def _needless(name: str, why: str) -> Problem:

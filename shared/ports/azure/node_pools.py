@@ -62,6 +62,7 @@ class GetUpgradeProfile(AzureCall[Json]):
 class GetPoolUpgradeProfile(AzureCall[Json]):
     """Return what one node pool may be upgraded or rolled back to; raise Dependency when it does not exist.
 
+    ``properties.latestNodeImageVersion`` is the image to which AKS would upgrade it now.
     ``properties.recentlyUsedVersions`` has what it ran before ([{"orchestratorVersion": "1.36.2",
     "nodeImageVersion": "...", "timestamp": "..."}]), in any order; none when there is nothing.
     """

@@ -11,7 +11,7 @@ from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
-from shared.promotions import Value
+from shared.promotions import Value, What
 from shared.rollouts.rollout import Rollout, RolloutState
 
 
@@ -27,11 +27,11 @@ class LiftedHold:
 class Promotion:
     """The pull request of one environment, and what came of earlier ones.
 
-    One with the version of a channel has that as its ``source``, and is stored apart. Otherwise
-    ``source`` is where the values of the newest pull request were proven; ``by`` is who asked for it, "" for
-    a rule of fleet.yaml, and ``asked`` when. ``values`` are what it gives, () once it is merged or closed.
-    ``commits`` are the commits of ours that its branch may point to. ``number`` and ``url`` are 0 and ""
-    before the first one.
+    One with what a channel has (``what``) has that as its ``source``, and is stored apart. Otherwise
+    ``what`` is None, and ``source`` is where the values of the newest pull request were proven; ``by`` is who
+    asked for it, "" for a rule of fleet.yaml, and ``asked`` when. ``values`` are what it gives, () once it is
+    merged or closed. ``commits`` are the commits of ours that its branch may point to. ``number`` and ``url``
+    are 0 and "" before the first one.
 
     ``merged`` and ``declined`` are the values of pull requests that were merged, or closed without that;
     ``lifted`` are those that a person promoted nevertheless. ``digest`` is what a rule was carried out for,
@@ -52,6 +52,7 @@ class Promotion:
     lifted: tuple[LiftedHold, ...] = ()
     digest: str = ""
     problem: str = ""
+    what: What | None = None
     etag: str = field(default="", compare=False)
 
 
@@ -108,16 +109,16 @@ class Promotions(TableRepository):
         return self._write(PROMOTION, promotion.target, promotion)
 
     def channel_pulls(self) -> RecordList[Promotion]:
-        """Return the pull requests with versions of channels, by environment."""
+        """Return the pull requests with what channels have, by environment."""
         return self._listed(CHANNEL_PULL)
 
-    def channel_pull(self, environment: str) -> Promotion | None:
-        """Return the pull request with the version of a channel, or None; raise Unreadable."""
-        return self._value(CHANNEL_PULL, environment)
+    def channel_pull(self, environment: str, what: What) -> Promotion | None:
+        """Return the pull request with what a channel has, or None; raise Unreadable."""
+        return self._value(CHANNEL_PULL, f"{environment} {what}")
 
     def save_channel_pull(self, pull: Promotion) -> Promotion:
         """Write one over the version that was read, and return it as saved; raise Stale."""
-        return self._write(CHANNEL_PULL, pull.target, pull)
+        return self._write(CHANNEL_PULL, f"{pull.target} {pull.what}", pull)
 
 
 class Proposals(TableRepository):

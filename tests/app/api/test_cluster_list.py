@@ -17,7 +17,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 SMALL = 120
 

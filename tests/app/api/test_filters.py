@@ -18,7 +18,7 @@ from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def manifest(name: str, labels: str, *, count: int = 1) -> bytes:

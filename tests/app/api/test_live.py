@@ -22,7 +22,7 @@ from tests.support.pipeline_runs import accepted, push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import delete_by_hand, reads_of, use_up_reads
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 
 def read(cloud: MemoryCloud, *names: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, staged, tags
 from tests.support.waiting_fleets import APPROVED, LATE, NAMESPACE, change, fleet, note
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 def view(cloud: MemoryCloud, environment: str = "production") -> Any:

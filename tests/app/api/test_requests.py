@@ -28,7 +28,7 @@ from tests.support.replaced_ports import around, fails_once
 from tests.support.rollbacks import open_pulls
 from tests.support.self_service import fleet
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 RULE = "{roles: [Operator], classes: [small], environments: [development], locations: [eastus], atOnce: 1}"
 SOMEBODY = Principal("7", "dana@example.com", frozenset({Role.OPERATOR}))

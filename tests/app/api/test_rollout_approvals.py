@@ -22,7 +22,7 @@ from tests.support.replaced_ports import around
 from tests.support.sample import sample
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 OTHER = "other@example.com"
 STORED = TypeAdapter(Rollout)

@@ -15,7 +15,7 @@ from shared.rollouts.rollout_acts import ActKind
 from tests.support.pipeline_runs import pushed
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 ROLLOUT = """\
   rollout:

@@ -21,7 +21,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 FREEZE = b"""\
   rollout:

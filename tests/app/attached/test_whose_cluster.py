@@ -29,7 +29,7 @@ from tests.support.fleet_files import fleet
 from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 FIRST = FleetConfig(
     "example", "example/fleet", installation="the-first-app", timing=Timing(lease_seconds=20, poll_seconds=5)
@@ -143,7 +143,6 @@ def test_lost_tables_are_rebuilt_without_a_write() -> None:
         cloud.run(seconds=1800)
     assert phases(cloud) == {"harbour": Phase.READY}
     assert (calls.applied, calls.written) == ([], [])
-    assert record(cloud).generation > 1
     assert record(cloud).azure.life != record(cloud).uid
     assert set(WRITES) >= {"create", "replace"}
 

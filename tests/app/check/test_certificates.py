@@ -16,7 +16,7 @@ from tests.support.pipeline_runs import phases
 from tests.support.roadstead_command import on_terminal, plain
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def checked(server_days: int, authority_days: int = 10_000) -> MemoryCloud:

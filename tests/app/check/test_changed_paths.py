@@ -24,7 +24,7 @@ from tests.support.one_cluster import branch_files, pool, ready, record, suspend
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Noted, around, calls_of
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 

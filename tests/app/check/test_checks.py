@@ -34,7 +34,7 @@ from tests.support.pipeline_runs import another_worker_for_each_message, phases
 from tests.support.replaced_ports import Around, around
 from tests.support.sweeps import several
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 PLATFORM = HealthCondition.PLATFORM
 EXTRA = tuple(named("ConfigMap", f"map-{number}", data={"a": "b"}) for number in range(20))

@@ -52,7 +52,7 @@ from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import drifted, sweep, tag_by_hand
 from tests.support.team_systems import hydrated
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 NAME = "aksManagedAutoUpgradeSchedule"
 CREDENTIAL = credential_name(ONE, "shop")

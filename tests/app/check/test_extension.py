@@ -14,7 +14,7 @@ from tests.support.extension_clusters import FLUX, FOLDERS, PRIVATE, change, con
 from tests.support.one_cluster import ONE, branch_files, files, record
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 CORRECT = FLUX + "  drift: {fluxObjects: correct}\n"
 

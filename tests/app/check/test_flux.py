@@ -25,7 +25,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import around
 from tests.support.sweeps import delete_by_hand, ready_condition, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}
 AUTHOR = "operator@example.invalid"

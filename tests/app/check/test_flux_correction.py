@@ -15,7 +15,7 @@ from tests.support.one_cluster import ONE, api, branch_files, cluster, files, po
 from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import drifted, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 CORRECT = "  drift: {fluxObjects: correct}\n"
 CONTROLLER = ObjectRef("apps/v1", "Deployment", "kustomize-controller", NAMESPACE)

@@ -21,7 +21,7 @@ from tests.support.one_cluster import ENTRA, ONE, branch_files, files, ready, re
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def unread() -> MemoryCloud:

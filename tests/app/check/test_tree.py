@@ -32,7 +32,7 @@ from tests.support.one_cluster import (
 from tests.support.pipeline_runs import another_worker_for_each_message, push
 from tests.support.sweeps import delete_by_hand, sweep
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 MORE = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: more, namespace: default}}"
 PODS = {"selector": {"matchLabels": {"app": "web"}}}

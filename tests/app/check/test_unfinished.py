@@ -20,7 +20,7 @@ from tests.support.one_cluster import ONE, api, branch_files, live, pool, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import delete_by_hand, sweep
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 CONTROLLER = ObjectRef("apps/v1", "Deployment", "source-controller", NAMESPACE)
 CORRECT = "  drift: {fluxObjects: correct}\n"

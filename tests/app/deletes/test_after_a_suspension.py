@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import accepted, phases, push, status, step_unt
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import FREEZE
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 ASKED = '{roadstead.dev/rebuild: "2026-01-02T00:00:00Z"}'
 

@@ -21,7 +21,7 @@ from tests.support.one_cluster import ONE, files, ready, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import around, on_azure, shows_first
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @pytest.mark.parametrize("kind", [GetCluster, GetGroup])

@@ -22,7 +22,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, deliver_due, one_step_a_message, phases, push, ready
 from tests.support.replaced_ports import around, on_azure
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 
 def deleting() -> MemoryCloud:

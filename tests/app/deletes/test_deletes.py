@@ -26,7 +26,7 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready, 
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure, overtake
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def last_event(cloud: MemoryCloud) -> str:

@@ -13,7 +13,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 HOUR = 3600
 NOTE = fleet_files.fleet() | {"README.md": b"a note"}

@@ -21,7 +21,7 @@ from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status, step_until
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 EARLIER, ASKED, LATER = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
 STORED = "2026-01-02T00:00:00+00:00"

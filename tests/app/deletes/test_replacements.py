@@ -19,7 +19,7 @@ from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push, ready, status, step_until
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 Files = dict[str, bytes]
 NEW = "clusters/two/cluster.yaml"

@@ -44,7 +44,7 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import accepted, phases, push, without_group_index
 from tests.support.replaced_ports import around, frozen_before, on_azure
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 @pytest.mark.parametrize("indexed", [True, False])

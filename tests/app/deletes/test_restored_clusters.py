@@ -22,7 +22,7 @@ from tests.support.pipeline_runs import accepted, phases, push, status, step_unt
 from tests.support.replaced_ports import frozen, on_azure, plan_at_once
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 REMOVED_AGAIN = fleet_files.fleet() | {"README.md": b"removed again"}
 INVALID = fleet_files.fleet() | {"clusters/one/cluster.yaml": b"kind: Cluster\n"}

@@ -14,7 +14,7 @@ from tests.support.pipeline_runs import push, step_until
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

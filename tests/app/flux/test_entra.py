@@ -18,7 +18,7 @@ from tests.support import one_cluster
 from tests.support.cluster_records import record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 API_SERVER = ApiServer("https://one.example:443", "an authority")
 

@@ -23,7 +23,7 @@ from tests.support.one_cluster import ENTRA, advice, api, branch_files, files, p
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around, around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 NOWHERE = """---
 apiVersion: apps/v1

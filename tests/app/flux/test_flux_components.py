@@ -25,7 +25,7 @@ from tests.support.flux_components import (
 from tests.support.one_cluster import api, live, world
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 OLD = (
     named("ServiceAccount", "old-controller"),

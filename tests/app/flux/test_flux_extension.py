@@ -36,7 +36,7 @@ from tests.support.one_cluster import ONE, advice, branch_files, files, pool, re
 from tests.support.pipeline_runs import phases, push
 from tests.support.sweeps import tag_by_hand
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def where(cloud: MemoryCloud) -> Json:

@@ -25,7 +25,7 @@ from tests.support.one_cluster import files, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 class Shown:

@@ -17,7 +17,7 @@ from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import files, live, pool, world
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 SECRET = ObjectRef("v1", "Secret", "flux-system", "flux-system")
 CONTROLLER = ObjectRef("apps/v1", "Deployment", "source-controller", "flux-system")

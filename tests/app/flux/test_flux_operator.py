@@ -21,7 +21,7 @@ from tests.support.operator_clusters import (
 )
 from tests.support.sources import CLIENT, WITH_IDENTITY, colour, manifests
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 MAP = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}"
 RECONCILE = "fluxcd.controlplane.io/reconcile"

@@ -16,7 +16,7 @@ from shared.kubernetes.flux_objects import GitCredentials
 from tests.support.one_cluster import advice, files, record
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 class PrivateCloud(MemoryCloud):

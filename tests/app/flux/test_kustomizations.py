@@ -12,7 +12,7 @@ from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import advice, api, branch_files, ready, record, world
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io/v1"
 APPS = """\

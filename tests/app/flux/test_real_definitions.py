@@ -16,7 +16,7 @@ from tests.support.one_cluster import files, record, world
 from tests.support.pipeline_runs import phases, push
 from tests.support.platform_example import platform_example
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 EVERYTHING = """\
   flux:

@@ -45,7 +45,7 @@ from tests.support.reporting_flux import (
     signed,
 )
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: default}\n"
 BROKEN = {"platform/broken.yaml": b"kind: [unfinished"}

@@ -15,7 +15,7 @@ from tests.support.one_cluster import ONE, advice, api, files, live, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.sources import CLIENT, colour, manifests, pulling
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 FLEET = "repository: 'oci://example.azurecr.io/fleet'"
 IDENTITY = f"workloadIdentity: {{clientId: {CLIENT}}}"

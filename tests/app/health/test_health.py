@@ -26,7 +26,7 @@ from tests.support.git_hosts import CAPABILITIES
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(12)
+pytestmark = pytest.mark.lives
 
 CONFIG = FleetConfig("example", "example/fleet", timers={"sweep": "0 10 */4 * * *"})
 

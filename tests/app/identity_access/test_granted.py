@@ -34,7 +34,7 @@ from tests.support.one_cluster import ONE, advice, cluster, files, pool, record
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 NAME = credential_name(ONE, "shop")
 PLACE = SHOP.subscription, SHOP.resource_group, SHOP.name

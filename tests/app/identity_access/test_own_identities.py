@@ -31,7 +31,7 @@ from tests.support.replaced_ports import on_azure
 from tests.support.sources import WITH_IDENTITY
 from tests.support.team_systems import cluster_id, system
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 PLACE = OWN.subscription, OWN.resource_group
 SHOP_PLACE = (*PLACE, SHOP.name)

@@ -20,7 +20,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around, around
 from tests.support.workloads import budget, pod
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 def ready_slow(extra: str) -> MemoryCloud:

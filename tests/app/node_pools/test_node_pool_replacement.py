@@ -30,7 +30,7 @@ from tests.support.one_cluster import (
 from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def test_a_changed_fixed_field_replaces_the_pool_before_the_old_one_is_removed() -> None:

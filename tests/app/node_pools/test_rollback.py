@@ -30,7 +30,7 @@ from tests.support.rollbacks import (
     upgraded,
 )
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 AUTOMATIC = "  autoUpgradeProfile: {upgradeChannel: patch, nodeOSUpgradeChannel: NodeImage}\n"
 

@@ -15,7 +15,7 @@ from shared.ports.azure import PutPool
 from tests.support.one_cluster import ONE, advice, files, nodes, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 STOPPED: dict[str, Any] = {"powerState": "{code: Stopped}"}
 RUNNING: dict[str, Any] = {"powerState": "{code: Running}"}

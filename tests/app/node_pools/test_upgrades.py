@@ -12,7 +12,7 @@ from shared.ports.azure import ListMaintenance, PutPool
 from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def versions(cloud: MemoryCloud) -> set[str]:

@@ -20,7 +20,7 @@ from tests.support.notifications import notifying, storm
 from tests.support.pipeline_runs import push
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 NOTIFY = NotifyRequest()
 OPS = "{name: ops, type: slack, address: OPS}"

@@ -17,7 +17,7 @@ from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import delete_by_hand, sweep
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def test_an_issue_is_opened_for_a_group_and_closed_when_it_is_over() -> None:

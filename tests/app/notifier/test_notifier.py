@@ -27,7 +27,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, fails_once, frozen, on_azure, plan_at_once
 from tests.support.sweeps import delete_by_hand, sweep
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 NOTIFY = NotifyRequest()
 

@@ -20,7 +20,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed, ready, status
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def test_a_renamed_folder_waits_with_both_clusters_until_its_delete_is_approved() -> None:

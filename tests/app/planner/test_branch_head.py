@@ -25,7 +25,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, status
 from tests.support.replaced_ports import around, frozen, overtake, shows_first
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 
 def test_a_stale_head_is_confirmed_even_after_a_superseded_planner_overwrote_its_plan() -> None:

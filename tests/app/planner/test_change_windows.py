@@ -16,7 +16,7 @@ from tests.support.function_calls import call
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 ALL = (*DEV, *PROD)
 WINDOW = """\

@@ -23,7 +23,7 @@ from tests.support.staged_fleets import (
     tags,
 )
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 GATED = APPROVED_STAGES + "    finalGate: {owner: qa, reason: the shop sells, commitChecks: [end-to-end]}\n"
 WHY = "is left as it is, because ops (because) took it out of the rollout of "

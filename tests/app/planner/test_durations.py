@@ -9,7 +9,7 @@ from tests.support.pipeline_runs import push, step_until
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 def test_a_completed_rollout_stores_what_its_clusters_took() -> None:

@@ -21,7 +21,7 @@ from tests.support.gated_stages import ERRORS, change, check_of, gated, waits
 from tests.support.pipeline_runs import push, status, step_until
 from tests.support.staged_fleets import DEV, FREEZE, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 SHOP, PROMETHEUS = "https://shop.example.com/healthz", "https://prometheus.example.com"
 HTTP = gated(f"httpChecks: [{{name: shop, url: {SHOP}, interval: 2m, consecutiveSuccessLimit: 3}}]")

@@ -26,7 +26,7 @@ from tests.support.staged_fleets import (
     tags,
 )
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 ALL = (*DEV, *PROD)
 

@@ -19,7 +19,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import pushed, ready
 from tests.support.replaced_ports import Around, around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 MINUTE = 60.0
 

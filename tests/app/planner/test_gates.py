@@ -29,7 +29,7 @@ from tests.support.staged_fleets import (
     tags,
 )
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 GATED = """\
   rollout:

@@ -30,7 +30,7 @@ from tests.support.hand_overs import (
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around, frozen
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def handover_of(cloud: MemoryCloud) -> Handover:
@@ -92,7 +92,7 @@ def test_a_hand_over_that_takes_long_continues_by_messages_and_does_nothing_twic
     assert status(cloud, commit) == ("success", "12 of 12 clusters in sync (12 create)")
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 def test_the_commit_and_the_fleet_say_how_far_it_is() -> None:
     cloud = MemoryCloud(config=CUT)
     commit = push(cloud, fleet(*NAMES))
@@ -137,7 +137,7 @@ def test_a_newer_push_comes_in_between_and_what_is_removed_by_it_is_not_handed_o
     assert created == dict.fromkeys(NAMES[:5], 1)
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 def test_a_push_that_waits_comes_before_the_rest_of_a_hand_over() -> None:
     cloud = MemoryCloud(config=CUT)
     push(cloud, fleet(*NAMES))

@@ -21,7 +21,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.staged_fleets import DEFAULT, FREEZE, ready_fleet, staged
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 WINDOW = """\
   rollout:

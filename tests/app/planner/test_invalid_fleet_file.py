@@ -13,7 +13,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 STAGES = """\
   rollout:

@@ -18,7 +18,7 @@ from tests.support.gated_stages import ERRORS, change, check_of, gated, waits
 from tests.support.pipeline_runs import push, step_until
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-shop"
 QUERY = gated(

@@ -23,7 +23,7 @@ from tests.support.pipeline_runs import accepted, phases, push, pushed
 from tests.support.sweeps import sweep, tag_by_hand
 from tests.support.webhook_deliveries import payload, sign
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 
 def with_other_name_holder(*, tombstoned: bool = False) -> tuple[MemoryCloud, str]:

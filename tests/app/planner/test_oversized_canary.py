@@ -15,7 +15,7 @@ from tests.support.pipeline_runs import push, status
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 SIZE = "the record is too large: it has 2000000 bytes"
 

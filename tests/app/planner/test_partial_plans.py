@@ -29,7 +29,7 @@ from tests.support.replaced_ports import frozen, plan_at_once
 from tests.support.sample import examples
 from tests.support.staged_fleets import DEV, PROD, staged, tags
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 NAMES = (*DEV, *PROD)
 STAGES = """\

@@ -21,7 +21,7 @@ from tests.support.counted_calls import Calls
 from tests.support.pipeline_runs import phases, push, ready
 from tests.support.replaced_ports import around, frozen, overtake, plan_at_once
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 NAMES = [f"c{number}" for number in range(40)]
 

@@ -15,7 +15,7 @@ from shared.app.intake.accept import accept
 from tests.support.pipeline_runs import push, pushed
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 PAGE = Path(shared.__file__).parents[1] / "docs" / "how-to" / "roll-a-change-out.md"
 ALL = {*DEV, *PROD}

@@ -25,7 +25,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
 from tests.support.replaced_ports import Dies, around, calls_of, frozen
 
-pytestmark = pytest.mark.lives(8)
+pytestmark = pytest.mark.lives
 
 
 def changed(*names: str, count: int = 3) -> dict[str, bytes]:

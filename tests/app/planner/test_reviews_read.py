@@ -22,7 +22,7 @@ from tests.support.pipeline_runs import status
 from tests.support.replaced_ports import around, frozen
 from tests.support.reviewed_pulls import REMOVED, ReviewedFleet
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 ALL = {*REMOVED, "kept"}
 READ = ["merged_as", "reviews", "removed_files", "team_members"]

@@ -24,7 +24,7 @@ from tests.support.staged_fleets import (
 )
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 STAGED = """\
   rollout:

@@ -12,7 +12,7 @@ from tests.support.pipeline_runs import push, status, step_until
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 TWO_AT_A_TIME = """\
   rollout:

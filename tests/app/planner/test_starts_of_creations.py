@@ -15,7 +15,7 @@ from tests.support.fleet_files import cluster, fleet
 from tests.support.hand_overs import CONFIG, plan_step, plan_steps
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 MANY = [f"c{number:02}" for number in range(PACE.usable + 8)]
 

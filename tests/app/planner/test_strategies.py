@@ -16,7 +16,7 @@ from tests.support.pipeline_runs import push, status
 from tests.support.pipeline_runs import pushed as delivery
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 BY_KIND = """\
   rollout:

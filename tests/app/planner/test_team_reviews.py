@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, fails_once
 from tests.support.reviewed_pulls import REMOVED, TEAM, ReviewedFleet
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 ALL = {*REMOVED, "kept"}
 

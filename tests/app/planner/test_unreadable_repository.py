@@ -23,7 +23,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import ready
 from tests.support.replaced_ports import around, frozen
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 NAME = "example/fleet"
 BLOCKED: dict[str, Any] = {

@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import push
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 from tests.support.workloads import pod
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 ROLLOUT = """\
   rollout:

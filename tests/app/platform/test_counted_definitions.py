@@ -11,7 +11,7 @@ from tests.support.pipeline_runs import push, step_until
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, PROD, staged, with_file
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 DEFINITION = "backups.data.example.com"
 BACKUPS = b"""\

@@ -13,7 +13,7 @@ from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import NAMESPACE, PROD, ready_fleet, staged, with_file
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 APPROVED = """\
   rollout:

@@ -22,7 +22,7 @@ from tests.support.staged_fleets import DEV, NAMESPACE, PROD, staged
 from tests.support.team_systems import DEPLOYMENT, system
 from tests.support.team_systems import URL as TEAM_URL
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 URL = "oci://example.azurecr.io/platform"
 FOLLOWS = f"  flux: {{repository: {URL}, tag: stable, follow: rollout, path: ./platform}}\n"

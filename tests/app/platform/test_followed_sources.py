@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, rollout_of, staged
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 URL = "https://github.com/contoso/platform"
 FOLLOWS = f"  flux: {{repository: {URL}, follow: rollout, path: ./platform}}\n"
@@ -149,8 +149,19 @@ def _approve(cloud: MemoryCloud) -> None:
     assert result.status == 202, result.body
 
 
-def test_a_pull_request_says_who_follows_what() -> None:
-    cloud, other = following()
+@pytest.mark.parametrize(
+    ("follow", "said"),
+    [
+        ("rollout", "7 clusters follow main of contoso/platform by rollout; newest commit {newest}."),
+        (
+            "branch",
+            "7 clusters follow main of contoso/platform by themselves: what is new there is on them at once, "
+            "in no stage.",
+        ),
+    ],
+)
+def test_a_pull_request_says_who_follows_what(follow: str, said: str) -> None:
+    cloud, other = following(extra=FOLLOWS.replace("rollout", follow))
     repo = Repo(cloud)
     git = cloud.repository
     git.reset(git.head("main"), "topic")
@@ -159,10 +170,9 @@ def test_a_pull_request_says_who_follows_what() -> None:
     repo.announce(number, head, "opened")
     cloud.run()
     (body,) = repo.comments(number)
-    newest = other.head("main")[:8]
-    assert f"7 clusters follow main of contoso/platform by rollout; newest commit {newest}." in body.replace(
-        "\u200b", ""
-    )
+    text = body.replace("\u200b", "")
+    assert said.format(newest=other.head("main")[:8]) in text
+    assert text.count("clusters follow") == 1
 
 
 def test_a_forced_push_is_held_until_a_commit_contains_what_clusters_have() -> None:
@@ -217,4 +227,4 @@ def test_what_lets_the_app_read_is_what_its_git_host_has() -> None:
     source = Followed("https://git.example.com/contoso/platform main")
     held = unread(source, Dependency("not there"), replace(cloud.ports, git_host=host))
     host.close()
-    assert held.remedy.endswith("give the user or the token of GIT_PASSWORD the right to read the repository")
+    assert held.remedy.endswith("GIT_PASSWORD, the right to read it")

@@ -27,7 +27,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, staged, with_file
 from tests.support.team_systems import DEPLOYMENT, approve
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 def test_a_commit_of_a_team_goes_through_the_stages() -> None:

@@ -23,7 +23,7 @@ from tests.support.staged_fleets import (
 from tests.support.team_systems import approve
 from tests.support.waiting_members import waits
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 README = {"README.md": b"a fleet\n"}
 

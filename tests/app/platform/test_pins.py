@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import Around, around
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, on, pin, pulls, ready_fleet, staged, with_file
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 def test_a_commit_that_changes_what_flux_applies_goes_through_the_stages() -> None:

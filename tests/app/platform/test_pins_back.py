@@ -28,7 +28,7 @@ from tests.support.staged_fleets import (
     with_file,
 )
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"
 APPROVED = """\

@@ -21,7 +21,7 @@ from tests.support.staged_fleets import (
 )
 from tests.support.team_systems import approve
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 APPROVED = SOAKED.replace("[production]},", "[production]}, approval: true,")
 BOTH_APPROVED = APPROVED.replace("[development]}\n", "[development]}\n        approval: true\n")

@@ -23,7 +23,7 @@ from tests.support.staged_fleets import (
 )
 from tests.support.waiting_members import waits
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 INVALID = b"  nodePols: []\n"
 SUSPENDED = b'  suspend: {owner: jo, reason: an audit, until: "2027-06-01T00:00:00Z"}\n'

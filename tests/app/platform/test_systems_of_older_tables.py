@@ -20,7 +20,7 @@ from tests.support.lost_tables import with_epoch
 from tests.support.pipeline_runs import status
 from tests.support.team_systems import approve
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def ahead_of_its_tables(*, lost: bool) -> tuple[MemoryCloud, str]:

@@ -41,7 +41,7 @@ from tests.support.staged_fleets import (
     with_file,
 )
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 HOURS = timedelta(hours=4)
 UNKNOWN = b"apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: a, namespace: default}\n"

@@ -25,7 +25,7 @@ from tests.support.policies import (
     policy_writes,
 )
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def after(cloud: MemoryCloud, extra: str) -> None:

@@ -22,7 +22,7 @@ from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.promotions import PROD, TEST, decided, environment, pulls
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 @dataclass

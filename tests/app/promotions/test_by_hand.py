@@ -21,7 +21,7 @@ from tests.support.promotions import (
     stored,
 )
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def versions(cloud: MemoryCloud, names: tuple[str, ...]) -> set[str]:

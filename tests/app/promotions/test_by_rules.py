@@ -38,7 +38,7 @@ from tests.support.promotions import (
 from tests.support.replaced_ports import around
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 HOUR = 3600
 

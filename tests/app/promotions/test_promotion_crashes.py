@@ -23,7 +23,7 @@ from tests.support.promotions import BRANCH, RULE, change, files, production, pu
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 PORTS = ("state", "plans", "git_host")
 SOAKED = 7200

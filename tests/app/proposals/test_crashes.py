@@ -28,7 +28,7 @@ from tests.support.replaced_ports import around
 from tests.support.sample import sample
 from tests.support.sweeps import sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 PORTS = ("state", "plans", "git_host", "azure")
 

@@ -31,7 +31,7 @@ from tests.support.pipeline_runs import accepted, phases, push, pushed
 from tests.support.replaced_ports import around
 from tests.support.rollbacks import open_pulls
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 LIFETIME = "  lifetime: 72h\n"
 

@@ -35,7 +35,7 @@ from tests.support.pipeline_runs import accepted, push
 from tests.support.replaced_ports import around, on_azure, shows_first
 from tests.support.sweeps import LATER, SUBSCRIPTIONS, handle, several, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 TAGS = "  tags: {cost: a}\n"
 PATH = "clusters/one/cluster.yaml"

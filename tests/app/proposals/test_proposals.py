@@ -35,7 +35,7 @@ from tests.support.sweeps import (
     tag_by_hand,
 )
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 TAGS = "  tags: {cost: a}   # who pays\n"
 

@@ -18,7 +18,7 @@ from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around, fails_once
 from tests.support.rollbacks import open_pulls
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 NAMES = ("one", "two")
 

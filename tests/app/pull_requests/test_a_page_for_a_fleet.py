@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support.proposals import Repo
 from tests.support.scaffolded_fleets import CLASS, INGRESS, NAMESPACES, changed, with_chart
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 LINES, COLUMNS = 60, 80
 CommentOn = Callable[[Callable[[dict[str, bytes]], dict[str, bytes]]], str]

@@ -10,7 +10,7 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.recorded_prices import prices_of
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def files(repo: Repo, *names: str, prices: bytes | None = None, **counts: int) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ from tests.support.proposals import Repo
 from tests.support.replaced_ports import around, calls_of
 from tests.support.workloads import pod
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 NETWORK, WORKER = ROLES["Network Contributor"], "00000000-0000-0000-0000-00000000000e"
 HEADING = "#### What Azure has"

@@ -20,7 +20,7 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo, fleet_of
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def opened(repo: Repo, branch: str, *, fork: bool = False) -> tuple[int, str]:

@@ -18,7 +18,7 @@ from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 def test_a_pull_request_that_renames_a_folder_says_so(repo: Repo) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import ALL_AT_ONCE, DEV, ready_fleet, staged, tags
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 WITH_APPROVAL = """\
   rollout:

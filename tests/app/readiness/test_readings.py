@@ -31,7 +31,7 @@ from tests.support.replaced_ports import Around, around, calls_of
 from tests.support.upgrade_blockers import deployment, sample, webhook
 from tests.support.workloads import budget, pod
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 REGIONAL = {"list_compute_usages", "list_locations", "list_network_usages", "list_sizes", "list_versions"}
 NOT_READ_BY_CHECKS = {

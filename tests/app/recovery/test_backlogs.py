@@ -17,7 +17,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, calls_of
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 NAMES = [f"cluster-{number}" for number in range(10)]
 

@@ -28,7 +28,7 @@ from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.policies import POLICIES, policies
 from tests.support.sample import DEEP, sample
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 PARTS = 10 if DEEP else 2
 

@@ -35,7 +35,7 @@ from tests.support.hand_overs import CONFIG
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(10)
+pytestmark = pytest.mark.lives
 
 
 def received(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> ReceivedDeadLetter:

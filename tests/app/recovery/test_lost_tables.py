@@ -13,7 +13,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, cluster, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 EXAMPLE = ["atlantic-aks", "pacific-aks", "sargasso-aks"]
 

@@ -24,7 +24,7 @@ from tests.support.pipeline_runs import phases, push, pushed, ready
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def files(tag: str = "lost", names: Sequence[str] = ("one", "two")) -> dict[str, bytes]:

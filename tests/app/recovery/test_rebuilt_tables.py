@@ -27,7 +27,7 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 EXAMPLE = ["atlantic-aks", "pacific-aks", "sargasso-aks"]
 

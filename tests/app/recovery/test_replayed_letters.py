@@ -15,7 +15,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, push, with_two_removed
 from tests.support.replaced_ports import around, fails_once
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def lost(cloud: MemoryCloud, body: str, queue: str = "plans", name: str = "7:m") -> None:

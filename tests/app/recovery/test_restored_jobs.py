@@ -26,7 +26,7 @@ from tests.support.pipeline_runs import (
 )
 from tests.support.policies import POLICIES, policy_writes
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 PATH = "  flux: {path: ./an/earlier/path}\n"
 AT_PATH = {

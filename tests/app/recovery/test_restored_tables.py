@@ -42,7 +42,7 @@ from tests.support.pipeline_runs import (
 from tests.support.policies import POLICIES
 from tests.support.replaced_ports import on_azure
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 AGAIN = {"README.md": b"git is as it was before the commit that the tables lost"}
 PROTECTED = "  deletionProtection: true\n"

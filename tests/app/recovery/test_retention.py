@@ -17,7 +17,7 @@ from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 VERSION = """\
 apiVersion: v1

@@ -36,7 +36,7 @@ from tests.support.pipeline_runs import (
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 TAG = "  tags: {cost: x}\n"
 

@@ -31,7 +31,7 @@ from tests.support.calls_inside import counted
 from tests.support.one_cluster import advice, api, files, live, pool, ready, record, world
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 REGISTRY = """\
     - name: registry

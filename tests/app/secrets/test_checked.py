@@ -31,7 +31,7 @@ from tests.support.checks import check, condition
 from tests.support.one_cluster import advice, files, live, ready, record, world
 from tests.support.pipeline_runs import phases, push
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 SECRETS = HealthCondition.SECRETS
 

@@ -13,7 +13,7 @@ from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import change_pool_by_hand, delete_by_hand, drifted, in_sync, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 TAG, TAINTS = "tags.owner", "nodePools[apps].nodeTaints"
 

@@ -27,7 +27,7 @@ from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, handle, sweep, tag_by_hand, use_up_reads
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def test_a_new_difference_has_who_made_it_and_when() -> None:

@@ -18,7 +18,7 @@ from tests.support.one_cluster import (
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import LATER, change_pool_by_hand, drifted, in_sync, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def add_by_hand(cloud: MemoryCloud) -> set[str]:

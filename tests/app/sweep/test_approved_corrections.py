@@ -28,7 +28,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, loses_a_message, on_azure
 from tests.support.sweeps import LATER, handle, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 CORRECT = "  drift: {action: correct}\n"
 TAGS = "  tags: {cost: a}\n"

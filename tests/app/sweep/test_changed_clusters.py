@@ -20,7 +20,7 @@ from tests.support.one_cluster import ONE, advice, cluster, files, pool, ready, 
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.sweeps import handle, in_sync, ready_condition, sweep
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def state_of_commit(cloud: MemoryCloud) -> str:

@@ -30,7 +30,7 @@ from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import calls_of
 from tests.support.sweeps import LATER, change_pool_by_hand, drifted, handle, in_sync, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(6)
+pytestmark = pytest.mark.lives
 
 
 def test_a_cluster_as_it_was_verified_is_in_sync_and_its_record_is_not_read() -> None:

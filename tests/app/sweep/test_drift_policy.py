@@ -23,7 +23,7 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import loses_a_message, on_azure
 from tests.support.sweeps import LATER, change_pool_by_hand, handle, in_sync, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 CORRECT = "  drift: {action: correct}\n"
 TAGS = "  tags: {cost: a}\n"

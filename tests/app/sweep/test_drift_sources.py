@@ -14,7 +14,7 @@ from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around, calls_of
 from tests.support.sweeps import drifted, several, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 
 def sources_of(record: ClusterRecord) -> dict[str, str]:

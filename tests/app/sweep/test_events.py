@@ -31,7 +31,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, drifted, in_sync, reads_of, sweep
 
-pytestmark = pytest.mark.lives(14)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_two_people_are_both_named_for_what_they_wrote(cloud: MemoryCloud) -> No
     assert changes(cloud) == {"nodePools[apps].count": f"{ANN} or {BOB}", "tags.owner": BOB}
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 def test_a_storm_of_events_of_one_cluster_costs_one_comparison(cloud: MemoryCloud) -> None:
     reads = reads_of(cloud)
     with cloud.azure.called_by(ANN):
@@ -271,7 +271,7 @@ def test_without_any_event_of_a_subscription_none_is_missed(cloud: MemoryCloud) 
     assert [listing.missed for listing in cloud.state.sweep().listings] == [()]
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 def test_of_a_thousand_clusters_the_edited_one_is_read_and_no_other() -> None:
     cloud = fleet_of(1000, 3)
     cloud.ports = replace(

@@ -25,7 +25,7 @@ from tests.support.one_cluster import ONE, files, record
 from tests.support.pipeline_runs import accepted, push, status
 from tests.support.sweeps import delete_by_hand, sweep
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 LAST = "2026-01-03"
 """The last day of the exemption; the clock begins on the first."""

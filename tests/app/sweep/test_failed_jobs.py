@@ -22,7 +22,7 @@ from tests.support.sweeps import (
     tag_by_hand,
 )
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 CORRECT = "  drift: {action: correct}\n"
 RECREATE = "  drift: {missingCluster: recreate}\n"

@@ -29,7 +29,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import LATER, delete_by_hand, handle, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 START = "  drift: {action: correct, stoppedCluster: start}\n  tags: {cost: a}\n"
 CORRECT = "  drift: {action: correct, missingCluster: recreate}\n  tags: {cost: a}\n"

@@ -28,7 +28,7 @@ from tests.support.pipeline_runs import phases
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import SUBSCRIPTIONS, delete_by_hand, reads_of, several, sweep, use_up_reads
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def etags(cloud: MemoryCloud) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tests.support.pipeline_runs import push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import handle, reads_of, sweep
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 HOURS = timedelta(hours=5)
 

@@ -20,7 +20,7 @@ from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import delete_by_hand, handle, reads_of, ready_condition, sweep
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 
 def head(cloud: MemoryCloud) -> str:

@@ -17,7 +17,7 @@ from tests.support.azure_events import GROUP, SUBSCRIPTION, event, heard, hearin
 from tests.support.one_cluster import ONE, record
 from tests.support.sweeps import drifted
 
-pytestmark = pytest.mark.lives(9)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready
 from tests.support.pipeline_runs import accepted, push
 from tests.support.sweeps import delete_by_hand, sweep
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 GHOST = ClusterId(SUBSCRIPTION, "rg-old", "ghost")
 

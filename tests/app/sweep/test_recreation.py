@@ -17,7 +17,7 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import delete_by_hand, reads_of, sweep
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 RECREATE = "  drift: {missingCluster: recreate}\n"
 

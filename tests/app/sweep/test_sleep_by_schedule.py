@@ -26,7 +26,7 @@ from tests.support.replaced_ports import calls_of, on_azure
 from tests.support.sleepers import on_monday, runs, sleeping, until
 from tests.support.sweeps import sweep
 
-pytestmark = pytest.mark.lives(7)
+pytestmark = pytest.mark.lives
 
 
 def test_a_cluster_is_stopped_and_started_by_its_schedule_and_stays_ready_all_the_time() -> None:

@@ -17,7 +17,7 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import drifted, sweep, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 START = "  drift: {stoppedCluster: start}\n"
 

@@ -15,7 +15,7 @@ from tests.support.one_cluster import ONE, files, pool, ready
 from tests.support.pipeline_runs import push, status
 from tests.support.sweeps import LATER, several, tag_by_hand
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 HALF = 900
 PATIENCE = 1800

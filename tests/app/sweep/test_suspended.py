@@ -20,7 +20,7 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around
 from tests.support.sweeps import LATER, delete_by_hand, drifted, in_sync, tag_by_hand
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 OWN = "  tags: {cost: a}\n"
 CORRECT = "  drift: {action: correct}\n"

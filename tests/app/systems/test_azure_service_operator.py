@@ -15,7 +15,7 @@ from tests.support.resolved_fleets import resolved
 from tests.support.service_operator import ORDERS, POSTGRES, SERVER, operator_files
 from tests.support.team_systems import objects
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 BALTIC = ClusterId(SUBSCRIPTION, "rg-baltic-aks", "baltic-aks")

@@ -19,7 +19,7 @@ from tests.support.pipeline_runs import phases, push, status
 from tests.support.sweeps import sweep
 from tests.support.team_systems import GROUP, cluster_id, fleet, hydrated, objects, system
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 SHOP = f"""\
   groups: [{{id: {GROUP}, role: edit}}]

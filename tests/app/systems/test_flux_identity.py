@@ -19,7 +19,7 @@ from tests.support.pulling_systems import AZURE, OCI, ROLES, TEAM, brought, pull
 from tests.support.sources import CLIENT, WITH_IDENTITY
 from tests.support.team_systems import DEPLOYMENT, URL, cluster_id
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 SOURCES = "source.toolkit.fluxcd.io/v1"
 OWN = ObjectRef(SOURCES, "OCIRepository", "own", "shop")

@@ -18,7 +18,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.pulling_systems import ROLES
 from tests.support.team_systems import cluster_id, fleet, system
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 COMPONENTS = "flux/gotk-components.yaml"
 PAY = {"shop": system("shop", "one", namespaces="shop, shop-jobs"), "pay": system("pay", "one")}

@@ -32,7 +32,7 @@ from tests.support.operator_clusters import (
 )
 from tests.support.replaced_ports import Around, around
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 Fleet = Callable[[str], dict[str, bytes]]
 TEAM = {

@@ -18,7 +18,7 @@ from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import on_azure
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 QUOTA = "  quota: {cpu: '0.5', memory: 8Gi, pods: 20}\n"
 ONE = cluster_id("one")

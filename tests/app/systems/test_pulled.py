@@ -13,7 +13,7 @@ from tests.support.pulling_systems import AZURE, OCI, TEAM, brought, pulling, wi
 from tests.support.sources import CLIENT
 from tests.support.team_systems import DEPLOYMENT, URL, cluster_id, objects
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 WEB = ObjectRef("apps/v1", "Deployment", "web", "shop")
 CONTAINER = "https://store.blob.core.windows.net, bucketName: shop"

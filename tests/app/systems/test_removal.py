@@ -18,7 +18,7 @@ from shared.resource_ids import ObjectRef
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 SHOP, PAY = system("shop", "one, two"), system("pay", "one")
 BOTH = {"shop": SHOP, "pay": PAY}

@@ -14,7 +14,7 @@ from shared.resource_ids import ObjectRef
 from tests.support.pipeline_runs import phases, push, status
 from tests.support.team_systems import GROUP, cluster_id, fleet, item, objects, system, versions
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 SHOP = f"""\
   groups: [{{id: {GROUP}, role: edit}}]

@@ -29,7 +29,7 @@ from tests.support.cluster_specs import SPECS
 from tests.support.sample import DEEP
 from tests.support.sdk_bodies import generated, mutated, objection
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 DOCS = Path(__file__).parents[3] / "docs"
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg", "one")

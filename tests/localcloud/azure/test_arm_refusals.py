@@ -29,7 +29,7 @@ from tests.support.refused_writes import (
     VALID,
 )
 
-pytestmark = pytest.mark.lives(69)
+pytestmark = pytest.mark.lives
 
 ELSEWHERE = {
     *("cilium-without-windows", "stops-when-ready", "system-pools-run"),

@@ -16,7 +16,7 @@ from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.functions.easy_auth import AuthSettings, EasyAuth
 
-pytestmark = pytest.mark.lives(4)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 
 from localcloud.runtime.options import ROOT
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 APP = """
 import os, time

@@ -26,7 +26,7 @@ from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.servicebus.world.broker_values import Draft, QueueConfig
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 Work = Callable[[func.ServiceBusMessage], None]
 

@@ -23,7 +23,7 @@ from shared.adapters.github import GitHubHost, github_auth
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 if TYPE_CHECKING:
     pass

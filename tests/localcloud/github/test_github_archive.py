@@ -20,7 +20,7 @@ from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github.host import MAX_FILE_BYTES, read_archive
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unavailable, Withheld
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 FILES = {f"clusters/c{number}/cluster.yaml": b"name: c%d\n" % number * 50 for number in range(200)}
 

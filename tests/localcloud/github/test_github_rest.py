@@ -34,7 +34,7 @@ from shared.cluster.failures.errors import (
 from shared.ports import CommitStatus
 from tests.support.github_app import APP, KEY
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 SECRET = "a webhook secret"
 

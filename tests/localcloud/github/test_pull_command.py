@@ -14,7 +14,7 @@ from localcloud.runtime import pull_command
 from localcloud.runtime.state_folder import MARKER
 from shared.ports import CommitStatus
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 Pull = Callable[..., tuple[int, str]]
 """Runs the command, and returns its exit code and what it printed, errors too."""

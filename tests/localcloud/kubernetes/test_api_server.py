@@ -18,7 +18,7 @@ from tests.support.api_server import api_answers, sequence_answers
 from tests.support.kubernetes_ports import CLUSTER
 from tests.support.recorded_answers import recorded
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import yaml
 from localcloud.kubernetes.world.object_store import At
 from tests.support.small_flux import KINDS, FluxCluster
 
-pytestmark = pytest.mark.lives(3)
+pytestmark = pytest.mark.lives
 
 HELM_RELEASE = ("helm.toolkit.fluxcd.io/v2", "HelmRelease")
 HELM_CHART = ("source.toolkit.fluxcd.io/v1", "HelmChart")

@@ -32,7 +32,7 @@ from tests.support.kubernetes_drivers import Driver, KubectlDriver, PythonDriver
 from tests.support.waiting import until
 from tests.support.workloads import budget, pod
 
-pytestmark = pytest.mark.lives(5)
+pytestmark = pytest.mark.lives
 
 COMPONENTS = Path(__file__).parents[3] / "examples/fleet/flux/gotk-components.yaml"
 TEAM_FILE = b"""
@@ -128,7 +128,7 @@ def test_namespaces_and_nodes_are_listed(driver: Driver) -> None:
     driver.wait("v1 Node", "aks-sys-0", "Ready")
 
 
-@pytest.mark.lives(1)
+@pytest.mark.lives
 def test_flux_brings_the_cluster_to_what_is_in_git(driver: Driver) -> None:
     driver.server_side(COMPONENTS.read_text(), manager="test")
     for name in ("gitrepositories.source", "kustomizations.kustomize"):

@@ -20,7 +20,7 @@ from localcloud.registry.registry_store import RegistryStore
 from tests.support.artifact_pushes import NAME, Pusher
 from tests.support.azurite import running_storage
 
-pytestmark = pytest.mark.lives(2)
+pytestmark = pytest.mark.lives
 
 HOST = "example.azurecr.io"
 CLIENT = "00000000-0000-0000-0000-000000000031"

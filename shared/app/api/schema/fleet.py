@@ -278,12 +278,14 @@ class EnvironmentVersions(TypedDict):
 
 
 class ChannelView(TypedDict):
-    """An environment that gets its version from a channel: the pull request that is open, or why none is.
+    """An environment that gets something from a channel: the pull request that is open, or why none is.
 
+    ``what`` is ``version`` for that of Kubernetes, or ``images``.
     ``proposed`` and ``pullRequest`` are "" without one, ``problem`` where nothing is in the way.
     """
 
     environment: str
+    what: str
     channel: str
     proposed: str
     pullRequest: str

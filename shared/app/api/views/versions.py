@@ -67,17 +67,18 @@ def versions_view(ports: Ports) -> schema.VersionsView:
 def _channels(ports: Ports) -> list[schema.ChannelView]:
     """Return the environments with a channel of their own, with what is proposed to each."""
     rules = ports.state.fleet().rules.channels
-    known = {pull.target: pull for pull in ports.state.channel_pulls()} if rules else {}
+    known = {(pull.target, pull.what): pull for pull in ports.state.channel_pulls()} if rules else {}
     return [
         {
             "environment": rule.environment,
+            "what": rule.what.value,
             "channel": rule.channel,
             "proposed": pull.values[0].value if is_open else "",
             "pullRequest": pull.url if is_open else "",
             "problem": pull.problem,
         }
         for rule in rules
-        for pull in [known.get(rule.environment) or Promotion(rule.environment)]
+        for pull in [known.get((rule.environment, rule.what)) or Promotion(rule.environment)]
         for is_open in [bool({*pull.values} - {*pull.declined, *pull.merged})]
     ]
 

@@ -1,0 +1,1 @@
+"""Git servers of the local cloud, whichever host they are of."""
