@@ -29,6 +29,7 @@ PLACEHOLDERS = {
     "TEXT": "text",
     "TIME": "2h",
     "VERSION": "1.36.3",
+    "IMAGE": "202511.01.0",
     "RESOURCE_ID": "/subscriptions/1",
 }
 

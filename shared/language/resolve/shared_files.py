@@ -214,8 +214,8 @@ def _environments(
 
 
 _GIVEN = {
-    KUBERNETES: ("kubernetesVersion", "version", "VERSION"),
-    NODE_IMAGES: ("minNodeImageVersion", "oldest node image", "--image IMAGE"),
+    KUBERNETES: ("kubernetesVersion", "version", "`roadstead versions {} VERSION`"),
+    NODE_IMAGES: ("minNodeImageVersion", "oldest node image", "`roadstead versions {} --image IMAGE`"),
 }
 """What each channel gives the clusters of an environment, what that is called, and how to write it."""
 
@@ -255,10 +255,10 @@ def _given_twice(layer: Layer, name: str) -> Iterator[Problem]:
 
 
 def _without_file(name: str, field: str, node: Node) -> Problem:
-    _, called, written = _GIVEN[field]
+    _, called, command = _GIVEN[field]
     message = (
         f"there is no {versions_path(name)} with the {called} that the channel has now; "
-        f"`roadstead versions {name} {written}` writes it"
+        f"{command.format(name)} writes it"
     )
     return problem_at(node.mark, f"spec.{field}.channel", message)
 
