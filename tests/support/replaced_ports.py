@@ -124,6 +124,15 @@ def on_azure(cloud: MemoryCloud, kind: type[Operation], answer: Callable[[Operat
     cloud.with_ports(lambda ports: replace(ports, azure=_Answered(ports.azure, kind, answer)))
 
 
+def falls_silent(cloud: MemoryCloud, kind: type[AzureCall[Any]]) -> None:
+    """Let Azure give no answer to an operation, from now on."""
+
+    def silent(_: AzureCall[Any]) -> object:
+        raise Unavailable("nobody answers")
+
+    on_azure(cloud, kind, silent)
+
+
 def frozen_before(cloud: MemoryCloud, kind: type[AzureCall[Any]], meanwhile: Callable[[], None]) -> None:
     """Let whoever next calls an operation of Azure stand still before it does, while something happens."""
     azure = cloud.ports.azure

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import time
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -78,7 +79,7 @@ _MALFORMED = (
 )
 
 
-class GitServer(GitClient):
+class GitServer(GitClient, ABC):
     """One repository of a git server, whatever carries the protocol: the client that derives from it.
 
     ``said_at`` is when the server answered last.
@@ -88,9 +89,9 @@ class GitServer(GitClient):
     path: Any = ""
     """What dulwich names the repository by: nothing where the address of each request has it."""
 
+    @abstractmethod
     def at(self, url: str) -> Self:
         """Return the repository at another address of the server, with the same credential."""
-        raise NotImplementedError
 
     def references(self) -> Mapping[str, str]:
         """Return the branches, each with its commit."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -16,20 +12,13 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import PromoteRequest
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
-from shared.ports.azure import AzureCall, ListVersions
+from shared.ports.azure import ListVersions
 from tests.support.channel_proposals import BRANCH, FILE, in_git, proposed, stored, tree
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.promotions import PROD, TEST, decided, environment, pulls
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import around, falls_silent
 
 pytestmark = pytest.mark.lives
-
-
-@dataclass
-class Answering:
-    """Azure, answered by a function."""
-
-    call: Callable[[AzureCall[Any]], Any]
 
 
 def begun(*withheld: str, version: str = "1.35.7") -> MemoryCloud:
@@ -219,13 +208,8 @@ def test_while_azure_says_nothing_the_pull_request_stays_and_the_reason_is_shown
     cloud = begun("1.36.3")
     (pull,) = proposed(cloud)
 
-    def silent(call: AzureCall[Any]) -> Any:
-        if isinstance(call, ListVersions):
-            raise Unavailable("nobody answers")
-        return azure.call(call)
-
     azure = cloud.ports.azure
-    cloud.with_ports(lambda ports: replace(ports, azure=Answering(silent)))
+    falls_silent(cloud, ListVersions)
     swept(cloud)
     assert "which versions of Kubernetes eastus offers is unknown" in stored(cloud).problem
     assert [found.number for found in proposed(cloud)] == [pull.number]

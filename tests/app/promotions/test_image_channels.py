@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,25 +12,18 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.versions import versions_view
 from shared.app.intake.accept import accept
 from shared.app.outbox import send
-from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import PromoteRequest
 from shared.frozen import replace
-from shared.ports.azure import AzureCall, GetPoolUpgradeProfile
+from shared.ports.azure import GetPoolUpgradeProfile
 from shared.ports.state import Promotion
 from shared.promotions import What
 from tests.support.channels import IMAGES, fleet, image
 from tests.support.pipeline_runs import push, pushed
 from tests.support.promotions import PROD, TEST, decided, pulls
+from tests.support.replaced_ports import falls_silent, on_azure
 
 pytestmark = pytest.mark.lives
 BRANCH = "roadstead/images/example/development"
-
-
-@dataclass
-class Answering:
-    """Azure, answered by a function."""
-
-    call: Callable[[AzureCall[Any]], Any]
 
 
 OLD, NEW = "202510.19.1", "202511.01.0"
@@ -124,30 +115,24 @@ def test_a_region_that_does_not_answer_holds_the_pull_request_and_says_so() -> N
     cloud = begun()
     (pull,) = proposed(cloud)
 
-    def silent(call: AzureCall[Any]) -> Any:
-        if isinstance(call, GetPoolUpgradeProfile):
-            raise Unavailable("nobody answers")
-        return before.call(call)
-
-    before = cloud.ports.azure
-    cloud.with_ports(lambda ports: replace(ports, azure=Answering(silent)))
+    azure = cloud.ports.azure
+    falls_silent(cloud, GetPoolUpgradeProfile)
     asked_again(cloud)
     assert "Azure does not say which node image is the newest in eastus" in stored(cloud).problem
     assert [found.number for found in proposed(cloud)] == [pull.number]
-    cloud.with_ports(lambda ports: replace(ports, azure=before))
+    cloud.with_ports(lambda ports: replace(ports, azure=azure))
     asked_again(cloud)
     assert (stored(cloud).problem, len(proposed(cloud))) == ("", 1)
 
 
 def test_one_kind_of_image_of_a_region_is_asked_about_once_for_all_clusters() -> None:
     cloud, asked = begun(), list[GetPoolUpgradeProfile]()
-    before = cloud.ports.azure
+    azure = cloud.ports.azure
 
-    def counted(call: AzureCall[Any]) -> Any:
-        if isinstance(call, GetPoolUpgradeProfile):
-            asked.append(call)
-        return before.call(call)
+    def counted(call: GetPoolUpgradeProfile) -> Any:
+        asked.append(call)
+        return azure.call(call)
 
-    cloud.with_ports(lambda ports: replace(ports, azure=Answering(counted)))
+    on_azure(cloud, GetPoolUpgradeProfile, counted)
     asked_again(cloud)
     assert len(asked) == 1

@@ -1,0 +1,108 @@
+"""A cluster near a refusal of AKS: what `validate` says of its spec, and what the local Azure answers."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import yaml
+
+from localcloud.azure.world.arm_errors import AksError
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
+from shared.resource_ids import ClusterId
+from tests.support.resolved_fleets import HEAD, resolved
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network"
+NAMES = {
+    **{"V1": f"{NETWORK}/virtualNetworks/v1/subnets/a", "V1B": f"{NETWORK}/virtualNetworks/v1/subnets/b"},
+    "V2": f"{NETWORK}/virtualNetworks/v2/subnets/a",
+    "USER": f"{NETWORK.replace('Network', 'ManagedIdentity')}/userAssignedIdentities/one",
+    **{
+        name: f"{NETWORK.replace('Network', 'Compute')}/{kind}/one"
+        for name, kind in (
+            ("PPG", "proximityPlacementGroups"),
+            ("CRG", "capacityReservationGroups"),
+            ("HOSTS", "hostGroups"),
+        )
+    },
+}
+SPEC: dict[str, Any] = {
+    **{"subscriptionId": SUBSCRIPTION, "resourceGroup": "rg", "location": "westeurope"},
+    "kubernetesVersion": "1.36",
+    "nodePools": [
+        {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3},
+        {"name": "apps", "vmSize": "Standard_D4s_v5", "count": 3},
+    ],
+    "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
+}
+NOT_OF_ARM = {"subscriptionId", "resourceGroup", "location", "nodePools", "flux", "identity"}
+FLEET = {
+    "fleet.yaml": HEAD.format("Fleet", "example") + "spec:\n  environments: [dev]\n",
+    "environments/dev.yaml": HEAD.format("Environment", "dev") + "spec: {}\n",
+    "classes/plain.yaml": HEAD.format("ClusterClass", "plain") + "spec: {}\n",
+    "flux/gotk-components.yaml": "",
+}
+
+
+def named(value: Any) -> Any:
+    """Return a value with the resource ids in the place of their names."""
+    if isinstance(value, dict):
+        return {key: named(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [named(inner) for inner in value]
+    if isinstance(value, str) and value.startswith("ZONE/"):
+        return f"{NETWORK}/privateDnsZones/{value.removeprefix('ZONE/')}"
+    return NAMES.get(value, value) if isinstance(value, str) else value
+
+
+def spec_of(change: dict[str, Any]) -> dict[str, Any]:
+    """Return a whole spec; node pools are merged by name, and null removes a field."""
+    change, spec = named(change), copy.deepcopy(SPEC)
+    pools = {pool["name"]: pool for pool in spec["nodePools"]}
+    for pool in change.get("nodePools", ()):
+        merged = pools.get(pool["name"], {}) | pool
+        pools[pool["name"]] = {key: value for key, value in merged.items() if value is not None}
+    spec |= {key: value for key, value in change.items() if key != "nodePools"}
+    return spec | {"nodePools": [pool for pool in pools.values() if "$patch" not in pool]}
+
+
+def problems_of(spec: dict[str, Any]) -> dict[str, str]:
+    """Return what `validate` and a plan say of a cluster: the message of each field."""
+    text = HEAD.format("Cluster", "one") + yaml.safe_dump(
+        {"spec": spec | {"class": "plain", "environment": "dev"}}
+    )
+    files = {**FLEET, "clusters/one/cluster.yaml": text}
+    problems = resolved({path: content.encode() for path, content in files.items()}).problems
+    return {problem.field.removeprefix("spec."): problem.message for problem in problems}
+
+
+def refusal_of(spec: dict[str, Any]) -> tuple[str, str]:
+    """Return the rule and the code with which the local Azure refuses a new cluster, "" for none."""
+    world, cluster = (
+        AzureWorld(ManualClock(), plane=NullPlane(), throttle=False),
+        ClusterId(SUBSCRIPTION, "rg", "one"),
+    )
+    world.put_group(SUBSCRIPTION, "rg", {"location": spec["location"]})
+    identity = spec.get("identity") or {"type": "SystemAssigned"}
+    users = [identity[key] for key in ("userAssignedIdentity",) if key in identity]
+    pools = [
+        pool | ({"enableAutoScaling": True, "count": pool["minCount"]} if "maxCount" in pool else {})
+        for pool in spec["nodePools"]
+    ]
+    properties = {key: value for key, value in spec.items() if key not in NOT_OF_ARM}
+    body: dict[str, Any] = {
+        "location": spec["location"],
+        "identity": {
+            "type": identity["type"],
+            **({"userAssignedIdentities": {users[0]: {}}} if users else {}),
+        },
+        "properties": {"dnsPrefix": "one", "agentPoolProfiles": pools, **properties},
+    }
+    try:
+        world.put_cluster(cluster, body)
+    except AksError as error:
+        return error.rule, error.code
+    return "", ""
