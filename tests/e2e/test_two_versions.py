@@ -27,7 +27,7 @@ from tests.support.other_versions import make_version
 from tests.support.roadstead_command import OWN, ROADSTEAD
 from tests.support.sample import DEEP
 
-NAMES = [f"cluster-{number:03}" for number in range(200 if DEEP else 8)]
+NAMES = [f"cluster-{number:03}" for number in range(200 if DEEP else 20)]
 SECONDS = 1200 if DEEP else 240
 ROLES = {app.value: sorted(actions(app)) for app in App}
 QUICK = {"POLL_SECONDS": "0.5", "LEASE_SECONDS": "10"}

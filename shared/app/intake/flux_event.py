@@ -38,12 +38,21 @@ from shared.language.model.cluster.flux_source import MAIN
 from shared.logs import about_record
 from shared.ports import Ports
 
+log = logging.getLogger(__name__)
+
 MAX_BODY_BYTES = 64 * 1024
 OLDEST, NEWEST = timedelta(hours=1), timedelta(minutes=10)
 """How old an event may be, and how far in the future by the clock of its cluster."""
 _TEXT, _NAME = 800, 253
 MOST_NUMBERS = 90_000_000
 """Less than what the key of a stored event has room for."""
+PAUSE = timedelta(seconds=2)
+"""How long after the last run of a step an event has it run again: Flux reports several things at once."""
+CHECK_SECONDS = 60
+"""How often the events of one cluster have it checked at most."""
+PRUNED = 0.02
+"""The part of the events with which the oldest of a cluster are removed."""
+UNSIGNED = "the signature is not that of the key of this cluster"
 
 
 class _Object(BaseModel):
@@ -211,17 +220,6 @@ def key_place(record: ClusterRecord) -> tuple[str, str] | None:
 #
 # It decides nothing else. What is so is read from the cluster, by the step or by the check: an event that
 # is late, comes twice or is lost changes no more than when that happens.
-
-
-log = logging.getLogger(__name__)
-
-PAUSE = timedelta(seconds=2)
-"""How long after the last run of a step an event has it run again: Flux reports several things at once."""
-CHECK_SECONDS = 60
-"""How often the events of one cluster have it checked at most."""
-PRUNED = 0.02
-"""The part of the events with which the oldest of a cluster are removed."""
-UNSIGNED = "the signature is not that of the key of this cluster"
 
 
 def receive(
