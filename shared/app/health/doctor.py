@@ -108,7 +108,7 @@ def of_control(
             yield app, Finding(credential.name, credential.problem, f"renew {credential.name}", now)
     last = fleet.gaps.last
     if last is not None and now - last.found <= GAP:
-        said = f"no webhook announced {last.commit[:8]}"
+        said = f"no webhook had {last.commit[:8]} planned"
         remedy = f"see the last deliveries of the webhook on the git host: {guide_of(host)}"
         yield app, Finding("webhook", said, remedy, last.found)
     if letters:
