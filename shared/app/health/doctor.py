@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from shared.app.api import schema
-from shared.app.api.parts import exact, iso
+from shared.app.api.parts import exact, projected
 from shared.app.examination import APPS, function_app, guide_of
 from shared.app.health.health import HealthReading
 from shared.cluster.failures.errors import Unreadable
@@ -53,14 +53,7 @@ def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = N
             for app in APPS
         ],
         "findings": [
-            {
-                "app": app,
-                "what": finding.what,
-                "problem": finding.problem,
-                "since": iso(finding.since),
-                "remedy": finding.remedy,
-            }
-            for app, finding in dict.fromkeys(findings)
+            projected(schema.FindingView, finding, app=app) for app, finding in dict.fromkeys(findings)
         ],
     }
 
