@@ -172,8 +172,9 @@ class SweepActor(ActorUpkeep):
         """Return whether git asks for what is in Azure, and every job has ended well.
 
         A cluster that a commit has rebuilt, and that a guard keeps as it is, is not what git asks for. Nor is
-        one on which a guard keeps what Flux applies. A rollout that waits behind its last stage has not ended. Nor has one in which a change waits that Azure
-        does not show, as an older version of Kubernetes than the one that runs.
+        one on which a guard keeps what Flux applies. A rollout that waits behind its last stage has not
+        ended. Nor has one in which a change waits that Azure does not show, as an older version of Kubernetes
+        than the one that runs.
         """
         fleet, history = cloud.state.fleet(), self._histories.get(cloud)
         records = {record.name: record for record in cloud.state.clusters()}
@@ -225,7 +226,9 @@ def _pulls(record: ClusterRecord, history: FleetHistory, commit: str) -> bool:
     """Return whether Flux pulls what a commit has, or the newest one of the source of a cluster."""
     pin, line = Pin.of(record.document), history.line(record.name)
     newest = commit if line is history else line.head_line[-1]
-    return pin is None or (pin.commit in line.head_line and line.platform(pin.commit) == line.platform(newest))
+    return pin is None or (
+        pin.commit in line.head_line and line.platform(pin.commit) == line.platform(newest)
+    )
 
 
 def _is_missing(record: ClusterRecord) -> bool:
