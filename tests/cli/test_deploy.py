@@ -322,6 +322,23 @@ def test_each_path_of_the_guide_has_five_commands_with_the_sign_in_of_entra() ->
     ]
 
 
+def test_the_guide_counts_what_it_asks_for() -> None:
+    guide = (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
+    rows = dict(re.findall(r"^\| ([a-z, ]+) \| [^|]+ \| (.+) \|$", guide, re.MULTILINE))
+    alone = commands_of("Deploy with the Azure CLI alone")
+    looks = [command for command in alone if "--before" in command or "--what-if" in command]
+    least = f"{len(commands_of('Deploy'))} | {len(alone) - len(looks)}, and {len(looks)} that look"
+    assert rows["commands"] == least
+    verify = [command for command in commands_of("Verify") if command.startswith("roadstead")]
+    assert rows["commands to verify it"].endswith(f" | {len(verify)}")
+    (minutes,) = {*rows["minutes, estimated"].split(" | ")}
+    steps = re.findall(r"\| (\d+) min \|$", guide, re.MULTILINE)
+    assert int(minutes) == sum(map(int, steps)) + 2, "and two in the browser"
+    example = (ROOT / "infra" / "example.bicepparam").read_text()
+    lines = re.findall(r"^param (\w+) ", example, re.MULTILINE)
+    assert rows["answers, or lines of the parameter file"] == f"5 | {len(lines)}"
+
+
 def commands_of(title: str) -> list[str]:
     """Return the commands of a section of the guide."""
     guide = (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
