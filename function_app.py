@@ -11,6 +11,7 @@ import os
 import random
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from secrets import token_hex
@@ -341,8 +342,10 @@ def build_app(settings: Settings) -> func.FunctionApp:
     """Return the function app with the functions of its settings."""
     mask = Masker((*settings.secrets, *platform_secrets(os.environ)))
     logs.configure(mask, settings.roadstead_fleet)
-    ports = watched(masked(build_ports(settings), mask))
     app = func.FunctionApp()
+    # The worker indexes after this: the library keeps the names that it has found.
+    built = replace(build_ports(settings), functions=lambda: app.functions_bindings or ())
+    ports = watched(masked(built, mask))
     for group in settings.apps:
         for blueprint in blueprints(
             group,

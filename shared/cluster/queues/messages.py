@@ -326,7 +326,10 @@ class ExamineRequest(QueueRequest):
 
 
 class PreviewRequest(QueueRequest):
-    """Plan a pull request; ``head`` is its newest commit, according to the event. A flood costs few plans."""
+    """Plan a pull request; ``head`` is its newest commit, according to the event. A flood costs few plans.
+
+    Without a number, it is each open one whose head has no plan.
+    """
 
     QUEUE = "previews"
     SESSION = "pull-{pull}"
@@ -334,7 +337,7 @@ class PreviewRequest(QueueRequest):
     WINDOW = 10
     ASKED = True
     kind: Literal["pull"] = "pull"
-    pull: int
+    pull: int = 0
     head: str = ""
 
 
