@@ -8,6 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.console.pages import PAGES
+from shared.app.console.recent import SECONDS
 from tests.support.console_fleet import busy_fleet
 from tests.support.console_pages import Shown, browse
 from tests.support.hostile_texts import ATTACK, attack_pages
@@ -36,6 +37,7 @@ def test_no_text_of_the_fleet_becomes_an_element_an_attribute_or_a_link(
     cloud: MemoryCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clean = {address: browse(cloud.ports, address).get_body().decode() for address in pages_of(cloud)}
+    cloud.clock.advance(SECONDS)  # for so long visits share a page
     attack_pages(monkeypatch)
     found = 0
     own = [Shown(page) for page in clean.values()]
