@@ -20,7 +20,9 @@ ENDS = "roadstead/end/"
 REQUESTS = "roadstead/request/"
 """How the names of the branches begin that add a cluster by request."""
 REQUESTED_BY = "requested-by"
-"""The label of such a cluster with who asked for it."""
+"""The label of such a cluster with who asked for it, as that account was called then."""
+REQUESTED_BY_ID = "requested-by-id"
+"""The label with the id of that account, by which requests are counted."""
 DAY = timedelta(days=1)
 
 
