@@ -107,6 +107,12 @@ def with_lifetime(record: ClusterRecord, **changes: Any) -> ClusterRecord:
     return replace(record, azure=replace(record.azure, lifetime=state))
 
 
+def recovering(record: ClusterRecord) -> ClusterRecord:
+    """Return a record that only compares from now on: an extension that it lacks may have been lost."""
+    unsure = with_lifetime(record, unsure=True)
+    return replace(unsure, ownership=replace(record.ownership, recovering=True))
+
+
 def spared(record: ClusterRecord, now: datetime) -> str:
     """Return why a cluster whose lifetime is over stays, as far as its record shows; "" for nothing.
 
