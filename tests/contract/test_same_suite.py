@@ -30,6 +30,7 @@ SUITE: dict[ModuleType, frozenset[Capability]] = {
 """The modules of the suite, each with what a host needs to be in it."""
 NARROWER = {
     "test_our_comment_on_an_issue_is_found_by_its_marker_and_nobody_elses": "issues",
+    "test_what_people_have_opened_is_listed_with_whether_its_text_was_edited": "issue forms",
     "test_the_host_merges_by_itself_with_a_method_that_the_repository_allows": "auto-merge",
     "test_the_host_merges_a_pull_request_once_what_its_rules_require_has_passed": "auto-merge",
     "test_a_pull_request_that_somebody_has_pushed_to_is_not_merged_by_itself": "auto-merge",

@@ -272,7 +272,8 @@ class PromotionRequest(QueueRequest):
 class IssueRequest(QueueRequest):
     """Answer the issue of a ``number`` by which an account of the host asks for a cluster.
 
-    ``body`` is its text as it was opened. Each account has a session: it asks for one at a time.
+    ``body`` is its text as it was opened; ``edited``: it was found with another one. Each account has a
+    session: it asks for one at a time.
     """
 
     SESSION = "{fleet}:request:{account}"
@@ -283,6 +284,7 @@ class IssueRequest(QueueRequest):
     login: str
     account: int
     body: str
+    edited: bool = False
 
 
 EVENT = "event:"
