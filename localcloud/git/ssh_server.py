@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import socket
 import threading
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
@@ -21,8 +22,7 @@ from localcloud.github.world.git_commands import git_environment
 USER = "git"
 _START_SECONDS = 10.0
 _CHUNK = 1 << 16
-_CLOSE_SECONDS = 0.05
-"""Until the loop has closed the sockets of connections that were aborted."""
+_CLOSE_SECONDS = 5.0
 
 
 class GitOverSsh:
@@ -39,6 +39,7 @@ class GitOverSsh:
         self._host_key = asyncssh.import_private_key(host_key)
         self._exchanges = ["diffie-hellman-group1-sha1"] if old else ()
         self._connections: list[asyncssh.SSHServerConnection] = []
+        self._sockets: list[socket.socket] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -69,7 +70,7 @@ class GitOverSsh:
             server_host_keys=[self._host_key],
             kex_algs=self._exchanges,
             authorized_client_keys=asyncssh.import_authorized_keys(self._authorized),
-            server_factory=lambda: _Opened(self._connections),
+            server_factory=lambda: _Opened(self._connections, self._sockets),
             process_factory=self._serve,
             encoding=None,
         )
@@ -86,7 +87,18 @@ class GitOverSsh:
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
-        await asyncio.sleep(_CLOSE_SECONDS)
+        await self._sockets_closed()
+
+    async def _sockets_closed(self) -> None:
+        """Wait until the loop has closed the sockets; one whose client takes nothing more is shut down."""
+        until = self._loop.time() + _CLOSE_SECONDS
+        while left := [found for found in self._sockets if found.fileno() != -1]:
+            for found in left:
+                with suppress(OSError):
+                    found.shutdown(socket.SHUT_RDWR)
+            if self._loop.time() > until:
+                break
+            await asyncio.sleep(0.01)
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         program, _, argument = (process.command or "").partition(" ")
@@ -108,11 +120,12 @@ class GitOverSsh:
 class _Opened(asyncssh.SSHServer):
     """Notes each connection, also of a client that goes before it has signed in."""
 
-    def __init__(self, connections: list[asyncssh.SSHServerConnection]) -> None:
-        self._connections = connections
+    def __init__(self, connections: list[asyncssh.SSHServerConnection], sockets: list[socket.socket]) -> None:
+        self._connections, self._sockets = connections, sockets
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connections.append(conn)
+        self._sockets.append(conn.get_extra_info("socket"))
 
 
 async def _run(process: asyncssh.SSHServerProcess[bytes], path: Path) -> None:
