@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -23,8 +23,9 @@ from shared.cluster.queues.message_parts import (
     RolloutAct,
     Wire,
 )
+from shared.schedules import CLOCK_SKEW
 
-CLOCKS_DIFFER = timedelta(seconds=5)
+CLOCKS_DIFFER = 2 * CLOCK_SKEW
 """By how much two clocks may differ: the one message comes that much after the last event."""
 
 
