@@ -164,7 +164,8 @@ class LifetimeState:
     ``first_ready`` is when this life of it was verified Ready first, None before that. ``extension`` and
     ``hold`` are what people asked for. ``warned`` is the end of which it was warned last, and the moment that
     was due; None for none. ``pull`` is the pull request that removes the cluster, ``problem`` why there is
-    none although the lifetime has ended, "" for nothing.
+    none although the lifetime has ended, "" for nothing. ``unsure``: the tables were lost, or are older than
+    the cluster, so that nobody knows who had put the end off; until somebody does so again.
     """
 
     first_ready: datetime | None = None
@@ -173,6 +174,7 @@ class LifetimeState:
     warned: tuple[datetime, datetime] | None = None
     pull: EndPull | None = None
     problem: str = ""
+    unsure: bool = False
 
 
 @dataclass(frozen=True)

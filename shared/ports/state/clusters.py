@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 
@@ -28,6 +28,8 @@ EVENTS = "roadsteadevents"
 FLEETS = "roadsteadfleets"
 READ_ALONE = 100
 """Up to so many records are read by themselves, and not with the whole fleet."""
+KNOWN_SUMMARIES = 16_384
+"""So many summaries that a process has read it does not parse again."""
 _KEYS = ("PartitionKey", "RowKey")
 T = TypeVar("T")
 
@@ -248,12 +250,16 @@ RECORD = RecordKind(CLUSTER, CLUSTERS, "{}", _record)
 EVENT = TextKind[Event]("event", EVENTS, Event)
 
 
+_summary_in = lru_cache(KNOWN_SUMMARIES)(_SUMMARY.read)
+_details_in = lru_cache(KNOWN_SUMMARIES)(_DETAILS.read)
+
+
 def _short(entity: Entity) -> ClusterSummary:
-    return _SUMMARY.read(entity.get("summary", ""))
+    return _summary_in(entity.get("summary", ""))
 
 
 def _detailed(entity: Entity) -> ClusterSummary:
-    return replace(_short(entity), details=_DETAILS.read(entity.get("details", "")))
+    return replace(_short(entity), details=_details_in(entity.get("details", "")))
 
 
 def _continuation(entity: Entity) -> Continuation:

@@ -139,6 +139,8 @@ class FleetRules:
     """What the targets of promotions, and the environments with a channel, had."""
     calendar: Calendar = NOTHING
     """The change windows and freezes."""
+    asks_by_issue: bool = False
+    """Whether somebody may ask for a cluster by an issue."""
 
     @property
     def proposes(self) -> bool:
