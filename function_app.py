@@ -7,6 +7,7 @@ start reads the settings, and what triggers each function. Its first call import
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from secrets import token_hex
 
 from shared.process_memory import collect_rarely, lasting
@@ -26,15 +27,17 @@ _ONLY_HERE = token_hex(32)
 """Signs forms where no setting can: another instance refuses them, and says to send them again."""
 
 
-def _functions(settings: Settings, mask: Masker) -> Functions:
+def _functions(settings: Settings, mask: Masker, app: func.FunctionApp) -> Functions:
     """Return the functions on the production ports."""
     from handlers.sign_in import SignIn
     from shared.app.door import watched
     from shared.ports.masked import masked
     from shared.production import Adapters, build_ports
 
+    # The worker indexes after the start: the library keeps the names that it has found.
+    built = replace(build_ports(settings), functions=lambda: app.functions_bindings or ())
     return Functions(
-        watched(masked(build_ports(settings), mask)),
+        watched(masked(built, mask)),
         SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
         git_host=settings.git_host,
         webhook_secrets=settings.webhook_secrets,
@@ -51,7 +54,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
     mask = Masker((*settings.secrets, *platform_secrets(os.environ)))
     logs.configure(mask, settings.roadstead_fleet)
     app = func.FunctionApp()
-    add_functions(app, settings, lambda: _functions(settings, mask).part)
+    add_functions(app, settings, lambda: _functions(settings, mask, app).part)
     return app
 
 

@@ -8,7 +8,7 @@ libraries, and the local cloud does so in memory; ``tests/contract`` runs one su
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import DEFAULTS, Policies
@@ -233,7 +233,7 @@ class Ports:
     opens; for the rest a step sends a message. ``together`` does the same work for several values at a time.
     ``probes`` are the services without a read of our own that shows whether they answer, by name.
     ``telemetry`` takes what was measured. ``builds`` builds what Flux applies, None where no kustomize is
-    there.
+    there. ``functions`` returns the names of the functions that Azure's worker has indexed in this app.
     """
 
     config: FleetConfig
@@ -267,6 +267,7 @@ class Ports:
     builds: Builds | None = None
     registries: Registries = field(default_factory=NoRegistries)
     exports: Exports = field(default_factory=NoExports)
+    functions: Callable[[], Collection[str]] = tuple
 
     @property
     def reviewers(self) -> tuple[str, ...]:
