@@ -101,6 +101,7 @@ import pkgutil, sys
 from importlib import import_module
 import apprise, azure.identity, azure.keyvault.secrets, dulwich.client, github, kubernetes.client, paramiko
 import azure.mgmt.containerservice, azure.mgmt.resource.resources, azure.monitor.opentelemetry.exporter
+import gitlab, kubernetes.dynamic
 for name in ("handlers", "shared"):
     for module in pkgutil.walk_packages([name], f"{name}."):
         import_module(module.name)

@@ -47,15 +47,25 @@ LIBRARIES = Path(".python_packages/lib/site-packages")
 """Where the worker of Azure looks for the libraries of an app that was built elsewhere."""
 
 
-OTHERS_READ = frozenset({".c", ".h", ".mo", ".pxd", ".po", ".proto", ".pyi", ".pyx", "RECORD"})
+OTHERS_READ = frozenset({".c", ".h", ".mo", ".pot", ".pxd", ".po", ".proto", ".pyi", ".pyx", "RECORD"})
 """Ends of files, and names, that compilers, translators, type checkers and installers read of a library."""
-UNUSED = frozenset({"aio", "tests"})
-"""Packages of libraries that nothing imports by itself: clients for asyncio, and tests."""
+UNUSED = frozenset({"aio", "sboms", "tests"})
+"""Folders of libraries that nothing reads by itself: clients for asyncio, bills of material, and tests."""
 USED_OF = ("azure/data/tables/_generated/aio/", "azure/keyvault/secrets/_generated/aio/")
 """What libraries import of these with their clients that are not for asyncio."""
-UNUSED_OF = ("apprise/assets/", "dulwich/cli.py", "invoke/")
-"""Icons that a message in plain text has not, a command, and what paramiko runs commands of an OpenSSH
-configuration with: the package has at most 110 MB."""
+UNUSED_OF = (
+    "apprise/assets/",
+    "apprise/cli.py",
+    "cffi/",
+    "click/",
+    "dulwich/cli.py",
+    "dulwich/porcelain/",
+    "invoke/",
+    "multidict/_testcapi",
+    "pycparser/",
+)
+"""Icons that a message in plain text has not, commands with what they consist of, what compiles bindings to C,
+and what paramiko runs commands of an OpenSSH configuration with: the package has at most 110 MB."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from tests.simulation.all_mutations import ALL, MOST_SEEDS
 from tests.simulation.mutations import Mutation
 from tests.support.sample import sample
 
-MUTATIONS = 2
+MUTATIONS = 1
 
 
 @pytest.mark.timeout(300)
