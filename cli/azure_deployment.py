@@ -196,7 +196,7 @@ def missing_providers(az: Az, own: str, targets: Sequence[str]) -> dict[str, lis
     missing = dict[str, list[str]]()
     for subscription in dict.fromkeys((own, *targets)):
         wanted = {*(OWN if subscription == own else ()), *(OF_TARGETS if subscription in targets else ())}
-        query = "[?registrationState=='Registered'].namespace"
+        query = '[?registrationState==`"Registered"`].namespace'
         found = az.read(
             f"Find the resource providers of {subscription}.",
             *("provider", "list", "--subscription", subscription, "--query", query),
