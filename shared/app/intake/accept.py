@@ -131,12 +131,7 @@ def _queued(delivery: Taken, ports: Ports) -> HttpResult:
         send(request, ports, message_id=f"push:{delivery.digest}")
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     try:
-        if isinstance(delivery, Push):
-            ports.state.remember_delivery(
-                delivery.digest, ports.clock(), head=delivery.commit, pushed=delivery.at
-            )
-        else:
-            ports.state.remember_delivery(delivery.digest, ports.clock())
+        ports.state.remember_delivery(delivery.digest, ports.clock())
     except Retryable as error:
         log.warning("a delivery is queued and not remembered: %s: %s", error.kind, error)
     queued = "request" if isinstance(delivery, IssueOpened) else "plan"

@@ -170,7 +170,7 @@ class FailingRoute(TypedDict):
 
 
 class GapView(TypedDict):
-    """A head that no webhook had announced; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
+    """A head that no webhook had planned; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
 
     commit: str
     foundAt: str | None
