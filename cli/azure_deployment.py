@@ -149,7 +149,10 @@ class Az:
                 ["az", *arguments], input=text, stdout=out, stderr=subprocess.PIPE, text=True, check=False
             )
         except OSError as error:
-            raise DeploymentFailed(f"the Azure CLI (az) cannot be run: {error.strerror}") from error
+            raise DeploymentFailed(
+                f"the Azure CLI (az) cannot be run: {error.strerror}; to install it: "
+                "learn.microsoft.com/cli/azure/install-azure-cli"
+            ) from error
         if done.returncode:
             said = " ".join((done.stderr or "").split()) or "it said nothing"  # an error is one line
             raise DeploymentFailed(f"az {' '.join(arguments[:3])} failed: {said}")
@@ -196,7 +199,7 @@ def missing_providers(az: Az, own: str, targets: Sequence[str]) -> dict[str, lis
     missing = dict[str, list[str]]()
     for subscription in dict.fromkeys((own, *targets)):
         wanted = {*(OWN if subscription == own else ()), *(OF_TARGETS if subscription in targets else ())}
-        query = "[?registrationState=='Registered'].namespace"
+        query = '[?registrationState==`"Registered"`].namespace'
         found = az.read(
             f"Find the resource providers of {subscription}.",
             *("provider", "list", "--subscription", subscription, "--query", query),

@@ -135,14 +135,17 @@ def _of_alerts(az: Az, rules: list[dict[str, str]]) -> Iterator[Obstacle]:
         return
     known = {rule["name"]: rule["properties"] for rule in found}
     groups: set[str] = set()
+    silent = list[str]()
     for name in sorted(rule["name"] for rule in rules):
         calls = ((known.get(name) or {}).get("actions") or {}).get("actionGroups") or ()
         groups |= {str(group) for group in calls}
-        if not calls:
-            remedy = f"name one in alertActionGroupIds, and {_DEPLOY}"
-            yield Obstacle(
-                f"alert {name}", "the alert rule calls no action group: only the portal shows it", remedy
-            )
+        silent += [] if calls else [name]
+    if silent:
+        yield Obstacle(
+            "alerts",
+            f"{some_of(silent, _NAMED)}: no action group is called, and only the portal shows them",
+            f"name one in alertActionGroupIds, and {_DEPLOY}",
+        )
     for group in sorted(groups):
         problem = _problem_of(az, group)
         if problem:

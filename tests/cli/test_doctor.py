@@ -64,6 +64,16 @@ def test_a_finding_is_shown_with_what_mends_it_and_ends_with_1(url: str, cloud: 
     assert "it assigns the roles and writes the settings" in told
 
 
+def test_a_command_that_mends_something_is_a_line_of_its_own_and_text_is_wrapped_below_its_beginning(
+    url: str, cloud: MemoryCloud
+) -> None:
+    shown = plain(on_terminal("doctor", "--wait", "1s", ROADSTEAD_URL=url)[1])
+    lines = shown[shown.index("control: app") :].splitlines()
+    assert "    az functionapp function list --name FUNCTION_APP_NAME-worker" in lines
+    assert [line for line in lines if line[:1] != " " and ": app" not in line and "finding" not in line] == []
+    assert max(map(len, lines)) <= 80
+
+
 def test_an_app_that_does_not_answer_in_time_is_a_finding(url: str, cloud: MemoryCloud) -> None:
     done = roadstead("doctor", "--wait", "1s", "-o", "name", ROADSTEAD_URL=url)
     assert (done.returncode, done.stdout.split()) == (1, [f"problem/{app}/app" for app in APPS])

@@ -84,6 +84,10 @@ def test_each_of_three_apps_examines_itself(start: Start) -> None:
     assert (code, well["findings"]) == (0, [])
     apps = {app["app"]: app["version"] for app in well["apps"]}
     assert apps == dict.fromkeys(("control", "worker", "deleter"), VERSION)
+    functions = {app["app"]: set(app["functions"]) for app in well["apps"]}
+    assert functions["worker"] == {"worker", "changer", "dead_jobs", "dead_changes"}
+    assert functions["deleter"] == {"deleter", "dead_deletes"}
+    assert {"github", "planner", "ready", "doctor"} <= functions["control"]
     operator.faults(operator.cloud.urls.github, [{"match": "^GET .*/git/", "status": 401, "times": None}])
     code, ill = doctor(operator)
     assert code == 1
