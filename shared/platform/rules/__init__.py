@@ -26,8 +26,10 @@ from shared.platform.rules.names import (
     wrong_labels,
     wrong_names,
 )
+from shared.platform.rules.needed_objects import missing_objects
 from shared.platform.rules.ownership import flux_owns_itself, owned_by_roadstead, two_owners
 from shared.platform.rules.places import place_of, place_of_text
+from shared.platform.rules.pod_security import refused_pods
 from shared.platform.rules.references import (
     blocked_references,
     missing_accounts,
@@ -38,6 +40,7 @@ from shared.platform.rules.references import (
     without_rights,
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
+from shared.platform.rules.silent_targets import silent_targets
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
 from shared.platform.rules.waiting import (
     keeps_everything,
@@ -92,6 +95,12 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(missing_values), "fluxcd/pkg kustomize/kustomize_varsub.go LoadVariables"),
     Rule(_plain(missing_health_checks), f"{_CONTROLLER} checkHealth"),
     Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),
+    Rule(silent_targets, "kubernetes-sigs/kustomize#4379, #2798"),
+    Rule(
+        _plain(missing_objects),
+        "k8s.io/kubernetes pkg/kubelet, plugin/pkg/admission/{serviceaccount,priority}",
+    ),
+    Rule(_plain(refused_pods), "k8s.io/pod-security-admission policy/check_*.go"),
     Rule(_plain(kinds_of_charts), "fluxcd/pkg ssa/manager_apply.go ApplyAllStaged"),
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),
