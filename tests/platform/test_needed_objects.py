@@ -142,9 +142,19 @@ def scaler(name: str) -> dict[str, Any]:
     return of("HorizontalPodAutoscaler", "autoscaling/v2", {"scaleTargetRef": ref, "maxReplicas": 3})
 
 
-def binding(kind: str, name: str) -> dict[str, Any]:
+def binding(kind: str, name: str, *accounts: str) -> dict[str, Any]:
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-    return of("RoleBinding", "rbac.authorization.k8s.io/v1", roleRef=ref, subjects=[])
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": "platform"} for account in accounts]
+    return of("RoleBinding", "rbac.authorization.k8s.io/v1", roleRef=ref, subjects=subjects)
+
+
+def service(selector: dict[str, str], target: str | int) -> dict[str, Any]:
+    return of("Service", "v1", {"selector": selector, "ports": [{"port": 80, "targetPort": target}]})
+
+
+def budget(selector: dict[str, str]) -> dict[str, Any]:
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": selector}}
+    return of("PodDisruptionBudget", "policy/v1", spec)
 
 
 def claim(storage: str) -> dict[str, Any]:
@@ -161,6 +171,13 @@ def claim(storage: str) -> dict[str, Any]:
         (ingress("other", 80), "", "Service platform/other, and without it nothing answers there"),
         (binding("ClusterRole", "edit"), "", ""),
         (binding("Role", "deploy"), "", "Role platform/deploy, and without it the binding gives no rights"),
+        (binding("ClusterRole", "edit", "deployer"), "", ""),
+        (binding("ClusterRole", "edit", "deplyer"), "did you mean deployer?", ""),
+        (of("Ingress", "networking.k8s.io/v1", {"ingressClassName": "ngnix"}), "", "IngressClass ngnix"),
+        (service({"app": "web"}, "http"), "", "no port of the pods that this selects is called http"),
+        (service({"app": "web"}, 8080), "", ""),
+        (service({"app": "wbe"}, 80), "", "no pod of platform here has app=wbe"),
+        (budget({"app": "wbe"}), "", "so PodDisruptionBudget platform/it is for nothing"),
         (claim("managed-csi-premium"), "", ""),
         (claim("premium-zrs"), "", "StorageClass premium-zrs, and without it it stays Pending"),
         (scaler("weeb"), "", "Deployment platform/weeb, and without it it scales nothing"),

@@ -37,6 +37,7 @@ _EFFECTS = {
     "PersistentVolumeClaim": "its pods do not start",
     "StorageClass": "it stays Pending",
     "Service": "nothing answers there",
+    "IngressClass": "nothing answers there",
 }
 _MERGED = "Merge"
 """The value of Flux's annotation ``ssa`` of an object whose other fields somebody else writes."""
@@ -94,6 +95,60 @@ def missing_objects(platform: ClusterPlatform) -> Iterator[Finding]:
                 yield Finding(file, name, need.path, message + hint, is_note=is_note)
 
 
+def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each Service, or budget, that selects no pod, and each port that none of them has."""
+    if not platform.is_whole or platform.has_charts:
+        return
+    pods = [
+        (
+            name.namespace,
+            mapping(at(built.manifest, (*path[:-1], "metadata", "labels"))),
+            at(built.manifest, path),
+        )
+        for _, name, built in platform.objects
+        if (path := PODS.get((name.group, name.kind)))
+    ]
+    for owner, name, built in platform.objects:
+        spec = mapping(built.manifest.get("spec"))
+        if is_kind(name, "", "Service"):
+            field: Path = ("spec", "selector")
+            wanted = mapping(spec.get("selector"))
+        elif is_kind(name, "policy", "PodDisruptionBudget"):
+            field, wanted = (
+                ("spec", "selector", "matchLabels"),
+                mapping(at(spec, ("selector", "matchLabels"))),
+            )
+        else:
+            continue
+        chosen = [
+            pod for where, labels, pod in pods if where == name.namespace and wanted.items() <= labels.items()
+        ]
+        if not wanted or any(map(is_open, wanted.values())):
+            continue
+        file = built.file or owner.file
+        if not chosen:
+            labels = ", ".join(f"{key}={value}" for key, value in wanted.items())
+            message = f"no pod of {name.namespace} here has {labels}, so {name} is for nothing; correct it"
+            yield Finding(
+                file, name, field, f"{message}, unless something else creates its pods", is_note=True
+            )
+            continue
+        names = {
+            port.get("name")
+            for pod in chosen
+            for part in ("initContainers", "containers")
+            for _, container in objects_in(mapping(pod).get(part))
+            for _, port in objects_in(container.get("ports"))
+        }
+        for number, port in objects_in(spec.get("ports") if name.kind == "Service" else None):
+            target = port.get("targetPort")
+            if isinstance(target, str) and target not in names and not is_open(target):
+                message = (
+                    f"no port of the pods that this selects is called {target}, so nothing answers there"
+                )
+                yield Finding(file, name, ("spec", "ports", number, "targetPort"), message, is_note=True)
+
+
 def _effect(name: ObjectId, wanted: ObjectId) -> str:
     if name.kind in ("RoleBinding", "ClusterRoleBinding"):
         return "the binding gives no rights"
@@ -125,6 +180,8 @@ def _is_always_there(wanted: ObjectId) -> bool:
             return name == "kube-root-ca.crt"
         case "ClusterRole":
             return name in ("cluster-admin", "admin", "edit", "view") or name.startswith(("system:", "flux-"))
+        case "IngressClass":
+            return name.startswith(("webapprouting", "azure-"))
         case "StorageClass":
             return name in ("default", "managed") or name.startswith(("managed-", "azurefile", "azureblob-"))
     return False
@@ -150,7 +207,15 @@ def _needs(name: ObjectId, built: BuiltObject) -> Iterator[_Need]:
         ref = mapping(manifest.get("roleRef"))
         where = namespace if ref.get("kind") == "Role" else ""
         yield _Need(("roleRef", "name"), ObjectId(_RBAC, str(ref.get("kind")), where, str(ref.get("name"))))
+        for number, subject in objects_in(manifest.get("subjects")):
+            if subject.get("kind") == "ServiceAccount":
+                where = str(subject.get("namespace") or namespace)
+                target = ObjectId("", "ServiceAccount", where, str(subject.get("name")))
+                yield _Need(("subjects", number, "name"), target)
     elif is_kind(name, _NETWORK, "Ingress"):
+        if spec.get("ingressClassName"):
+            target = ObjectId(_NETWORK, "IngressClass", "", str(spec["ingressClassName"]))
+            yield _Need(("spec", "ingressClassName"), target)
         yield from _backend(spec.get("defaultBackend"), ("spec", "defaultBackend"), namespace)
         for number, rule in objects_in(spec.get("rules")):
             for place, entry in objects_in(at(rule, ("http", "paths"))):
