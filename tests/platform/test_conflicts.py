@@ -126,7 +126,7 @@ def webhook(**fields: Any) -> dict[str, Any]:
 
 def test_a_webhook_that_fails_closed_has_a_service() -> None:
     assert "nothing here defines Service platform/hook" in said(webhook())[0][0]
-    assert said(webhook(), SERVICE) == ([], [])
+    assert said(webhook(), SERVICE, text=deployment()) == ([], [])
     problems, notes = said(webhook(failurePolicy="Ignore"))
     assert problems == []
     assert "it is not asked" in notes[0]
@@ -171,3 +171,57 @@ def test_a_webhook_of_everything_that_fails_closed_is_a_note(fields: dict[str, A
     problems, notes = said(webhook(**fields), SERVICE)
     assert problems == []
     assert any("nothing starts any more" in note for note in notes) == told
+
+
+ALL_OUT = {"policyTypes": ["Egress"]}
+
+
+@pytest.mark.parametrize(
+    ("egress", "cut"),
+    [
+        ([{"ports": [{"port": 443}]}], True),
+        ([{"ports": [{"port": 443}]}, DNS], False),
+        ([{"ports": [{"port": 1, "endPort": 1000}]}], False),
+        ([{"ports": [{"port": "dns"}]}], False),
+        ([{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}], False),
+        ([], False),
+    ],
+)
+def test_a_namespace_that_may_send_and_not_ask_dns_is_a_note(egress: list[dict[str, Any]], cut: bool) -> None:
+    problems, notes = said(policy("platform", **ALL_OUT, egress=egress))
+    assert problems == []
+    assert any("no pod of platform may ask DNS" in note for note in notes) == cut
+
+
+def with_resources(**resources: dict[str, str]) -> str:
+    workload = yaml.safe_load(deployment())
+    workload["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
+    return yaml.safe_dump(workload)
+
+
+QUOTA = manifest("ResourceQuota", "platform/q", spec={"hard": {"limits.memory": "1Gi", "cpu": "2"}})
+RANGE = manifest(
+    "LimitRange", "platform/r", spec={"limits": [{"type": "Container", "default": {"memory": "1Gi"}}]}
+)
+SCOPED = manifest("ResourceQuota", "platform/q", spec={"hard": {"cpu": "2"}, "scopes": ["BestEffort"]})
+COUNTED = with_resources(limits={"memory": "1Gi", "cpu": "1"})
+
+
+@pytest.mark.parametrize(
+    ("objects", "workload", "lacking"),
+    [
+        ([QUOTA], deployment(), "limits.memory (web) and requests.cpu (web)"),
+        ([QUOTA], with_resources(limits={"memory": "1Gi"}), "requests.cpu (web)"),
+        ([QUOTA], COUNTED, ""),
+        ([QUOTA, RANGE], deployment(), ""),
+        ([SCOPED], deployment(), ""),
+        ([manifest("ResourceQuota", "platform/q", spec={"hard": {"pods": "9"}})], deployment(), ""),
+        ([manifest("ResourceQuota", "apps/q", spec={"hard": {"cpu": "9"}})], deployment(), ""),
+    ],
+)
+def test_containers_have_what_a_quota_of_their_namespace_counts(
+    objects: list[dict[str, Any]], workload: str, lacking: str
+) -> None:
+    problems, _ = said(*objects, text=workload)
+    assert len(problems) == bool(lacking), problems
+    assert not lacking or f"counts what containers here do not have: {lacking}; no pod" in problems[0]

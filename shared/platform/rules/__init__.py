@@ -11,10 +11,12 @@ from shared.language.yaml.nodes import Mark
 from shared.platform.rules.conflicts import (
     cut_off,
     one_release_twice,
+    refused_by_quota,
     scaled_twice,
     undrainable,
     webhooks_of_everything,
     webhooks_without_service,
+    without_dns,
 )
 from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
@@ -26,8 +28,10 @@ from shared.platform.rules.names import (
     wrong_labels,
     wrong_names,
 )
+from shared.platform.rules.needed_objects import missing_objects, selects_nothing
 from shared.platform.rules.ownership import flux_owns_itself, owned_by_roadstead, two_owners
 from shared.platform.rules.places import place_of, place_of_text
+from shared.platform.rules.pod_security import refused_pods
 from shared.platform.rules.references import (
     blocked_references,
     missing_accounts,
@@ -38,6 +42,7 @@ from shared.platform.rules.references import (
     without_rights,
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
+from shared.platform.rules.silent_targets import silent_targets
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
 from shared.platform.rules.waiting import (
     keeps_everything,
@@ -74,6 +79,8 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(scaled_twice), "kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale"),
     Rule(_plain(undrainable), "Azure/AKS#3558, #5767"),
     Rule(_plain(cut_off), "kubernetes.io/docs/concepts/services-networking/network-policies"),
+    Rule(_plain(without_dns), "kubernetes.io/docs/concepts/services-networking/network-policies"),
+    Rule(_plain(refused_by_quota), "kubernetes.io/docs/concepts/policy/resource-quotas"),
     Rule(_plain(webhooks_without_service), _ADMISSION),
     Rule(_plain(webhooks_of_everything), _ADMISSION),
     Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
@@ -92,6 +99,13 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(missing_values), "fluxcd/pkg kustomize/kustomize_varsub.go LoadVariables"),
     Rule(_plain(missing_health_checks), f"{_CONTROLLER} checkHealth"),
     Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),
+    Rule(silent_targets, "kubernetes-sigs/kustomize#4379, #2798"),
+    Rule(
+        _plain(missing_objects),
+        "k8s.io/kubernetes pkg/kubelet, plugin/pkg/admission/{serviceaccount,priority}",
+    ),
+    Rule(_plain(selects_nothing), "kubernetes.io/docs/concepts/services-networking/service"),
+    Rule(_plain(refused_pods), "k8s.io/pod-security-admission policy/check_*.go"),
     Rule(_plain(kinds_of_charts), "fluxcd/pkg ssa/manager_apply.go ApplyAllStaged"),
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),

@@ -27,6 +27,7 @@ from shared.platform.rules.finding import (
     named,
     objects_in,
 )
+from shared.platform.rules.pods import PODS, at
 
 _Owned = tuple[Owner, ObjectId, BuiltObject]
 
@@ -151,6 +152,85 @@ def _denies_all(policy: Json, direction: str) -> bool:
     types = [str(kind).lower() for kind in items(value_at(policy, "spec.policyTypes")) or ["Ingress"]]
     selects_all = not mapping(value_at(policy, "spec.podSelector"))
     return selects_all and direction in types and not items(value_at(policy, f"spec.{direction}"))
+
+
+def without_dns(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each namespace whose pods may send something, and no question to DNS."""
+    policies: dict[str, list[_Owned]] = {}
+    for owned in platform.objects:
+        if is_kind(owned[1], "networking.k8s.io", "NetworkPolicy"):
+            policies.setdefault(owned[1].namespace, []).append(owned)
+    for namespace, of_namespace in policies.items():
+        rules = [
+            rule
+            for _, _, built in of_namespace
+            for _, rule in objects_in(value_at(built.manifest, "spec.egress"))
+        ]
+        ports = [items(rule.get("ports")) for rule in rules]
+        asks = any(not given or any(_is_dns(port) for port in given) for given in ports)
+        wide = [
+            owned
+            for owned in of_namespace
+            if not mapping(value_at(owned[2].manifest, "spec.podSelector"))
+            and "Egress" in items(value_at(owned[2].manifest, "spec.policyTypes"))
+        ]
+        if wide and rules and not asks:
+            owner, name, built = wide[0]
+            message = (
+                f"no pod of {namespace} may ask DNS, so none finds what its egress allows by name; allow "
+                "port 53 of UDP and TCP to kube-system"
+            )
+            yield _finding(owner, name, built, ("spec", "egress"), message, is_note=True)
+
+
+def _is_dns(port: Any) -> bool:
+    number, last = mapping(port).get("port"), mapping(port).get("endPort")
+    if number is None or isinstance(number, str):
+        return True
+    return number == 53 or (isinstance(last, int) and number <= 53 <= last)
+
+
+def refused_by_quota(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the workloads whose pods a quota refuses, because containers lack what it counts.
+
+    A LimitRange may give it to them. Source: ``pkg/quota/v1/evaluator/core/pods.go`` Constraints.
+    """
+    ranges = {name.namespace for name in platform.known if is_kind(name, "", "LimitRange")}
+    counted: dict[str, set[tuple[str, str]]] = {}
+    for _, name, built in platform.objects:
+        spec = mapping(built.manifest.get("spec"))
+        scoped = spec.get("scopes") or spec.get("scopeSelector")
+        if is_kind(name, "", "ResourceQuota") and name.namespace not in ranges and not scoped:
+            for key in mapping(spec.get("hard")):
+                field, _, resource = str(key).rpartition(".")
+                if resource in ("cpu", "memory") and field in ("", "requests", "limits"):
+                    counted.setdefault(name.namespace, set()).add((field or "requests", resource))
+    for owner, name, built in platform.objects:
+        path = PODS.get((name.group, name.kind))
+        pod = mapping(at(built.manifest, path)) if path else {}
+        if not path or pod.get("resources"):
+            continue
+        lacking = [
+            f"{field}.{resource} ({container.get('name')})"
+            for field, resource in sorted(counted.get(name.namespace, ()))
+            for part in ("initContainers", "containers")
+            for _, container in objects_in(pod.get(part))
+            if not _amount_of(container, field, resource)
+        ]
+        if lacking:
+            message = (
+                f"a ResourceQuota of {name.namespace} counts what containers here do not have: "
+                f"{named(lacking)}; no pod of it is created; set it, or add a LimitRange with defaults"
+            )
+            note = not platform.is_whole or platform.has_charts
+            yield _finding(owner, name, built, path, message, is_note=note)
+
+
+def _amount_of(container: Mapping[str, Any], field: str, resource: str) -> Any:
+    """Return what a container asks for; without a request it is its limit."""
+    given = mapping(container.get("resources"))
+    limit = mapping(given.get("limits")).get(resource)
+    return limit if field == "limits" else mapping(given.get("requests")).get(resource) or limit
 
 
 # Webhooks

@@ -129,6 +129,15 @@ def objects_in(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield number, item
 
 
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in a value, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from texts_in(inner)
+
+
 def is_open(value: Any) -> bool:
     """Return whether a value has a variable that nobody here knows the value of, as one of a Secret."""
     return isinstance(value, str) and "${" in value

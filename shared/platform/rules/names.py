@@ -115,6 +115,13 @@ def unknown_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
             + (f"did you mean {near}?" if near else "add it, unless something else creates it"),
             is_note=True,
         )
+    for owner, object_id, built in platform.objects:
+        name = _target(built) if is_kind(object_id, HELM, "HelmRelease") else ""
+        if not (name in {*defined, *having} or is_open(name) or name.startswith(_OF_AKS)):
+            message = f"nothing here defines the namespace {name}, and without it helm installs nothing"
+            hint = "write install.createNamespace: true, or add it, unless something else creates it"
+            path = ("spec", "targetNamespace")
+            yield Finding(built.file or owner.file, object_id, path, f"{message}; {hint}", is_note=True)
 
 
 _OF_AKS = ("kube-", "aks-", "gatekeeper-system", "app-routing-system", "dapr-system", "azure-")
@@ -125,7 +132,13 @@ def _created(release: BuiltObject) -> str:
     """Return the namespace that a HelmRelease creates for its release, "" for none."""
     spec = mapping(release.manifest.get("spec"))
     creates = mapping(spec.get("install")).get("createNamespace")
-    return str(spec.get("targetNamespace") or "") if creates else ""
+    return _target(release) if creates else ""
+
+
+def _target(release: BuiltObject) -> str:
+    """Return the namespace that a HelmRelease names for its release, "" for none, or of another cluster."""
+    spec = mapping(release.manifest.get("spec"))
+    return "" if spec.get("kubeConfig") else str(spec.get("targetNamespace") or "")
 
 
 def _name_faults(object_id: ObjectId, manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -169,6 +182,12 @@ def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
                 "belongs to one object of one cluster, so every apply is refused as a conflict; remove it"
             )
             yield ("metadata", field), message
+    if metadata.get("ownerReferences"):
+        message = (
+            "names an object of one cluster by its uid; on every other one Kubernetes deletes this object, "
+            "because its owner is not there; remove it"
+        )
+        yield ("metadata", "ownerReferences"), message
     yield from label_faults(metadata, ("metadata",))
 
 

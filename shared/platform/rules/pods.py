@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.language.resolve.problems import Path
+from shared.platform.quantities import quantity
 from shared.platform.rules.finding import is_open, mapping, objects_in
 from shared.platform.rules.names import label_faults
 from shared.platform.schemas.fields import Fault
@@ -56,6 +57,7 @@ def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Faul
             yield from label_faults({"labels": texts}, where)
         if not spec or spec.get("containers") == []:
             yield (*path, "containers"), "a pod needs at least one container; add it"
+        yield from _placing(spec, path)
         names: set[str] = set()
         for field in ("initContainers", "containers"):
             for number, container in objects_in(spec.get(field)):
@@ -109,9 +111,10 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
         wanted = mount.get("name")
         if isinstance(wanted, str) and not is_open(wanted) and wanted not in volumes:
             yield (*place, "volumeMounts", number, "name"), f"there is no volume {wanted} in this pod"
+    yield from _memory(container, place)
     limits, requests = (mapping(at(container, ("resources", field))) for field in ("limits", "requests"))
     for resource in limits.keys() & requests.keys():
-        most, least = _amount(limits[resource]), _amount(requests[resource])
+        most, least = quantity(str(limits[resource])), quantity(str(requests[resource]))
         if most is not None and least is not None and least > most:
             yield (
                 (*place, "resources", "requests", resource),
@@ -119,15 +122,46 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
             )
 
 
-_UNITS = {"": 1.0, "m": 0.001, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
-    f"{unit}i": 1024.0 ** (number + 1) for number, unit in enumerate("KMGT")
+def _memory(container: Mapping[str, Any], place: Path) -> Iterator[Fault]:
+    """Yield amounts of memory that no container starts with: 512m is half a byte."""
+    for field in ("limits", "requests"):
+        given = mapping(at(container, ("resources", field))).get("memory")
+        amount = quantity(str(given)) if given and not is_open(given) else None
+        if amount is not None and 0 < amount < _LEAST_MEMORY:
+            yield (
+                (*place, "resources", field, "memory"),
+                f"{given} is less than 1 MiB; Mi and Gi are the units",
+            )
+
+
+_LEAST_MEMORY = 1 << 20
+_TOLERATION = {
+    "operator": ("Exists", "Equal", "Lt", "Gt"),
+    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
 }
 
 
-def _amount(value: Any) -> float | None:
-    """Return a quantity in its base unit, None for one in another form."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|[KMGT]i|)", str(value))
-    return float(found[1]) * _UNITS[found[2]] if found else None
+def _chosen(given: Mapping[str, Any], choices: Mapping[str, tuple[str, ...]], place: Path) -> Iterator[Fault]:
+    """Yield the fields with another value than those that there are."""
+    for field, values in choices.items():
+        value = given.get(field)
+        if value and value not in values and not is_open(value):
+            several = f"{', '.join(values[:-1])} or {values[-1]}"
+            yield (*place, field), f"must be {several}, got {value}"
+
+
+def _placing(spec: Mapping[str, Any], path: Path) -> Iterator[Fault]:
+    """Yield what ``ValidateTolerations`` and ``validateTopologySpreadConstraints`` refuse, and the like."""
+    for number, toleration in objects_in(spec.get("tolerations")):
+        place: Path = (*path, "tolerations", number)
+        yield from _chosen(toleration, _TOLERATION, place)
+        if toleration.get("operator") == "Exists" and toleration.get("value"):
+            yield (*place, "value"), "does not go with operator Exists; remove one of the two"
+    for number, spread in objects_in(spec.get("topologySpreadConstraints")):
+        place = (*path, "topologySpreadConstraints", number)
+        if isinstance(spread.get("maxSkew"), int) and spread["maxSkew"] < 1:
+            yield (*place, "maxSkew"), f"must be at least 1, got {spread['maxSkew']}"
+        yield from _chosen(spread, {"whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway")}, place)
 
 
 def port_number(port: Mapping[str, Any], field: str, place: Path) -> Iterator[Fault]:

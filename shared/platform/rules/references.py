@@ -214,14 +214,14 @@ def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
             wanted = ObjectId("", str(entry.get("kind") or "Secret"), referrer.id.namespace, name)
             if entry.get("optional") or not name or is_open(name) or wanted in platform.known:
                 continue
-            meant, why = _meant(wanted, platform)
+            near, why = meant(wanted, platform)
             yield Finding(
                 referrer.file,
                 referrer.id,
                 ("spec", *place, "name"),
                 f"nothing here defines {wanted.kind} {full_name(wanted)}, which {referrer.id.kind} "
                 f"{full_name(referrer.id)} needs{why or '; Flux waits until it is there'}",
-                is_note=not meant or wanted.kind != "ConfigMap",
+                is_note=not near or wanted.kind != "ConfigMap",
             )
 
 
@@ -343,9 +343,9 @@ def _hint(wanted: ObjectId, platform: ClusterPlatform) -> str:
     return f"; there is a {other.kind} of this name" if other else "; add it, or correct the name"
 
 
-def _meant(wanted: ObjectId, platform: ClusterPlatform) -> tuple[str, str]:
+def meant(wanted: ObjectId, platform: ClusterPlatform) -> tuple[str, str]:
     """Return the name that was probably meant, "" where nothing is similar, and the hint that says so."""
-    same = [found for found in platform.known if is_kind(found, "", wanted.kind)]
+    same = [found for found in platform.known if is_kind(found, wanted.group, wanted.kind)]
     beside = [found.name for found in same if found.namespace == wanted.namespace]
     generated = next((name for name in beside if _is_generated(name, wanted.name)), "")
     if generated:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any
+from zoneinfo import available_timezones
 
-from shared.language.resolve.problems import Path
+from shared.language.resolve.problems import Path, nearest
 from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, items, mapping, objects_in
 from shared.platform.rules.pods import PODS, WORKLOADS, at, is_label, of_pod, once, port_name, port_number
 from shared.platform.schemas.fields import Fault
@@ -111,6 +112,12 @@ def _cron(manifest: Mapping[str, Any]) -> Iterator[Fault]:
             ("spec", "schedule"),
             f"{schedule} is no schedule; write minute, hour, day, month and weekday, as 0 3 * * 1, or @daily",
         )
+
+    zone, known = at(manifest, ("spec", "timeZone")), available_timezones()
+    if isinstance(zone, str) and known and zone not in known and not is_open(zone):
+        near = nearest(zone, sorted(known))
+        hint = f"did you mean {near}?" if near else "such as Europe/Berlin"
+        yield ("spec", "timeZone"), f"{zone} is no time zone of the IANA database; {hint}"
 
 
 _UNITS_OF_TIME = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))

@@ -1,0 +1,123 @@
+"""Patches and images of kustomize that change nothing, because what they are for is not there.
+
+kustomize applies a patch to what its target selects, also where that is nothing, and stays silent (its issues
+4379 and 5093, devantler-tech/platform#2996; ``api/resmap/reswrangler.go`` Select, whose texts are regular
+expressions for a whole value). So it does with images (its issue 2798). Flux hands ``spec.patches`` and
+``spec.images`` to it. Every finding is a note: what a patch is for may be there on other clusters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shared.language.resolve.problems import Path
+from shared.platform.inventory import ObjectId, Owner
+from shared.platform.rules.finding import (
+    ClusterPlatform,
+    Files,
+    Finding,
+    is_open,
+    mapping,
+    named,
+    objects_in,
+    texts_in,
+)
+from shared.platform.source.documents import UnreadableFile, documents
+from shared.platform.source.references import To, of_kustomization
+from shared.platform.source.tree import KUSTOMIZATION_FILES, joined
+
+_MOST_FILES = 500
+_RENAMES = ("namePrefix", "nameSuffix")
+_HASH = re.compile(r"-[a-z0-9]{10}$")
+_Place = tuple[str, ObjectId | None, Path, Mapping[str, Any]]
+
+
+def silent_targets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
+    """Yield the patches and images of kustomizations that are for nothing which these build."""
+    for owner in platform.inventory.owners.values():
+        if owner.unbuilt or not owner.objects:
+            continue
+        places = [*_files_of(owner, files), (owner.file, owner.id, ("spec",), owner.spec)]
+        renames = any(given.get(field) for *_, given in places for field in _RENAMES)
+        if any("$patch" in text for *_, given in places for text in texts_in(given.get("patches"))):
+            continue  # one of them may have removed what another one is for
+        for file, of, path, given in places:
+            for field in ("patches", "patchesJson6902"):
+                for number, patch in objects_in(given.get(field)):
+                    target = mapping(patch.get("target"))
+                    if target and not _selects(target, owner, renames=renames):
+                        parts = ("group", "version", "kind", "name")
+                        what = " ".join(str(target[part]) for part in parts if target.get(part))
+                        where = (*path, field, number, "target")
+                        yield _note(file, of, where, f"this patch is for {what}, which is not built here")
+            for number, image in objects_in(given.get("images")):
+                names = [str(image[part]) for part in ("newName", "name") if image.get(part)]
+                if names and not any(map(is_open, names)) and not _is_used(names, owner):
+                    where = (*path, "images", number, "name")
+                    yield _note(file, of, where, f"no container built here has the image {named(names[-1:])}")
+
+
+def _note(file: str, of: ObjectId | None, path: Path, message: str) -> Finding:
+    hint = "so kustomize changes nothing, silently; correct the name, or remove the entry"
+    return Finding(file, of, path, f"{message}, {hint}", is_note=True)
+
+
+def _files_of(owner: Owner, files: Files) -> Iterator[_Place]:
+    """Yield the kustomization files that a Kustomization is built from, as far as they are in the tree."""
+    waiting, seen = [owner.path], set[str]()
+    while waiting and len(seen) < _MOST_FILES:
+        folder = waiting.pop()
+        paths = (f"{folder}/{name}".lstrip("/") for name in KUSTOMIZATION_FILES)
+        found = next(((path, content) for path in paths if (content := files(path)) is not None), None)
+        if found is None or folder in seen:
+            continue
+        seen.add(folder)
+        try:
+            (document,) = documents(found[1])
+            references = of_kustomization(found[1])
+        except (UnreadableFile, ValueError):
+            continue
+        yield found[0], None, (), mapping(document.plain())
+        below = (joined(folder, ref.text) for ref in references if ref.to in (To.RESOURCE, To.COMPONENT))
+        waiting += [path for path in below if path is not None]
+
+
+def _selects(target: Mapping[str, Any], owner: Owner, *, renames: bool) -> bool:
+    """Return whether an object may be what a target selects; its labels are not looked at."""
+    if any(map(is_open, target.values())):
+        return True
+    return any(
+        _fits(target.get("group"), name.group)
+        and _fits(target.get("version"), str(built.manifest.get("apiVersion")).rpartition("/")[2])
+        and _fits(target.get("kind"), name.kind)
+        and (
+            renames or any(_fits(target.get("name"), text) for text in {name.name, _HASH.sub("", name.name)})
+        )
+        for name, built in owner.objects.items()
+    )
+
+
+def _fits(pattern: Any, text: str) -> bool:
+    try:
+        return not pattern or re.fullmatch(str(pattern), text) is not None
+    except re.error:
+        return True
+
+
+def _is_used(names: list[str], owner: Owner) -> bool:
+    """Return whether an object has an image of one of these names, wherever it has a field of that name."""
+    begin = tuple(f"{name}{end}" for name in names for end in (":", "@"))
+    images = (image for built in owner.objects.values() for image in _images(built.manifest))
+    return any(image in names or image.startswith(begin) for image in images)
+
+
+def _images(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        image = value.get("image")
+        if isinstance(image, str):
+            yield image
+    if isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _images(inner)

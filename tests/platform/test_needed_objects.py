@@ -1,0 +1,198 @@
+"""What an object needs by name and nothing defines: a fault where that is certain, or else a note."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.platform.inventories import release
+from tests.support.built_platforms import Platform, deployment
+
+THERE = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: platform}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: deployer, namespace: platform}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: platform}
+data: {mode: a}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: filled, namespace: platform}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: important}
+value: 1000
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: platform}
+spec: {selector: {app: web}, ports: [{name: http, port: 80}]}
+---
+apiVersion: external-secrets.io/v1
+kind: ExternalSecret
+metadata: {name: anything, namespace: platform}
+spec: {target: {name: from-vault}}
+"""
+
+
+def platform_with(pod: dict[str, Any], *more: dict[str, Any], **container: Any) -> Platform:
+    """Return a platform with what is there, and a workload whose pod, or container, has more."""
+    workload = yaml.safe_load(deployment())
+    spec = workload["spec"]["template"]["spec"]
+    spec["containers"][0] |= container
+    spec |= pod
+    objects = [yaml.safe_dump(given) for given in (workload, *more)]
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "externalsecrets.external-secrets.io"},
+        "spec": {
+            "group": "external-secrets.io",
+            "names": {"kind": "ExternalSecret", "plural": "externalsecrets"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {
+                        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                    },
+                }
+            ],
+        },
+    }
+    return Platform(THERE, yaml.safe_dump(definition), *objects)
+
+
+def volume(**source: Any) -> dict[str, Any]:
+    return {"volumes": [{"name": "v", **source}]}
+
+
+@pytest.mark.parametrize(
+    ("pod", "problem", "note"),
+    [
+        ({"serviceAccountName": "deployer"}, "", ""),
+        ({"serviceAccountName": "default"}, "", ""),
+        ({"serviceAccountName": "deplyer"}, "did you mean deployer?", ""),
+        (
+            {"serviceAccountName": "other"},
+            "",
+            "ServiceAccount platform/other, and without it no pod of it is created",
+        ),
+        ({"serviceAccountName": "${account}"}, "", ""),
+        ({"priorityClassName": "imporant"}, "did you mean important?", ""),
+        ({"priorityClassName": "system-node-critical"}, "", ""),
+        (volume(configMap={"name": "setings"}), "did you mean settings?", ""),
+        (volume(configMap={"name": "setings", "optional": True}), "", ""),
+        (
+            volume(configMap={"name": "settings", "items": [{"key": "mod", "path": "a"}]}),
+            "has no key mod",
+            "",
+        ),
+        (volume(configMap={"name": "filled", "items": [{"key": "any", "path": "a"}]}), "", ""),
+        (volume(configMap={"name": "kube-root-ca.crt"}), "", ""),
+        (volume(secret={"secretName": "from-vault"}), "", ""),
+        (
+            volume(secret={"secretName": "nowhere"}),
+            "",
+            "Secret platform/nowhere, and without it its pods do not start",
+        ),
+        (volume(persistentVolumeClaim={"claimName": "data"}), "", "PersistentVolumeClaim platform/data"),
+        (volume(projected={"sources": [{"configMap": {"name": "setings"}}]}), "did you mean settings?", ""),
+    ],
+)
+def test_what_a_pod_needs_is_there(pod: dict[str, Any], problem: str, note: str) -> None:
+    platform = platform_with(pod)
+    assert [bool(platform.problems), bool(platform.notes)] == [bool(problem), bool(note)]
+    assert not problem or problem in platform.problems[0]
+    assert not note or note in platform.notes[0]
+
+
+def test_variables_of_a_container_have_their_keys() -> None:
+    given = {"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "Mode"}}}
+    (problem,) = platform_with({}, env=[given]).problems
+    assert "ConfigMap platform/settings has no key Mode, so its pods do not start" in problem
+    (problem,) = platform_with({}, envFrom=[{"configMapRef": {"name": "setings"}}]).problems
+    assert "envFrom[0].configMapRef.name" in problem
+
+
+def of(kind: str, api: str, spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    metadata = {"name": "it", "namespace": "platform"}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, **({"spec": spec} if spec else {}), **more}
+
+
+def ingress(name: str, port: int) -> dict[str, Any]:
+    backend = {"service": {"name": name, "port": {"number": port}}}
+    return of("Ingress", "networking.k8s.io/v1", {"defaultBackend": backend})
+
+
+def scaler(name: str) -> dict[str, Any]:
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    return of("HorizontalPodAutoscaler", "autoscaling/v2", {"scaleTargetRef": ref, "maxReplicas": 3})
+
+
+def binding(kind: str, name: str, *accounts: str) -> dict[str, Any]:
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": "platform"} for account in accounts]
+    return of("RoleBinding", "rbac.authorization.k8s.io/v1", roleRef=ref, subjects=subjects)
+
+
+def service(selector: dict[str, str], target: str | int) -> dict[str, Any]:
+    return of("Service", "v1", {"selector": selector, "ports": [{"port": 80, "targetPort": target}]})
+
+
+def budget(selector: dict[str, str]) -> dict[str, Any]:
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": selector}}
+    return of("PodDisruptionBudget", "policy/v1", spec)
+
+
+def claim(storage: str) -> dict[str, Any]:
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": storage}
+    return of("PersistentVolumeClaim", "v1", spec)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem", "note"),
+    [
+        (ingress("web", 80), "", ""),
+        (ingress("web", 8080), "Service platform/web has no port 8080, so nothing answers there", ""),
+        (ingress("other", 80), "", "Service platform/other, and without it nothing answers there"),
+        (binding("ClusterRole", "edit"), "", ""),
+        (binding("Role", "deploy"), "", "Role platform/deploy, and without it the binding gives no rights"),
+        (binding("ClusterRole", "edit", "deployer"), "", ""),
+        (binding("ClusterRole", "edit", "deplyer"), "did you mean deployer?", ""),
+        (of("Ingress", "networking.k8s.io/v1", {"ingressClassName": "ngnix"}), "", "IngressClass ngnix"),
+        (service({"app": "web"}, "http"), "", "no port of the pods that this selects is called http"),
+        (service({"app": "web"}, 8080), "", ""),
+        (service({"app": "wbe"}, 80), "", "no pod of platform here has app=wbe"),
+        (budget({"app": "wbe"}), "", "so PodDisruptionBudget platform/it is for nothing"),
+        (claim("managed-csi-premium"), "", ""),
+        (claim("premium-zrs"), "", "StorageClass premium-zrs, and without it it stays Pending"),
+        (scaler("weeb"), "", "Deployment platform/weeb, and without it it scales nothing"),
+    ],
+)
+def test_what_other_objects_need_is_there(given: dict[str, Any], problem: str, note: str) -> None:
+    platform = platform_with({}, given)
+    assert [bool(platform.problems), bool(platform.notes)] == [bool(problem), bool(note)]
+    assert not problem or problem in platform.problems[0]
+    assert not note or note in platform.notes[0]
+
+
+def test_where_charts_may_bring_it_only_a_slip_is_said_and_as_a_note() -> None:
+    chart = {**release("platform/prom"), "spec": {**release("platform/prom")["spec"]}}
+    for name, notes in (("other", 0), ("deplyer", 1)):
+        platform = platform_with({"serviceAccountName": name}, chart)
+        found = [note for note in platform.notes if "ServiceAccount" in note]
+        assert (len(found), [text for text in platform.problems if "ServiceAccount" in text]) == (notes, [])
