@@ -5,6 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ENTRIES: Mapping[str, str] = {
+    "KmsIdentity": "vault/KmsIdentity",
+    "AzureKeyVaultKms": "vault/Kms",
+    "DenyAssignment": "access/DenyAssignment",
+    "DenyAssignmentByText": "access/DenyAssignmentByText",
+    "LockedGroup": "access/LocksByText",
+    "SubnetsAssociatedWithNATgateway": "network/GatewayOnSubnet",
+    "SubnetDelegations": "network/Delegation",
+    "NodeProvisioningProfile": "feature/Properties",
+    "SpotPrice": "compute/SpotPrice",
+    "HypervisorGeneration": "compute/Generation",
+    "OldNodeImage": "compute/OldNodeImageByText",
+    "AttachedDisk": "compute/AttachedDisk",
+    "GpuDriver": "nodes/Gpu",
+    "KubeletStart": "nodes/Kubelet",
+    "ExtensionDeniedByPolicy": "kubernetes/AzurePolicyDenied",
+    "ExtensionWebhookAway": "kubernetes/WebhookFailed",
     "FailedIdentityOperation": "arm/FailedIdentityOperation",
     "IdentityPendingDelete": "arm/IdentityStillDeleted",
     "PrivateClusterNotSupportedWithPaidSKU": "aks/PrivateClusterTier",

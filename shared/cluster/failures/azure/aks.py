@@ -166,7 +166,7 @@ ENTRIES: tuple[Entry, ...] = (
             "The cluster, or a node pool, is stopped.",
             "Start it with `az aks start`.",
             Actor.OPERATOR,
-            says=("is not currently running", "is stopped"),
+            says=("is not currently running", "is stopped", "(stopped) state"),
         ),
         Entry(
             "aks/OperationNotAllowed",

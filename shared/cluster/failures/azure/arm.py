@@ -295,6 +295,14 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.AUTHOR,
         ),
         Entry(
+            "arm/Tags",
+            InvalidManifest,
+            ("InvalidTagNameCharacters",),
+            "The name of a tag has a character that Azure keeps for itself.",
+            "Commit tags without < > % & \\ ? and / in their names.",
+            Actor.AUTHOR,
+        ),
+        Entry(
             "arm/OwnRequest",
             Unexplained,
             ("MissingApiVersionParameter", "InvalidFilterInQueryString"),

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, NO_ROOM, WRAPPERS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
-from shared.cluster.failures.errors import InvalidManifest, OutOfCapacity, QuotaExceeded, Refused
+from shared.cluster.failures.errors import (
+    Interrupted,
+    InvalidManifest,
+    Obstructed,
+    OutOfCapacity,
+    QuotaExceeded,
+    Refused,
+)
 
 _LARGER = "Raise the quota (Azure portal, Quotas) or free some; or commit another size or region."
 _CORES = "The subscription has too few cores of this VM family, or in all, left in the region."
@@ -179,5 +186,82 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NOBODY,
             family=True,
         ),
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/virtual-machines/error-messages.md, the table of codes",
+        Entry(
+            "compute/Machines",
+            Interrupted,
+            (
+                *("VMStartTimedOut", "VMRedeploymentTimedOut", "VMRedeploymentFailed", "DiskImageNotReady"),
+                *("TooManyVMRedeploymentRequests", "NetworkingInternalOperationError"),
+                *("VMExtensionManagementInternalError", "VMArtifactRepositoryInternalError"),
+                *("AttachDiskWhileBeingDetached", "DiskProcessingError", "DiskPreparationError"),
+            ),
+            "A machine, or a disk of it, did not get ready in time, or for a reason inside of Azure.",
+            "Check Azure's health page; if it persists, contact Azure support with the request id.",
+            Actor.NOBODY,
+            wraps=True,
+        ),
+        link="https://learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/error-messages",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/virtual-machines/error-codes-spot.md",
+        Entry(
+            "compute/SpotPrice",
+            OutOfCapacity,
+            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
+            "A Spot machine costs more now than the manifest allows.",
+            "Wait until the price falls, or commit a higher `spotMaxPrice`, or -1.",
+            Actor.AUTHOR,
+            says=("max price",),
+        ),
+        link="https://learn.microsoft.com/azure/virtual-machines/error-codes-spot",
+    ),
+    *sourced(
+        "answers of the compute service in public repositories",
+        Entry(
+            "compute/Generation",
+            InvalidManifest,
+            ("BadRequest", "InvalidParameter", *WRAPPERS),
+            "The VM size cannot boot the image of the pool: its generation, or its kind of disks.",
+            "Commit another size, or another `osSKU`.",
+            Actor.AUTHOR,
+            says=("cannot boot hypervisor generation", "disk controller types supported"),
+        ),
+        link="https://learn.microsoft.com/azure/aks/generation-2-vms",
+    ),
+    *sourced(
+        "Azure/AKS issue 4975, an answer of AKS",
+        *(
+            Entry(
+                f"compute/{key}",
+                Refused,
+                codes,
+                "The node image of a pool is so old that AKS no longer starts nodes from it.",
+                "Upgrade the node image: commit a newer version, or run `az aks nodepool upgrade"
+                " --node-image-only` for the pool.",
+                Actor.OPERATOR,
+                says=says,
+            )
+            for key, codes, says in (
+                ("OldNodeImage", ("PlatformImageNotFound",), ()),
+                ("OldNodeImageByText", ("BadRequest", *WRAPPERS), ("not supported for agentbaker",)),
+            )
+        ),
+        link="https://learn.microsoft.com/azure/aks/node-image-upgrade",
+    ),
+    *sourced(
+        "Azure/AKS issue 3844, an answer of the compute service",
+        Entry(
+            "compute/AttachedDisk",
+            Obstructed,
+            ("BadRequest", *WRAPPERS),
+            "A disk that a pod has attached does not let its node be changed.",
+            "Move the workload with the disk in the message to another pool while this one changes.",
+            Actor.WORKLOAD,
+            says=("attaching data disk(s)",),
+        ),
+        link="https://github.com/Azure/AKS/issues/3844",
     ),
 )

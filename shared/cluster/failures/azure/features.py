@@ -218,4 +218,17 @@ ENTRIES: tuple[Entry, ...] = (
         "VMSizeDoesNotSupportEncryptionAtHost",
         "Commit another size, or `enableEncryptionAtHost: false`.",
     ),
+    *sourced(
+        "Azure/karpenter-provider-azure issue 80, an answer of AKS; others like it in public repositories",
+        Entry(
+            "feature/Properties",
+            InvalidManifest,
+            ("OperationNotAllowed",),
+            "A setting of the manifest does not go with another one.",
+            "Change one of the settings in the message.",
+            Actor.AUTHOR,
+            says=(".properties.",),
+        ),
+        link="https://learn.microsoft.com/azure/aks/node-auto-provisioning",
+    ),
 )

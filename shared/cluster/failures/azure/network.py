@@ -294,6 +294,32 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
+        "Azure/azure-service-operator issue 2273: the answer of AKS, cut short there",
+        Entry(
+            "network/GatewayOnSubnet",
+            Refused,
+            ("SubnetsAssociatedWithNATgateway",),
+            "A subnet has a NAT gateway, and the cluster's outbound type is the load balancer.",
+            "Commit `outboundType: userAssignedNATGateway`, or remove the gateway from the subnet.",
+            Actor.NETWORK,
+            family=True,
+        ),
+        link="https://learn.microsoft.com/azure/aks/nat-gateway",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs issues 39112 and 92894, answers of the network service",
+        Entry(
+            "network/Delegation",
+            Refused,
+            ("SubnetDelegationsCannotChangeWhenSubnetUsedByResource", "SubnetMissingRequiredDelegation"),
+            "AKS delegates this subnet to itself, and something else uses it or took the delegation away.",
+            "Give the cluster a subnet that nothing else uses, or restore its delegation to"
+            " Microsoft.ContainerService/managedClusters.",
+            Actor.NETWORK,
+        ),
+        link="https://learn.microsoft.com/azure/aks/concepts-network-cni-overview",
+    ),
+    *sourced(
         "Azure/AKS-Construction bicep/main.bicep, on rights at the virtual network",
         Entry(
             "network/ReconcilePrivateDNS",
