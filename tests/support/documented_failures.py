@@ -56,7 +56,7 @@ ENTRIES: Mapping[str, str] = {
     "QuotaExceeded": "compute/QuotaExceeded",
     "RequestDisallowedByPolicy": "policy/RequestDisallowedByPolicy",
     "ServiceCidrOverlapExistingSubnetsCidr": "network/ServiceCidrOverlapExistingSubnetsCidr",
-    "ServicePrincipalValidationClientError": "aks/ServicePrincipalValidationClientError",
+    "ServicePrincipalValidationClientError": "aks/InvalidClientSecret",
     "SubnetIsDelegated": "network/SubnetIsDelegated",
     "SubnetIsFull": "network/SubnetIsFull",
     "SubnetWithExternalResourcesCannotBeUsedByOtherResources": "network/SubnetWithExternalResources",

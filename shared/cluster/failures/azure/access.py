@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, WRAPPERS
-from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.entry import Actor, Entry, also, sourced, support
 from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
@@ -25,7 +25,7 @@ _LOCKED = (
     "Remove the lock in the message.",
     Actor.SUBSCRIPTION,
 )
-DISALLOWED = (
+_DISALLOWED = (
     "A policy of Azure does not allow this.",
     "Change the policy in the message, or exempt the cluster's resource groups from it.",
     Actor.POLICY,
@@ -118,11 +118,14 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "hashicorp/terraform-provider-azurerm issue 3912",
+        "hashicorp/terraform-provider-azurerm issue 3912; Azure/aks-deployer pkg/armerror/const.go",
         Entry(
             "access/CreateRoleAssignmentError",
             RoleNotEffective,
-            ("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError"),
+            (
+                *("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError"),
+                "FailedRoleAssignmentCreation",
+            ),
             "AKS could not give the cluster's identity a role.",
             f"Assign a role with {{action}} on {{scope}} to {{identity}}. {LATE}",
             Actor.ACCESS,
@@ -133,25 +136,19 @@ ENTRIES: tuple[Entry, ...] = (
     *sourced(
         "answers of Azure Resource Manager in public repositories; MicrosoftDocs/azure-aks-docs articles/aks/"
         "node-resource-group-lockdown.md",
-        *(
+        *also(
             Entry(
-                f"access/{key}",
+                "access/DenyAssignment",
                 Refused,
-                codes,
+                ("DenyAssignmentAuthorizationFailed",),
                 "A deny assignment forbids this to everybody, such as that of a node resource group with"
                 " `restrictionLevel: ReadOnly`, or of a deployment stack.",
                 "Change this through what owns the deny assignment in the message; no role helps.",
                 Actor.SUBSCRIPTION,
-                says=says,
-            )
-            for key, codes, says in (
-                ("DenyAssignment", ("DenyAssignmentAuthorizationFailed",), ()),
-                (
-                    "DenyAssignmentByText",
-                    ("AuthorizationFailed", *WRAPPERS),
-                    ("because of the deny assignment",),
-                ),
-            )
+            ),
+            "access/DenyAssignmentByText",
+            ("AuthorizationFailed", *WRAPPERS),
+            "because of the deny assignment",
         ),
         link="https://learn.microsoft.com/azure/role-based-access-control/deny-assignments",
     ),
@@ -238,28 +235,22 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "error-codes/missingsubscriptionregistration-error",
-        Entry(
-            "access/MissingSubscriptionRegistration",
-            Refused,
-            (
-                *("MissingSubscriptionRegistration", "SubscriptionNotRegistered"),
-                *("InvalidSubscriptionRegistrationState", "MissingRegistrationForLocation"),
+        *also(
+            Entry(
+                "access/MissingSubscriptionRegistration",
+                Refused,
+                (
+                    *("MissingSubscriptionRegistration", "SubscriptionNotRegistered"),
+                    *("InvalidSubscriptionRegistrationState", "MissingRegistrationForLocation"),
+                    "MissingRegistrationForType",
+                ),
+                "The subscription is not registered for a resource provider.",
+                _REGISTER,
+                Actor.SUBSCRIPTION,
             ),
-            "The subscription is not registered for a resource provider.",
-            _REGISTER,
-            Actor.SUBSCRIPTION,
-        ),
-    ),
-    *support(
-        "error-codes/missingsubscriptionregistration-error",
-        Entry(
             "access/RegistrationByText",
-            Refused,
             ("BadRequest", "InvalidParameter", *WRAPPERS),
-            "The subscription is not registered for a resource provider.",
-            _REGISTER,
-            Actor.SUBSCRIPTION,
-            says=("not registered to use namespace",),
+            "not registered to use namespace",
         ),
     ),
     *sourced(
@@ -300,8 +291,11 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "policy/RequestDisallowedByPolicy",
             Refused,
-            ("RequestDisallowedByPolicy", "PolicyViolation"),
-            *DISALLOWED,
+            (
+                *("RequestDisallowedByPolicy", "PolicyViolation", "AppendPoliciesFieldsExist"),
+                *("ConflictingAppendPolicies", "InvalidPolicyParameters"),
+            ),
+            *_DISALLOWED,
         ),
     ),
     *support(
@@ -317,7 +311,7 @@ ENTRIES: tuple[Entry, ...] = (
             "policy/RequestDisallowedByText",
             Refused,
             _OF_PARTS,
-            *DISALLOWED,
+            *_DISALLOWED,
             says=("was disallowed by policy",),
         ),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, NO_ROOM, WRAPPERS
-from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.entry import Actor, Entry, also, sourced, support
 from shared.cluster.failures.errors import (
     Interrupted,
     InvalidManifest,
@@ -19,25 +19,20 @@ _CORES = "The subscription has too few cores of this VM family, or in all, left 
 ENTRIES: tuple[Entry, ...] = (
     *sourced(
         "MicrosoftDocs/azure-aks-docs articles/aks/quotas-skus-regions.md",
-        *(
+        *also(
             Entry(
-                f"compute/{key}",
+                "compute/ManagedClusterQuota",
                 QuotaExceeded,
-                codes,
+                ("ManagedClusterCountExceedsQuotaLimit",),
                 "The subscription has as many clusters in the region as its quota allows.",
                 "Ask for a larger quota of managed clusters (Quotas, Microsoft.ContainerService), or commit"
                 " another region or subscription.",
                 Actor.SUBSCRIPTION,
-                says=says,
-            )
-            for key, codes, says in (
-                ("ManagedClusterQuota", ("ManagedClusterCountExceedsQuotaLimit",), ()),
-                (
-                    "ManagedClusterQuotaByText",
-                    ("QuotaExceeded", "OperationNotAllowed", "BadRequest"),
-                    ("quota limits for managed clusters", "managed cluster quota"),
-                ),
-            )
+            ),
+            "compute/ManagedClusterQuotaByText",
+            ("QuotaExceeded", "OperationNotAllowed", "BadRequest"),
+            "quota limits for managed clusters",
+            "managed cluster quota",
         ),
         link="https://learn.microsoft.com/azure/aks/quotas-skus-regions",
     ),
@@ -94,7 +89,10 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "compute/PublicIPCountLimitReached",
             QuotaExceeded,
-            ("PublicIPCountLimitReached", "ManagedOutboundIPCountExceedsQuotaLimit"),
+            (
+                *("PublicIPCountLimitReached", "ManagedOutboundIPCountExceedsQuotaLimit"),
+                *("StandardSkuPublicIPCountLimitReached", "PublicIPCountLimitExceededByVMScaleSet"),
+            ),
             "The subscription has no public addresses left in the region.",
             "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
             " Networking).",
@@ -233,21 +231,19 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *sourced(
         "Azure/AKS issue 4975, an answer of AKS",
-        *(
+        *also(
             Entry(
-                f"compute/{key}",
+                "compute/OldNodeImage",
                 Refused,
-                codes,
+                ("PlatformImageNotFound",),
                 "The node image of a pool is so old that AKS no longer starts nodes from it.",
                 "Upgrade the node image: commit a newer version, or run `az aks nodepool upgrade"
                 " --node-image-only` for the pool.",
                 Actor.OPERATOR,
-                says=says,
-            )
-            for key, codes, says in (
-                ("OldNodeImage", ("PlatformImageNotFound",), ()),
-                ("OldNodeImageByText", ("BadRequest", *WRAPPERS), ("not supported for agentbaker",)),
-            )
+            ),
+            "compute/OldNodeImageByText",
+            ("BadRequest", *WRAPPERS),
+            "not supported for agentbaker",
         ),
         link="https://learn.microsoft.com/azure/aks/node-image-upgrade",
     ),

@@ -167,7 +167,10 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "network/AllocatedOutboundPorts",
             InvalidManifest,
-            ("InvalidLoadBalancerProfileAllocatedOutboundPorts", "InsufficientOutboundPorts"),
+            (
+                *("InvalidLoadBalancerProfileAllocatedOutboundPorts", "InsufficientOutboundPorts"),
+                "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAvailablePorts",
+            ),
             "The nodes, with those of an upgrade, need more outbound ports than the public addresses have:"
             " 64,000 each.",
             "Commit fewer ports for each node, fewer nodes, or more public addresses.",
