@@ -62,7 +62,7 @@ ENTRIES: Mapping[str, str] = {
     "SubnetWithExternalResourcesCannotBeUsedByOtherResources": "network/SubnetWithExternalResources",
     "SubscriptionRequestsThrottled": "arm/SubscriptionRequestsThrottled",
     "Throttled": "aks/Throttled",
-    "TooManyRequestsReceived": "arm/TooManyRequestsReceived",
+    "TooManyRequestsReceived": "arm/SubscriptionRequestsThrottled",
     "UnsatisfiablePDB": "aks/UnsatisfiablePDB",
     "VirtualNetworkNotInSucceededState": "network/VirtualNetworkNotInSucceededState",
     "CniDownloadTimeout": "nodes/CniDownloadTimeout",

@@ -83,5 +83,5 @@ def sourced(source: str, *entries: Entry, link: str = "") -> tuple[Entry, ...]:
 
 
 def also(entry: Entry, key: str, codes: tuple[str, ...], *says: str) -> tuple[Entry, Entry]:
-    """Return an entry, and one for the same error under other codes, or where a text has a part of ``says``."""
+    """Return an entry, and one for the same error by other codes and maybe the texts of ``says``."""
     return entry, replace(entry, key=key, codes=codes, says=says, subcode="")

@@ -20,16 +20,6 @@ from shared.cluster.failures.errors import (
 _ARM_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
 _OF_PARTS = (*WRAPPERS, "ExtensionOperationFailed", "DeleteResourceGroupError", "BadRequest")
 """Codes of AKS, or of the service for extensions, whose text alone says why."""
-_LOCKED = (
-    "A lock on the resource, its group or its subscription forbids this.",
-    "Remove the lock in the message.",
-    Actor.SUBSCRIPTION,
-)
-_DISALLOWED = (
-    "A policy of Azure does not allow this.",
-    "Change the policy in the message, or exempt the cluster's resource groups from it.",
-    Actor.POLICY,
-)
 LATE = "A new assignment is effective after at most 60 minutes."
 _REGISTER = (
     "Run `az provider register --namespace {namespace}` in the subscription, and wait until it is Registered."
@@ -84,12 +74,20 @@ ENTRIES: tuple[Entry, ...] = (
             f" {LATE}",
             Actor.ACCESS,
         ),
-        Entry(
-            "access/Locks",
-            Obstructed,
-            ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
-            *_LOCKED,
-            link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
+        *also(
+            Entry(
+                "access/Locks",
+                Obstructed,
+                ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
+                "A lock on the resource, its group or its subscription forbids this.",
+                "Remove the lock in the message.",
+                Actor.SUBSCRIPTION,
+                link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
+            ),
+            "access/LocksByText",
+            _OF_PARTS,
+            "scope(s) are locked",
+            "is locked, please remove lock",
         ),
     ),
     *sourced(
@@ -288,31 +286,21 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "error-codes/requestdisallowedbypolicy-error",
-        Entry(
-            "policy/RequestDisallowedByPolicy",
-            Refused,
-            (
-                *("RequestDisallowedByPolicy", "PolicyViolation", "AppendPoliciesFieldsExist"),
-                *("ConflictingAppendPolicies", "InvalidPolicyParameters"),
+        *also(
+            Entry(
+                "policy/RequestDisallowedByPolicy",
+                Refused,
+                (
+                    *("RequestDisallowedByPolicy", "PolicyViolation", "AppendPoliciesFieldsExist"),
+                    *("ConflictingAppendPolicies", "InvalidPolicyParameters"),
+                ),
+                "A policy of Azure does not allow this.",
+                "Change the policy in the message, or exempt the cluster's resource groups from it.",
+                Actor.POLICY,
             ),
-            *_DISALLOWED,
-        ),
-    ),
-    *support(
-        "extensions/cluster-extension-deployment-errors",
-        Entry(
-            "access/LocksByText",
-            Obstructed,
-            _OF_PARTS,
-            *_LOCKED,
-            says=("scope(s) are locked", "is locked, please remove lock"),
-        ),
-        Entry(
             "policy/RequestDisallowedByText",
-            Refused,
             _OF_PARTS,
-            *_DISALLOWED,
-            says=("was disallowed by policy",),
+            "was disallowed by policy",
         ),
     ),
     *sourced(

@@ -25,16 +25,8 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "arm/AnotherOperationInProgress",
             Interrupted,
-            ("AnotherOperationInProgress", "DeploymentActiveAndUneditable"),
-            "Another operation on the resource is in progress.",
-            _LOG,
-            Actor.NOBODY,
-        ),
-        Entry(
-            "arm/Conflict",
-            Interrupted,
-            ("Conflict",),
-            "The resource is in a state that does not allow the operation.",
+            ("AnotherOperationInProgress", "DeploymentActiveAndUneditable", "Conflict"),
+            "Another operation on the resource is in progress, or its state does not allow this one.",
             _LOG,
             Actor.NOBODY,
         ),
@@ -49,8 +41,11 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "arm/InternalServerError",
             Interrupted,
-            (*("InternalServerError", "InternalError"),),
-            "A service of Azure failed for a reason inside of it.",
+            (
+                *("InternalServerError", "InternalError", "GatewayTimeout", "ServerTimeout"),
+                *("ServiceUnavailable", "OperationTimedOut", "InternalExecutionError"),
+            ),
+            "A service of Azure failed for a reason inside of it, or did not answer in time.",
             "Check Azure's health page; if it persists, contact Azure support with the request id.",
             Actor.NOBODY,
             wraps=True,
@@ -108,7 +103,7 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "arm/SubscriptionRequestsThrottled",
             Throttled,
-            ("SubscriptionRequestsThrottled",),
+            ("SubscriptionRequestsThrottled", "TooManyRequestsReceived"),
             "Azure asked for fewer requests in the subscription.",
             "No action needed; find out what else calls Azure in the subscription if it persists.",
             Actor.NOBODY,
@@ -135,17 +130,6 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.AUTHOR,
         ),
         link="https://learn.microsoft.com/azure/aks/use-managed-identity",
-    ),
-    *support(
-        "error-codes/toomanyrequestsreceived-error",
-        Entry(
-            "arm/TooManyRequestsReceived",
-            Throttled,
-            ("TooManyRequestsReceived",),
-            "Azure asked for fewer requests in the subscription.",
-            "No action needed; find out what else calls Azure in the subscription if it persists.",
-            Actor.NOBODY,
-        ),
     ),
     *support(
         "error-codes/invalidparameter-error",
@@ -309,18 +293,6 @@ ENTRIES: tuple[Entry, ...] = (
             "The request lacks a part that Azure needs: Roadstead wrote it wrongly, not the manifest.",
             "Report the message and the version of Roadstead.",
             Actor.OPERATOR,
-        ),
-        Entry(
-            "arm/NoAnswer",
-            Interrupted,
-            (
-                *("GatewayTimeout", "ServerTimeout", "ServiceUnavailable", "OperationTimedOut"),
-                "InternalExecutionError",
-            ),
-            "A service of Azure did not answer in time, or asks for a later attempt.",
-            "Check Azure's health page; if it persists, contact Azure support with the request id.",
-            Actor.NOBODY,
-            wraps=True,
         ),
         link=f"{_PAGE}common-deployment-errors",
     ),

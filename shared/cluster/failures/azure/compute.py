@@ -73,30 +73,25 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.SUBSCRIPTION,
             says=("exceeding approved", "exceeding quota limits", "insufficient vcpu quota"),
         ),
-        Entry(
-            "compute/PublicIPQuotaByText",
-            QuotaExceeded,
-            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
-            "The subscription has no public addresses left in the region.",
-            "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
-            " Networking).",
-            Actor.SUBSCRIPTION,
-            says=("public ip addresses for this subscription",),
-        ),
     ),
     *support(
         "error-codes/publicipcountlimitreached-error",
-        Entry(
-            "compute/PublicIPCountLimitReached",
-            QuotaExceeded,
-            (
-                *("PublicIPCountLimitReached", "ManagedOutboundIPCountExceedsQuotaLimit"),
-                *("StandardSkuPublicIPCountLimitReached", "PublicIPCountLimitExceededByVMScaleSet"),
+        *also(
+            Entry(
+                "compute/PublicIPCountLimitReached",
+                QuotaExceeded,
+                (
+                    *("PublicIPCountLimitReached", "ManagedOutboundIPCountExceedsQuotaLimit"),
+                    *("StandardSkuPublicIPCountLimitReached", "PublicIPCountLimitExceededByVMScaleSet"),
+                ),
+                "The subscription has no public addresses left in the region.",
+                "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal"
+                " (Quotas, Networking).",
+                Actor.SUBSCRIPTION,
             ),
-            "The subscription has no public addresses left in the region.",
-            "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
-            " Networking).",
-            Actor.SUBSCRIPTION,
+            "compute/PublicIPQuotaByText",
+            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
+            "public ip addresses for this subscription",
         ),
     ),
     *sourced(
