@@ -142,8 +142,11 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "aks/OperationPreempted",
             Interrupted,
-            ("AKSOperationPreempted", "AKSOperationPreemptedByDelete", "OperationPreempted"),
-            "Another operation on the cluster took the place of this one.",
+            (
+                *("AKSOperationPreempted", "AKSOperationPreemptedByDelete", "OperationPreempted"),
+                *("CanceledAndSupersededDueToAnotherOperation", "ResourceGroupDeletionTimeout"),
+            ),
+            "Another operation on the cluster took the place of this one, or it took too long.",
             "No action needed; Azure's activity log shows who started the other operation.",
             Actor.NOBODY,
         ),

@@ -103,7 +103,10 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "arm/SubscriptionRequestsThrottled",
             Throttled,
-            ("SubscriptionRequestsThrottled", "TooManyRequestsReceived"),
+            (
+                *("SubscriptionRequestsThrottled", "TooManyRequestsReceived"),
+                "CustomRouteTableTooManyRequests",
+            ),
             "Azure asked for fewer requests in the subscription.",
             "No action needed; find out what else calls Azure in the subscription if it persists.",
             Actor.NOBODY,

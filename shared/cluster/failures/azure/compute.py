@@ -57,21 +57,19 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *support(
-        "error-codes/quota-exceeded-error",
-        Entry(
-            "compute/QuotaExceeded", QuotaExceeded, ("QuotaExceeded",), _CORES, _LARGER, Actor.SUBSCRIPTION
-        ),
-    ),
-    *support(
         "error-codes/operationnotallowed-publicipcountlimitreached-error",
-        Entry(
+        *also(
+            Entry(
+                "compute/QuotaExceeded",
+                QuotaExceeded,
+                ("QuotaExceeded", "ErrCode_InsufficientVCPUQuota", "InsufficientVCPUQuota"),
+                _CORES,
+                _LARGER,
+                Actor.SUBSCRIPTION,
+            ),
             "compute/CoresQuota",
-            QuotaExceeded,
             ("OperationNotAllowed", "BadRequest", *WRAPPERS),
-            _CORES,
-            _LARGER,
-            Actor.SUBSCRIPTION,
-            says=("exceeding approved", "exceeding quota limits", "insufficient vcpu quota"),
+            *("exceeding approved", "exceeding quota limits", "insufficient vcpu quota"),
         ),
     ),
     *support(
@@ -92,17 +90,6 @@ ENTRIES: tuple[Entry, ...] = (
             "compute/PublicIPQuotaByText",
             ("OperationNotAllowed", "BadRequest", *WRAPPERS),
             "public ip addresses for this subscription",
-        ),
-    ),
-    *sourced(
-        "answers of AKS in hashicorp/terraform-provider-azurerm and Azure/azure-cli issues",
-        Entry(
-            "compute/InsufficientVCPUQuota",
-            QuotaExceeded,
-            ("ErrCode_InsufficientVCPUQuota", "InsufficientVCPUQuota"),
-            _CORES,
-            _LARGER,
-            Actor.SUBSCRIPTION,
         ),
     ),
     *sourced(
@@ -155,18 +142,6 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.SUBSCRIPTION,
             says=("could not find a suitable vm size",),
         ),
-    ),
-    *sourced(
-        "Azure/AKS issues 1988 and 2672",
-        Entry(
-            "compute/EphemeralOSDisk",
-            InvalidManifest,
-            ("VMCacheSizeTooSmall", "VMSizeDoesNotSupportEphemeralOS"),
-            "The VM size has no room for an ephemeral OS disk of this size.",
-            "Commit a larger size, a smaller `osDiskSizeGB`, or `osDiskType: Managed`.",
-            Actor.AUTHOR,
-        ),
-        link="https://github.com/Azure/AKS/issues/2672",
     ),
     *sourced(
         f"{CODES}: the sentences of UnderlaysOverConstrained and AZUnderlaysOverConstrained",

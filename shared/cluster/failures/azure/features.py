@@ -123,7 +123,8 @@ ENTRIES: tuple[Entry, ...] = (
     *_page(
         "concepts-storage",
         "The disk of a node is not one that the VM size has room for, or that goes with the other settings.",
-        "InvalidOSDiskTypeSettingError EphemeralOSAndBYOKNotSupported VMTemporaryDiskTooSmall",
+        "InvalidOSDiskTypeSettingError EphemeralOSAndBYOKNotSupported VMTemporaryDiskTooSmall"
+        " VMCacheSizeTooSmall VMSizeDoesNotSupportEphemeralOS",
         "Commit a larger size, a smaller `osDiskSizeGB`, or `osDiskType: Managed`.",
     ),
     *_page(

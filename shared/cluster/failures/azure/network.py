@@ -10,10 +10,8 @@ from shared.cluster.failures.errors import (
     Obstructed,
     OutOfAddresses,
     Refused,
-    Throttled,
 )
 
-_BUSY = "The virtual network, or a subnet, is being changed by somebody else at this moment."
 _WAIT = "No action needed; repair the network with its owner if it is in the state Failed."
 
 ENTRIES: tuple[Entry, ...] = (
@@ -32,34 +30,19 @@ ENTRIES: tuple[Entry, ...] = (
             "Change the routes of the subnet as the message says, or commit another outbound type.",
             Actor.NETWORK,
         ),
-        Entry(
-            "network/PartBusy",
-            Interrupted,
-            (
-                *("CustomRouteTableConflict", "CustomRouteTablePreConditionFailed"),
-                "LoadBalancerProfileOutboundIPPrefixProvisioningNotSucceeded",
-                "LoadBalancerProfileOutboundIPProvisioningNotSucceeded",
-            ),
-            "A part of the cluster's network is being changed by somebody else at this moment.",
-            _WAIT,
-            Actor.NOBODY,
-        ),
-        Entry(
-            "network/RouteTableThrottled",
-            Throttled,
-            ("CustomRouteTableTooManyRequests",),
-            "Azure asked for fewer requests to the route table.",
-            "No action needed; find out what else calls Azure in the subscription if it persists.",
-            Actor.NOBODY,
-        ),
     ),
     *support(
         "error-codes/virtualnetworknotinsucceededstate-error",
         Entry(
             "network/VirtualNetworkNotInSucceededState",
             Interrupted,
-            ("VirtualNetworkNotInSucceededState",),
-            _BUSY,
+            (
+                *("VirtualNetworkNotInSucceededState", "ReferencedResourceNotProvisioned"),
+                *("CustomRouteTableConflict", "CustomRouteTablePreConditionFailed"),
+                "LoadBalancerProfileOutboundIPPrefixProvisioningNotSucceeded",
+                "LoadBalancerProfileOutboundIPProvisioningNotSucceeded",
+            ),
+            "A part of the network, such as a subnet, is being changed by somebody else at this moment.",
             _WAIT,
             Actor.NOBODY,
         ),
@@ -75,14 +58,6 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *sourced(
         "hashicorp/terraform issue 7986",
-        Entry(
-            "network/ReferencedResourceNotProvisioned",
-            Interrupted,
-            ("ReferencedResourceNotProvisioned",),
-            _BUSY,
-            _WAIT,
-            Actor.NOBODY,
-        ),
         Entry(
             "network/RetryableError",
             Interrupted,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.cluster.failures.entry import Actor, Entry, sourced
-from shared.cluster.failures.errors import Conflict, Interrupted, QuotaExceeded, Refused
+from shared.cluster.failures.errors import Conflict, QuotaExceeded, Refused
 
 _SOURCE = "Azure/aks-deployer pkg/armerror/const.go: resourceTypeClientErrorCodes"
 _LINK = "https://github.com/Azure/aks-deployer/blob/main/pkg/armerror/const.go"
@@ -43,14 +43,6 @@ ENTRIES: tuple[Entry, ...] = sourced(
         "The subscription may not buy, or use, an offer of the Azure Marketplace.",
         "Accept the terms of the offer in the message, or give the subscription a means of payment.",
         Actor.SUBSCRIPTION,
-    ),
-    Entry(
-        "providers/Superseded",
-        Interrupted,
-        ("CanceledAndSupersededDueToAnotherOperation", "ResourceGroupDeletionTimeout"),
-        "Another operation took the place of this one, or it took too long.",
-        "No action needed; Azure's activity log shows who started the other operation.",
-        Actor.NOBODY,
     ),
     Entry(
         "providers/Moved",
