@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,32 @@ def test_the_bytecode_of_what_a_start_imports_is_in_the_package_and_the_same_eac
         f"{package.LIBRARIES}/cronsim/__pycache__/__init__.{tag}.pyc",
     }
     assert {code[4:8] for code in compiled.values()} == {b"\1\0\0\0"}  # PEP 552: a hash that nobody checks
+
+
+IMPORTED = """
+import pkgutil, sys
+from importlib import import_module
+import apprise, azure.identity, azure.keyvault.secrets, dulwich.client, github, kubernetes.client, paramiko
+import azure.mgmt.containerservice, azure.mgmt.resource.resources, azure.monitor.opentelemetry.exporter
+for name in ("handlers", "shared"):
+    for module in pkgutil.walk_packages([name], f"{name}."):
+        import_module(module.name)
+files = [getattr(found, "__file__", None) for found in list(sys.modules.values())]
+print(*filter(None, files), sep="\\n")
+"""
+"""Imports what functions import, and prints the files."""
+
+
+def test_the_package_leaves_out_nothing_that_the_app_imports() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True, timeout=120, cwd=ROOT
+    )
+    libraries = Path(sysconfig.get_path("purelib"))
+    read = {Path(line) for line in done.stdout.splitlines()}
+    found = {path.relative_to(libraries) for path in read if libraries in path.parents}
+    assert len(found) > 1000
+    left_out = {file.as_posix() for file in found if not package._runs(file)}
+    assert {name for name in left_out if not name.startswith("invoke/")} == set()  # paramiko runs without it
 
 
 def test_a_package_whose_app_cannot_be_imported_here_has_no_bytecode_and_says_so(

@@ -51,6 +51,8 @@ OTHERS_READ = frozenset({".c", ".h", ".mo", ".pxd", ".po", ".proto", ".pyi", ".p
 """Ends of files, and names, that compilers, translators, type checkers and installers read of a library."""
 UNUSED = frozenset({"aio", "tests"})
 """Packages of libraries that nothing imports by itself: clients for asyncio, and tests."""
+USED_OF = ("azure/data/tables/_generated/aio/", "azure/keyvault/secrets/_generated/aio/")
+"""What libraries import of these with their clients that are not for asyncio."""
 UNUSED_OF = ("apprise/assets/", "dulwich/cli.py", "invoke/")
 """Icons that a message in plain text has not, a command, and what paramiko runs commands of an OpenSSH
 configuration with: the package has at most 110 MB."""
@@ -133,7 +135,7 @@ def _runs(file: Path) -> bool:
     """Return whether the app may read a file of its libraries."""
     return not (
         {file.suffix, file.name} & OTHERS_READ
-        or {*file.parts[:-1]} & UNUSED
+        or ({*file.parts[:-1]} & UNUSED and not file.as_posix().startswith(USED_OF))
         or file.as_posix().startswith(UNUSED_OF)
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -59,14 +58,6 @@ class ListPrice:
     left_out: tuple[str, ...] = ()
     waiting: int = 0
     problem: str = ""
-
-
-class RecordedSpec(Protocol):
-    """What is asked of a cluster's record."""
-
-    @property
-    def desired(self) -> Desired:
-        """The cluster as it was accepted last."""
 
 
 @dataclass(frozen=True)

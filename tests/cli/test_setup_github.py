@@ -26,9 +26,7 @@ from shared.github_app import (
     Feature,
     api_address,
     asked,
-    event_table,
     manifest,
-    permission_table,
     web_address,
 )
 from shared.settings import App
@@ -296,6 +294,25 @@ def test_a_key_of_another_app_or_none_is_refused_and_stays_where_it_is(
 
 
 # The App itself
+
+
+def permission_table() -> Iterator[str]:
+    """Yield the lines of the table of the guide."""
+    yield "| permission | for | asked for |"
+    yield "|---|---|---|"
+    for permission in PERMISSIONS:
+        when = f"with `--allow {permission.feature}`" if permission.feature else "always"
+        yield f"| {permission.shown.lower()}: {permission.level} | {permission.reason} | {when} |"
+
+
+def event_table() -> Iterator[str]:
+    """Yield the lines of the table of the guide."""
+    yield "| event | for |"
+    yield "|---|---|"
+    for event, reason in EVENTS.items():
+        yield f"| `{event}` | {reason} |"
+    for event, (reason, feature) in OPTIONAL_EVENTS.items():
+        yield f"| `{event}` | {reason}, with `--allow {feature}` |"
 
 
 def test_the_guide_has_each_permission_and_each_event_with_its_reason() -> None:

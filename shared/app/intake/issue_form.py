@@ -35,7 +35,7 @@ def is_form(body: str) -> bool:
 
 def read_form(body: str) -> Mapping[str, str] | None:
     """Return the answers by their field, "" for one that is left out; None for a text of another form."""
-    found = _FORM.fullmatch(body.replace("\r\n", "\n").strip()) if len(body) <= LONGEST else None
+    found = _FORM.fullmatch(body.replace("\r\n", "\n").lstrip()) if len(body) <= LONGEST else None
     if found is None:
         return None
     answers = {name: answer.strip() for name, answer in found.groupdict().items()}

@@ -28,7 +28,7 @@ from shared.ports.state.app import (
     TimerRun,
     Timers,
 )
-from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters, GroupMember
+from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters
 from shared.ports.state.costs import (
     COSTS,
     USED,
@@ -36,7 +36,6 @@ from shared.ports.state.costs import (
     Costs,
     ListedClusters,
     SubscriptionCosts,
-    UsedOperations,
     WeekOfCosts,
 )
 from shared.ports.state.exported import ExportedRows
@@ -49,7 +48,6 @@ from shared.ports.state.fleet import (
     FleetRecords,
     FleetRules,
     Handover,
-    HeadReads,
     Override,
     Source,
 )
@@ -70,7 +68,6 @@ from shared.ports.state.readiness import EXAMINATION, READINESS, Examinations, R
 from shared.ports.state.reading import RecordKind
 from shared.ports.state.sweeps import (
     CHANGES,
-    ClusterChanges,
     Listing,
     Orphan,
     PathsCheck,
@@ -84,16 +81,13 @@ __all__ = [
     "TABLES",
     "AppIdentity",
     "BranchRead",
-    "ClusterChanges",
     "Clusters",
     "DeadLetter",
     "Deliveries",
     "Expectations",
     "FleetRecord",
     "FleetRules",
-    "GroupMember",
     "Handover",
-    "HeadReads",
     "LiftedHold",
     "ListedClusters",
     "Listing",
@@ -112,7 +106,6 @@ __all__ = [
     "SubscriptionCosts",
     "SweepRecord",
     "TimerRun",
-    "UsedOperations",
     "WeekOfCosts",
 ]
 
