@@ -13,7 +13,7 @@ import shlex
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,38 @@ def deployment_name(fleet: str, part: str = "") -> str:
 
 
 class DeploymentFailed(Exception):
-    """A step failed; the message has what Azure said. What was done before stays."""
+    """A step failed; the message has the innermost errors of Azure. What was done before stays.
+
+    ``said`` is all that the Azure CLI said, "" where it was not the one that failed.
+    """
+
+    said = ""
+
+
+_NO_CODE = "deployment"
+
+
+def errors_in(said: str) -> list[tuple[str, str]]:
+    """Return the innermost errors of what the Azure CLI says of a refused deployment: codes and messages.
+
+    They are a JSON object with ``code``, ``message`` and ``details``, or a text, which has no code.
+    """
+    start = said.find("{")
+    try:
+        document, _ = json.JSONDecoder().raw_decode(said[start:]) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        document = None
+    found = list(_innermost(document.get("error", document))) if isinstance(document, dict) else []
+    return found or [(_NO_CODE, said.strip())]
+
+
+def _innermost(error: Any) -> Iterator[tuple[str, str]]:
+    details = error.get("details") if isinstance(error, dict) else None
+    if isinstance(details, Sequence) and not isinstance(details, str) and details:
+        for detail in details:
+            yield from _innermost(detail)
+    elif isinstance(error, dict):
+        yield str(error.get("code") or _NO_CODE), str(error.get("message") or "it said nothing")
 
 
 @dataclass(frozen=True)
@@ -155,7 +186,10 @@ class Az:
             ) from error
         if done.returncode:
             said = " ".join((done.stderr or "").split()) or "it said nothing"  # an error is one line
-            raise DeploymentFailed(f"az {' '.join(arguments[:3])} failed: {said}")
+            causes = (text if code == _NO_CODE else f"{code}: {text}" for code, text in errors_in(said))
+            failed = DeploymentFailed(f"az {' '.join(arguments[:3])} failed: {'; '.join(causes)}")
+            failed.said = said
+            raise failed
         return done.stdout or ""
 
 

@@ -7,12 +7,10 @@ learn.microsoft.com/azure/azure-resource-manager/bicep/deploy-preflight.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from cli.azure_deployment import Az, Deployment, DeploymentFailed, missing_providers
+from cli.azure_deployment import Az, Deployment, DeploymentFailed, errors_in, missing_providers
 
 _SIGNED_IN = "sign in as somebody with Owner, or with Contributor and Role Based Access Control Administrator"
 _NAMES = "give another name by the parameter resourceNames; a deleted vault's name is taken until its purge"
@@ -31,7 +29,6 @@ _REMEDIES: Mapping[str, str] = {
 }
 """What mends an error of the preflight, by its code: learn.microsoft.com/azure/azure-resource-manager/
 troubleshooting/common-deployment-errors."""
-_NO_CODE = "deployment"
 _OTHERWISE = "correct the parameter file; learn.microsoft.com/azure/azure-resource-manager/troubleshooting"
 
 
@@ -72,31 +69,8 @@ def preflight(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
     try:
         az.read("Have Azure validate what would be deployed: permissions, names, quotas, policies.", *command)
     except DeploymentFailed as error:
-        yield from (_obstacle(code, message) for code, message in dict.fromkeys(errors_in(str(error))))
+        yield from (_obstacle(code, message) for code, message in dict.fromkeys(errors_in(error.said)))
 
 
 def _obstacle(code: str, message: str) -> Obstacle:
     return Obstacle(f"preflight {code}", message, _REMEDIES.get(code, _OTHERWISE))
-
-
-def errors_in(said: str) -> list[tuple[str, str]]:
-    """Return the innermost errors of what the Azure CLI says of a refused deployment: codes and messages.
-
-    They are a JSON object with ``code``, ``message`` and ``details``, or a text, which has no code.
-    """
-    start = said.find("{")
-    try:
-        document, _ = json.JSONDecoder().raw_decode(said[start:]) if start >= 0 else (None, 0)
-    except (ValueError, RecursionError):
-        document = None
-    found = list(_innermost(document.get("error", document))) if isinstance(document, dict) else []
-    return found or [(_NO_CODE, said.strip())]
-
-
-def _innermost(error: Any) -> Iterator[tuple[str, str]]:
-    details = error.get("details") if isinstance(error, dict) else None
-    if isinstance(details, Sequence) and not isinstance(details, str) and details:
-        for detail in details:
-            yield from _innermost(detail)
-    elif isinstance(error, dict):
-        yield str(error.get("code") or _NO_CODE), str(error.get("message") or "it said nothing")

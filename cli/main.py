@@ -27,7 +27,7 @@ def main() -> None:
 def _run() -> int:
     from cli.app import COMPLETE, app
     from cli.errors import CommandError
-    from cli.text import line
+    from cli.text import problem
 
     if COMPLETE in os.environ:
         from typer._completion_classes import completion_init
@@ -36,13 +36,13 @@ def _run() -> int:
     try:
         app()
     except CommandError as error:
-        sys.stderr.write(f"roadstead: {line(str(error))}\n")
+        sys.stderr.write(f"roadstead: {problem(str(error))}\n")
         return error.exit_code
     except UnicodeEncodeError:
         sys.stderr.write("roadstead: an argument is not UTF-8\n")
         return USAGE
     except OSError as error:  # of standard output, above all: a full disk
-        sys.stderr.write(f"roadstead: {line(str(error))}\n")
+        sys.stderr.write(f"roadstead: {problem(str(error))}\n")
         return FAILED
     return 0
 

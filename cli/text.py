@@ -16,6 +16,13 @@ def line(text: str, limit: int = 400) -> str:
     return shown(text, limit)
 
 
+def problem(text: str, limit: int = 600) -> str:
+    """Return the message of an error as ``line`` does; a long one loses its middle: advice is at the end."""
+    whole = line(text, max(limit, len(text)))
+    half = limit // 2 - 3
+    return whole if len(whole) <= limit else f"{whole[:half].rstrip()} ... {whole[-half:].lstrip()}"
+
+
 def printable(view: View) -> View:
     """Return JSON whose texts keep their line ends and have no other control characters."""
     cleaned: Any = _printable(view)

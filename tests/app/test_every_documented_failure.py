@@ -19,7 +19,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
-from shared.cluster.failures.catalogue import AZURE
+from shared.cluster.failures.catalogue import AZURE, entry_of
 from shared.cluster.failures.entry import Actor, Entry
 from shared.cluster.record_parts import Phase
 from shared.rollouts.decide import decide
@@ -57,7 +57,7 @@ def found(name: str) -> Entry:
     """Return the entry that a failure has to lead to."""
     failure = failures()[name.lower()]
     key = ENTRIES.get(failure.name)
-    entry = next(entry for entry in AZURE.entries if entry.key == key) if key else AZURE.find(failure.name)
+    entry = entry_of(key) if key else AZURE.find(failure.name)
     assert entry is not None, name
     return entry
 

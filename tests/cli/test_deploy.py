@@ -22,8 +22,8 @@ from cli.azure_deployment import (
     Deployment,
     apps_among,
     deployment_name,
+    errors_in,
 )
-from cli.deployment_checks import errors_in
 from cli.errors import ExitCode
 from tests.support import az_stand_in
 from tests.support.az_stand_in import SUBSCRIPTION
@@ -413,6 +413,19 @@ def test_each_refusal_of_the_preflight_is_a_finding_with_what_mends_it(place: Pl
     assert "Owner" in by_code["AuthorizationFailed"]["remedy"]
     assert by_code["SubscriptionIsOverQuotaForSku"]["problem"] == "Current Limit: 0"
     assert len({finding["remedy"] for finding in found}) == len(found)
+
+
+def test_a_long_refusal_names_its_cause_and_what_to_do(place: Place) -> None:
+    place.deploy()
+    cause = {"code": "QuotaExceeded", "message": f"Current Limit: 0. {'More of the provider. ' * 60}"}
+    wrapped = {"code": "DeploymentFailed", "message": "See the details. " * 60, "details": [cause]}
+    place.state.write_text(json.dumps({**place.stored(), "refused": wrapped}))
+    done = place.deploy()
+    assert done.returncode == ExitCode.FAILED
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("roadstead: az deployment sub create failed: QuotaExceeded: Current Limit: 0.")
+    assert said.endswith("What was done stays; run the same command again to go on.")
+    assert len(said) < 700
 
 
 def test_a_region_without_the_plan_of_the_apps_is_found(place: Place) -> None:

@@ -137,6 +137,13 @@ def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: 
         ({"code": "CreateVMSSAgentPoolFailed", "message": f"{INSIDE} exit status=52 [stdout]"}, "Obstructed"),
         ({"code": "BadRequest", "message": "is not registered to use namespace 'Microsoft.A'."}, "Refused"),
         ({"code": "InvalidParameter", "details": [{"code": "ScopeLocked"}]}, "Obstructed"),
+        ({"code": "ExtensionOperationFailed", "message": "the pods are not healthy"}, "Interrupted"),
+        (
+            {"code": "OperationNotAllowed", "message": ".properties.a cannot be Auto if b is set"},
+            "InvalidManifest",
+        ),
+        ({"code": "VMExtensionProvisioningError", "message": "exit status=34 [stdout]"}, "Unexplained"),
+        ({"code": "VMExtensionProvisioningError", "message": "exit status=84 [stdout]"}, "Refused"),
         ({"code": "InvalidParameter", "message": "the value of parameter x is invalid"}, "InvalidManifest"),
         ({"code": "CreateVMSSAgentPoolFailed", "message": "no reason"}, "Unexplained"),
         ({"code": "CreateVMSSAgentPoolFailed", "message": "SubCode: SubnetIsFull; x"}, "OutOfAddresses"),
@@ -236,3 +243,17 @@ def test_an_unknown_code_is_never_the_fault_of_the_manifest(status: int) -> None
     error = refusal(status, {"code": "SomethingNew", "message": "its own words"}, "its own words")
     assert (error.kind, error.entry, str(error)) == ("Unexplained", "", "its own words")
     assert failure({"code": "SomethingNew", "message": "no"}).kind == "Unexplained"
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ('admission webhook "v.sh" denied the request: [azurepolicy-one] no', "kubernetes/AzurePolicyDenied"),
+        ('failed calling webhook "v.io": no endpoints available', "kubernetes/WebhookFailed"),
+        ("the current usage per region is 4", "arm/Transient"),
+    ],
+)
+def test_what_the_api_server_refused_is_found_in_an_error_of_azure(text: str, entry: str) -> None:
+    failed = {"code": "ExtensionOperationFailed", "message": "Helm failed", "details": [{"message": text}]}
+    assert failure({**failed, "message": f"Helm failed: {text}"}).entry == entry
+    assert failure({"code": "Failed", "details": [failed]}).entry == entry

@@ -85,6 +85,8 @@ def _answer(arguments: list[str], given: dict[str, str], state: dict[str, Any]) 
         name = given["--ids"].rpartition("/")[2]
         return {"principalId": f"principal of {name}", "clientId": f"client of {name}"}
     if group.startswith("deployment sub create"):
+        if refused := state.get("refused"):
+            return f"ERROR: {json.dumps(refused)}"
         return _created(_parameters(given["--parameters"]), given, state)
     if group.startswith("resource list"):
         known = json.loads(os.environ.get("AZ_RESOURCES", "[]"))

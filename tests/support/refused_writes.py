@@ -236,6 +236,7 @@ POOLS: dict[str, dict[str, Any]] = {
     "reservation-without-host": {**RESERVED, "hostGroupID": "h"},
     "reservation-without-ultra-disks": {**RESERVED, "enableUltraSSD": True},
     "divided-gpu": {"gpuInstanceProfile": "MIG1g", "vmSize": "Standard_D4s_v5"},
+    "local-dns-needs-room": {"localDNSProfile": {"mode": "Required"}, "vmSize": "Standard_D2s_v5"},
     "fips-on-arm": {"enableFIPS": True, "vmSize": "Standard_D4ps_v5"},
     "taints-are-unique": {"nodeTaints": ["team=a:NoSchedule", "team=b:NoSchedule"]},
     "swap-needs-a-kubelet-that-takes-it": {"linuxOSConfig": {"swapFileSizeMB": 1500}},

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from shared.cluster.failures.catalogue import AZURE
+from shared.cluster.failures.admission_entries import ANY
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES
 from shared.cluster.failures.entry import Entry
 from shared.cluster.failures.errors import (
     Aborted,
@@ -48,6 +49,8 @@ _CODE = re.compile(
     r"""(?<![A-Za-z])(?:Sub|InternalError|VmssInstanceError|Error)?\s?Code\\*["']?\s*[=:]\s*\\*["']?(?P<code>[A-Za-z]\w+)""",
     re.IGNORECASE,
 )
+_OF_CLUSTER = re.compile("webhook|admission|podsecurity", re.IGNORECASE)
+"""What a text has that repeats a refusal by admission."""
 _LEADING = re.compile(r"\s*\((?P<code>[A-Za-z]\w+)\)")
 _NAMED = re.compile(
     r"\b(?P<code>VMExtensionError_\w+|\w+VMExtensionError|WINDOWS_CSE_ERROR_\w+|ERR_[A-Z0-9_]+)\b"
@@ -67,8 +70,8 @@ def entry_for(error: Json) -> Entry | None:
     """Return the entry of the catalogue for the cause of an error, None where no entry documents it.
 
     ``error`` has ``code`` and ``message``, and may have a ``subcode``, ``details`` and more of any form. The
-    outermost error that does not merely wrap another one is the cause; if there is none, the innermost
-    wrapper.
+    outermost error that does not merely wrap another one is the cause; if there is none, what the API server
+    of the cluster refused, by its wording in a text; else the innermost wrapper.
     """
     errors = list(_errors(error))
     texts = [inner.text for inner in errors]
@@ -80,7 +83,8 @@ def entry_for(error: Json) -> Entry | None:
             return found
         if inner.code or wrapper is None:  # without a code it says no more than what it is in
             wrapper = found or wrapper
-    return wrapper
+    said = "\n".join(texts)
+    return (KUBERNETES.find(ANY, text=said) if _OF_CLUSTER.search(said) else None) or wrapper
 
 
 def _errors(error: Any) -> Iterator[_Error]:

@@ -11,6 +11,7 @@ from shared.cluster.failures.azure import (
     arm,
     compute,
     features,
+    keys,
     named,
     network,
     nodes,
@@ -32,7 +33,7 @@ class Catalogue:
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
 
-_MODULES = (access, nodes, aks, arm, compute, features, named, network, providers, rules)
+_MODULES = (access, keys, nodes, aks, arm, compute, features, named, network, providers, rules)
 """Of entries that are equally specific the first counts: the status of a node says more than a wrapper."""
 AZURE = Catalogue(entry for module in _MODULES for entry in module.ENTRIES)
 KUBERNETES = Catalogue(kubernetes_entries.ENTRIES)

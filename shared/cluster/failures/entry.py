@@ -80,3 +80,8 @@ def support(page: str, *entries: Entry) -> tuple[Entry, ...]:
 def sourced(source: str, *entries: Entry, link: str = "") -> tuple[Entry, ...]:
     """Return entries with their source, and a link where people can read it."""
     return tuple(replace(entry, source=source, link=entry.link or link) for entry in entries)
+
+
+def also(entry: Entry, key: str, codes: tuple[str, ...], *says: str) -> tuple[Entry, Entry]:
+    """Return an entry, and one for the same error by other codes and maybe the texts of ``says``."""
+    return entry, replace(entry, key=key, codes=codes, says=says, subcode="")

@@ -115,6 +115,16 @@ RULES = (
         lambda asked: asked.says("gpuInstanceProfile") and asked.now("vmSize") and not _divisible(asked),
     ),
     RefusalRule(
+        "local-dns-needs-room",
+        "docs localdns-custom: only on Azure Linux or Ubuntu, with at least 4 vCPUs",
+        "localDNSProfile.mode",
+        "LocalDNS is not supported on this node pool.",
+        lambda asked: (
+            asked.says("localDNSProfile.mode") == "Required"
+            and (windows(asked) or re.match(r"standard_[a-z]+[123][a-z_]", str(asked.now("vmSize")).lower()))
+        ),
+    ),
+    RefusalRule(
         "fips-on-arm",
         "docs enable-fips-nodes: with Arm64 VMs only with Azure Linux 3.0+",
         "enableFIPS",

@@ -1,9 +1,9 @@
-"""Errors of rights: roles, policies, locks, registrations, and the keys of disks."""
+"""Errors of rights: roles, policies, locks, registrations."""
 
 from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, WRAPPERS
-from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.entry import Actor, Entry, also, sourced, support
 from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
@@ -18,19 +18,9 @@ from shared.cluster.failures.errors import (
 )
 
 _ARM_PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
-_OF_PARTS = (*WRAPPERS, "ExtensionOperationFailed", "DeleteResourceGroupError")
+_OF_PARTS = (*WRAPPERS, "ExtensionOperationFailed", "DeleteResourceGroupError", "BadRequest")
 """Codes of AKS, or of the service for extensions, whose text alone says why."""
-_LOCKED = (
-    "A lock on the resource, its group or its subscription forbids this.",
-    "Remove the lock in the message.",
-    Actor.SUBSCRIPTION,
-)
-DISALLOWED = (
-    "A policy of Azure does not allow this.",
-    "Change the policy in the message, or exempt the cluster's resource groups from it.",
-    Actor.POLICY,
-)
-_LATE = "A new assignment is effective after at most 60 minutes."
+LATE = "A new assignment is effective after at most 60 minutes."
 _REGISTER = (
     "Run `az provider register --namespace {namespace}` in the subscription, and wait until it is Registered."
 )
@@ -44,7 +34,7 @@ ENTRIES: tuple[Entry, ...] = (
             ("CustomPrivateDNSZoneMissingPermissionError", "PrivateDNSZoneAuthorizationFailed"),
             "The cluster's identity may not change the private DNS zone.",
             "Assign `Private DNS Zone Contributor` on the zone{(scope)} to the identity of the"
-            f" cluster{{(identity)}}. {_LATE}",
+            f" cluster{{(identity)}}. {LATE}",
             Actor.ACCESS,
         ),
     ),
@@ -55,7 +45,7 @@ ENTRIES: tuple[Entry, ...] = (
             RoleNotEffective,
             ("LinkedAuthorizationFailed",),
             "An identity has no right on a resource that the cluster refers to.",
-            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {_LATE}",
+            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {LATE}",
             Actor.ACCESS,
         ),
     ),
@@ -67,7 +57,7 @@ ENTRIES: tuple[Entry, ...] = (
             ("CustomKubeletIdentityMissingPermissionError",),
             "The cluster's identity may not assign the kubelet identity to the nodes.",
             "Assign `Managed Identity Operator` on the kubelet identity{(scope)} to the identity of the"
-            f" cluster{{(identity)}}. {_LATE}",
+            f" cluster{{(identity)}}. {LATE}",
             Actor.ACCESS,
         ),
         link="https://learn.microsoft.com/azure/aks/use-managed-identity",
@@ -81,15 +71,23 @@ ENTRIES: tuple[Entry, ...] = (
             "The cluster's identity may not change the route table.",
             "Assign `Network Contributor` on the route table{(scope)} to the identity of the"
             " cluster{(identity)}."
-            f" {_LATE}",
+            f" {LATE}",
             Actor.ACCESS,
         ),
-        Entry(
-            "access/Locks",
-            Obstructed,
-            ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
-            *_LOCKED,
-            link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
+        *also(
+            Entry(
+                "access/Locks",
+                Obstructed,
+                ("ScopeLocked", "ResourceGroupLocked", "ResourceLocked"),
+                "A lock on the resource, its group or its subscription forbids this.",
+                "Remove the lock in the message.",
+                Actor.SUBSCRIPTION,
+                link="https://learn.microsoft.com/azure/azure-resource-manager/management/lock-resources",
+            ),
+            "access/LocksByText",
+            _OF_PARTS,
+            "scope(s) are locked",
+            "is locked, please remove lock",
         ),
     ),
     *sourced(
@@ -118,17 +116,39 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "hashicorp/terraform-provider-azurerm issue 3912",
+        "hashicorp/terraform-provider-azurerm issue 3912; Azure/aks-deployer pkg/armerror/const.go",
         Entry(
             "access/CreateRoleAssignmentError",
             RoleNotEffective,
-            ("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError"),
+            (
+                *("CreateRoleAssignmentError", "CreateRoleAssignmentOnMSIError"),
+                "FailedRoleAssignmentCreation",
+            ),
             "AKS could not give the cluster's identity a role.",
-            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {_LATE}",
+            f"Assign a role with {{action}} on {{scope}} to {{identity}}. {LATE}",
             Actor.ACCESS,
             wraps=True,
         ),
         link="https://github.com/hashicorp/terraform-provider-azurerm/issues/3912",
+    ),
+    *sourced(
+        "answers of Azure Resource Manager in public repositories; MicrosoftDocs/azure-aks-docs articles/aks/"
+        "node-resource-group-lockdown.md",
+        *also(
+            Entry(
+                "access/DenyAssignment",
+                Refused,
+                ("DenyAssignmentAuthorizationFailed",),
+                "A deny assignment forbids this to everybody, such as that of a node resource group with"
+                " `restrictionLevel: ReadOnly`, or of a deployment stack.",
+                "Change this through what owns the deny assignment in the message; no role helps.",
+                Actor.SUBSCRIPTION,
+            ),
+            "access/DenyAssignmentByText",
+            ("AuthorizationFailed", *WRAPPERS),
+            "because of the deny assignment",
+        ),
+        link="https://learn.microsoft.com/azure/role-based-access-control/deny-assignments",
     ),
     *sourced(
         "answers in public issues",
@@ -145,45 +165,6 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "Azure/azure-sdk-for-net sdk/keyvault, a sample on errors",
-        Entry(
-            "vault/ObjectDeleted",
-            Refused,
-            ("ObjectIsDeletedButRecoverable", "ObjectIsBeingDeleted"),
-            "A key of the vault is being deleted, or is deleted and its name is not free.",
-            "Recover the key in the message, or purge it and create it again.",
-            Actor.SUBSCRIPTION,
-        ),
-        link="https://learn.microsoft.com/azure/key-vault/general/key-vault-recovery",
-    ),
-    *sourced(
-        "MicrosoftDocs/azure-docs issue 96319, an answer of AKS",
-        Entry(
-            "vault/KeyVaultAccessForbidden",
-            RoleNotEffective,
-            ("KeyVaultAccessForbidden",),
-            "The disk encryption set may not use its key in the vault.",
-            "Grant get, wrap and unwrap of keys on the vault in the message to the disk encryption set"
-            " in it{(identity)}."
-            f" {_LATE}",
-            Actor.ACCESS,
-        ),
-        link="https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys",
-    ),
-    *sourced(
-        "Azure/aks-deployer pkg/armerror/utils.go: the vault forbids it, or the set does not exist",
-        Entry(
-            "vault/DiskEncryptionSet",
-            Refused,
-            ("DiskEncryptionSetError",),
-            "The disk encryption set does not exist, or may not use its key in the vault.",
-            "Correct the disk encryption set, or its rights on the vault, as the message says.",
-            Actor.SUBSCRIPTION,
-            wraps=True,
-        ),
-        link="https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys",
-    ),
-    *sourced(
         "MicrosoftDocs/azure-aks-docs articles/aks/aks-service-permissions.md",
         Entry(
             "access/LogAnalyticsWorkspaceKeyAccessDenied",
@@ -193,7 +174,7 @@ ENTRIES: tuple[Entry, ...] = (
                 "LogAnalyticsWorkspaceKeyAccessDeniedCrossSubscription",
             ),
             "AKS may not read the keys of the Log Analytics workspace.",
-            f"Assign `Log Analytics Contributor` on the workspace{{(scope)}} to {{identity}}. {_LATE}",
+            f"Assign `Log Analytics Contributor` on the workspace{{(scope)}} to {{identity}}. {LATE}",
             Actor.ACCESS,
         ),
         link="https://learn.microsoft.com/azure/aks/aks-service-permissions",
@@ -252,28 +233,22 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "error-codes/missingsubscriptionregistration-error",
-        Entry(
-            "access/MissingSubscriptionRegistration",
-            Refused,
-            (
-                *("MissingSubscriptionRegistration", "SubscriptionNotRegistered"),
-                *("InvalidSubscriptionRegistrationState", "MissingRegistrationForLocation"),
+        *also(
+            Entry(
+                "access/MissingSubscriptionRegistration",
+                Refused,
+                (
+                    *("MissingSubscriptionRegistration", "SubscriptionNotRegistered"),
+                    *("InvalidSubscriptionRegistrationState", "MissingRegistrationForLocation"),
+                    "MissingRegistrationForType",
+                ),
+                "The subscription is not registered for a resource provider.",
+                _REGISTER,
+                Actor.SUBSCRIPTION,
             ),
-            "The subscription is not registered for a resource provider.",
-            _REGISTER,
-            Actor.SUBSCRIPTION,
-        ),
-    ),
-    *support(
-        "error-codes/missingsubscriptionregistration-error",
-        Entry(
             "access/RegistrationByText",
-            Refused,
             ("BadRequest", "InvalidParameter", *WRAPPERS),
-            "The subscription is not registered for a resource provider.",
-            _REGISTER,
-            Actor.SUBSCRIPTION,
-            says=("not registered to use namespace",),
+            "not registered to use namespace",
         ),
     ),
     *sourced(
@@ -293,7 +268,7 @@ ENTRIES: tuple[Entry, ...] = (
             ("AuthorizationFailed", "Forbidden", "Unauthorized"),
             "An identity lacks a role, or has had it for some minutes only.",
             "Assign a role with {action} on {scope} to {identity}; for the identity of this app,"
-            f" infra/access.bicep does it. {_LATE}",
+            f" infra/access.bicep does it. {LATE}",
             Actor.ACCESS,
         ),
         Entry(
@@ -311,22 +286,21 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "error-codes/requestdisallowedbypolicy-error",
-        Entry(
-            "policy/RequestDisallowedByPolicy",
-            Refused,
-            ("RequestDisallowedByPolicy", "PolicyViolation"),
-            *DISALLOWED,
-        ),
-    ),
-    *support(
-        "extensions/cluster-extension-deployment-errors",
-        Entry("access/LocksByText", Obstructed, _OF_PARTS, *_LOCKED, says=("scope(s) are locked",)),
-        Entry(
+        *also(
+            Entry(
+                "policy/RequestDisallowedByPolicy",
+                Refused,
+                (
+                    *("RequestDisallowedByPolicy", "PolicyViolation", "AppendPoliciesFieldsExist"),
+                    *("ConflictingAppendPolicies", "InvalidPolicyParameters"),
+                ),
+                "A policy of Azure does not allow this.",
+                "Change the policy in the message, or exempt the cluster's resource groups from it.",
+                Actor.POLICY,
+            ),
             "policy/RequestDisallowedByText",
-            Refused,
             _OF_PARTS,
-            *DISALLOWED,
-            says=("was disallowed by policy",),
+            "was disallowed by policy",
         ),
     ),
     *sourced(

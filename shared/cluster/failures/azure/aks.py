@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.entry import Actor, Entry, also, sourced, support
 from shared.cluster.failures.errors import (
     Blocked,
     Conflict,
@@ -142,8 +142,11 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "aks/OperationPreempted",
             Interrupted,
-            ("AKSOperationPreempted", "AKSOperationPreemptedByDelete", "OperationPreempted"),
-            "Another operation on the cluster took the place of this one.",
+            (
+                *("AKSOperationPreempted", "AKSOperationPreemptedByDelete", "OperationPreempted"),
+                *("CanceledAndSupersededDueToAnotherOperation", "ResourceGroupDeletionTimeout"),
+            ),
+            "Another operation on the cluster took the place of this one, or it took too long.",
             "No action needed; Azure's activity log shows who started the other operation.",
             Actor.NOBODY,
         ),
@@ -166,7 +169,7 @@ ENTRIES: tuple[Entry, ...] = (
             "The cluster, or a node pool, is stopped.",
             "Start it with `az aks start`.",
             Actor.OPERATOR,
-            says=("is not currently running", "is stopped"),
+            says=("is not currently running", "is stopped", "(stopped) state"),
         ),
         Entry(
             "aks/OperationNotAllowed",
@@ -222,23 +225,19 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *sourced(
         "MicrosoftDocs/azure-aks-docs articles/aks/stop-cluster-upgrade-api-breaking-changes.md",
-        Entry(
-            "aks/UpgradeBlockedOnDeprecatedAPIUsage",
-            Obstructed,
-            ("ValidationError", "BadRequest"),
-            _DEPRECATED,
-            "Find who calls {apis} and change that; the upgrade passes 12 hours after the last call.",
-            Actor.WORKLOAD,
-            subcode="UpgradeBlockedOnDeprecatedAPIUsage",
-        ),
-        Entry(
+        *also(
+            Entry(
+                "aks/UpgradeBlockedOnDeprecatedAPIUsage",
+                Obstructed,
+                ("ValidationError", "BadRequest"),
+                _DEPRECATED,
+                "Find who calls {apis} and change that; the upgrade passes 12 hours after the last call.",
+                Actor.WORKLOAD,
+                subcode="UpgradeBlockedOnDeprecatedAPIUsage",
+            ),
             "aks/UpgradeBlockedByText",
-            Obstructed,
             ("ValidationError", "BadRequest", "UpgradeFailed"),
-            _DEPRECATED,
-            "Find who calls {apis} and change that; the upgrade passes 12 hours after the last call.",
-            Actor.WORKLOAD,
-            says=("recent usage of a kubernetes api deprecated",),
+            "recent usage of a kubernetes api deprecated",
         ),
         link="https://learn.microsoft.com/azure/aks/stop-cluster-upgrade-api-breaking-changes",
     ),
@@ -252,24 +251,18 @@ ENTRIES: tuple[Entry, ...] = (
             "Commit a version that `az aks get-versions` shows for the region.",
             Actor.AUTHOR,
         ),
-        *(
+        *also(
             Entry(
-                f"aks/{key}",
+                "aks/UpgradeNotAllowed",
                 InvalidManifest,
-                (code,),
+                ("OperationNotAllowed",),
                 "AKS does not upgrade from the version that runs to that of the manifest.",
                 "Commit a version that `az aks get-upgrades` shows for the cluster.",
                 Actor.AUTHOR,
-                says=says,
-            )
-            for key, code, says in (
-                (
-                    "UpgradeNotAllowed",
-                    "OperationNotAllowed",
-                    ("upgrading kubernetes version", "available upgrades"),
-                ),
-                ("PoolUpgradeNotAllowed", "AgentPoolUpgradeVersionNotAllowed", ()),
-            )
+                says=("upgrading kubernetes version", "available upgrades"),
+            ),
+            "aks/PoolUpgradeNotAllowed",
+            ("AgentPoolUpgradeVersionNotAllowed",),
         ),
         Entry(
             "aks/NodePoolMcVersionIncompatible",
@@ -294,33 +287,20 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "error-codes/bad-request-or-invalid-client-secret-error",
-        *(
+        *also(
             Entry(
-                f"aks/{key}",
+                "aks/InvalidClientSecret",
                 Refused,
-                codes,
+                ("InvalidClientSecret", "ServicePrincipalValidationClientError"),
                 "The secret of the cluster's service principal is wrong or has expired.",
                 "Give the service principal a new secret (`az aks update-credentials`), or use a managed"
                 " identity.",
                 Actor.ACCESS,
-                says=says,
-            )
-            for key, codes, says in (
-                ("InvalidClientSecret", ("InvalidClientSecret",), ()),
-                ("ServicePrincipalProfile", ("BadRequest",), ("serviceprincipalprofile", "aadsts7000222")),
-            )
-        ),
-    ),
-    *support(
-        "error-codes/serviceprincipalvalidationclienterror-error",
-        Entry(
-            "aks/ServicePrincipalValidationClientError",
-            Refused,
-            ("ServicePrincipalValidationClientError",),
-            "The secret of the cluster's service principal is wrong.",
-            "Give the service principal a new secret (`az aks update-credentials`), or use a managed"
-            " identity.",
-            Actor.ACCESS,
+            ),
+            "aks/ServicePrincipalProfile",
+            ("BadRequest",),
+            "serviceprincipalprofile",
+            "aadsts7000222",
         ),
     ),
     *support(
@@ -337,29 +317,19 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         f"{_UPGRADE}/aks-upgrade-scale-fail-log-analytics-workspace-missing",
-        *(
+        *also(
             Entry(
-                f"aks/{key}",
+                "aks/LogAnalyticsWorkspaceMissing",
                 Refused,
-                codes,
+                ("LogAnalyticsWorkspaceNotFound", "GetLogAnalyticsWorkspaceError"),
                 "The Log Analytics workspace of the cluster's monitoring no longer exists.",
                 "Recover the workspace within 14 days after its delete, or commit a manifest without"
                 " monitoring.",
                 Actor.OPERATOR,
-                says=says,
-            )
-            for key, codes, says in (
-                (
-                    "LogAnalyticsWorkspaceMissing",
-                    ("LogAnalyticsWorkspaceNotFound", "GetLogAnalyticsWorkspaceError"),
-                    (),
-                ),
-                (
-                    "LogAnalyticsWorkspaceMissingByText",
-                    ("BadRequest", *WRAPPERS),
-                    ("log analytics workspace",),
-                ),
-            )
+            ),
+            "aks/LogAnalyticsWorkspaceMissingByText",
+            ("BadRequest", *WRAPPERS),
+            "log analytics workspace",
         ),
     ),
     *support(

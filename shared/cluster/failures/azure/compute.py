@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import CODES, DEPLOYMENTS, NO_ROOM, WRAPPERS
-from shared.cluster.failures.entry import Actor, Entry, sourced, support
-from shared.cluster.failures.errors import InvalidManifest, OutOfCapacity, QuotaExceeded, Refused
+from shared.cluster.failures.entry import Actor, Entry, also, sourced, support
+from shared.cluster.failures.errors import (
+    Interrupted,
+    InvalidManifest,
+    Obstructed,
+    OutOfCapacity,
+    QuotaExceeded,
+    Refused,
+)
 
 _LARGER = "Raise the quota (Azure portal, Quotas) or free some; or commit another size or region."
 _CORES = "The subscription has too few cores of this VM family, or in all, left in the region."
@@ -12,25 +19,20 @@ _CORES = "The subscription has too few cores of this VM family, or in all, left 
 ENTRIES: tuple[Entry, ...] = (
     *sourced(
         "MicrosoftDocs/azure-aks-docs articles/aks/quotas-skus-regions.md",
-        *(
+        *also(
             Entry(
-                f"compute/{key}",
+                "compute/ManagedClusterQuota",
                 QuotaExceeded,
-                codes,
+                ("ManagedClusterCountExceedsQuotaLimit",),
                 "The subscription has as many clusters in the region as its quota allows.",
                 "Ask for a larger quota of managed clusters (Quotas, Microsoft.ContainerService), or commit"
                 " another region or subscription.",
                 Actor.SUBSCRIPTION,
-                says=says,
-            )
-            for key, codes, says in (
-                ("ManagedClusterQuota", ("ManagedClusterCountExceedsQuotaLimit",), ()),
-                (
-                    "ManagedClusterQuotaByText",
-                    ("QuotaExceeded", "OperationNotAllowed", "BadRequest"),
-                    ("quota limits for managed clusters", "managed cluster quota"),
-                ),
-            )
+            ),
+            "compute/ManagedClusterQuotaByText",
+            ("QuotaExceeded", "OperationNotAllowed", "BadRequest"),
+            "quota limits for managed clusters",
+            "managed cluster quota",
         ),
         link="https://learn.microsoft.com/azure/aks/quotas-skus-regions",
     ),
@@ -55,54 +57,39 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *support(
-        "error-codes/quota-exceeded-error",
-        Entry(
-            "compute/QuotaExceeded", QuotaExceeded, ("QuotaExceeded",), _CORES, _LARGER, Actor.SUBSCRIPTION
-        ),
-    ),
-    *support(
         "error-codes/operationnotallowed-publicipcountlimitreached-error",
-        Entry(
+        *also(
+            Entry(
+                "compute/QuotaExceeded",
+                QuotaExceeded,
+                ("QuotaExceeded", "ErrCode_InsufficientVCPUQuota", "InsufficientVCPUQuota"),
+                _CORES,
+                _LARGER,
+                Actor.SUBSCRIPTION,
+            ),
             "compute/CoresQuota",
-            QuotaExceeded,
             ("OperationNotAllowed", "BadRequest", *WRAPPERS),
-            _CORES,
-            _LARGER,
-            Actor.SUBSCRIPTION,
-            says=("exceeding approved", "exceeding quota limits", "insufficient vcpu quota"),
-        ),
-        Entry(
-            "compute/PublicIPQuotaByText",
-            QuotaExceeded,
-            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
-            "The subscription has no public addresses left in the region.",
-            "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
-            " Networking).",
-            Actor.SUBSCRIPTION,
-            says=("public ip addresses for this subscription",),
+            *("exceeding approved", "exceeding quota limits", "insufficient vcpu quota"),
         ),
     ),
     *support(
         "error-codes/publicipcountlimitreached-error",
-        Entry(
-            "compute/PublicIPCountLimitReached",
-            QuotaExceeded,
-            ("PublicIPCountLimitReached", "ManagedOutboundIPCountExceedsQuotaLimit"),
-            "The subscription has no public addresses left in the region.",
-            "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
-            " Networking).",
-            Actor.SUBSCRIPTION,
-        ),
-    ),
-    *sourced(
-        "answers of AKS in hashicorp/terraform-provider-azurerm and Azure/azure-cli issues",
-        Entry(
-            "compute/InsufficientVCPUQuota",
-            QuotaExceeded,
-            ("ErrCode_InsufficientVCPUQuota", "InsufficientVCPUQuota"),
-            _CORES,
-            _LARGER,
-            Actor.SUBSCRIPTION,
+        *also(
+            Entry(
+                "compute/PublicIPCountLimitReached",
+                QuotaExceeded,
+                (
+                    *("PublicIPCountLimitReached", "ManagedOutboundIPCountExceedsQuotaLimit"),
+                    *("StandardSkuPublicIPCountLimitReached", "PublicIPCountLimitExceededByVMScaleSet"),
+                ),
+                "The subscription has no public addresses left in the region.",
+                "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal"
+                " (Quotas, Networking).",
+                Actor.SUBSCRIPTION,
+            ),
+            "compute/PublicIPQuotaByText",
+            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
+            "public ip addresses for this subscription",
         ),
     ),
     *sourced(
@@ -157,18 +144,6 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "Azure/AKS issues 1988 and 2672",
-        Entry(
-            "compute/EphemeralOSDisk",
-            InvalidManifest,
-            ("VMCacheSizeTooSmall", "VMSizeDoesNotSupportEphemeralOS"),
-            "The VM size has no room for an ephemeral OS disk of this size.",
-            "Commit a larger size, a smaller `osDiskSizeGB`, or `osDiskType: Managed`.",
-            Actor.AUTHOR,
-        ),
-        link="https://github.com/Azure/AKS/issues/2672",
-    ),
-    *sourced(
         f"{CODES}: the sentences of UnderlaysOverConstrained and AZUnderlaysOverConstrained",
         Entry(
             "compute/OverConstrained",
@@ -179,5 +154,80 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NOBODY,
             family=True,
         ),
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/virtual-machines/error-messages.md, the table of codes",
+        Entry(
+            "compute/Machines",
+            Interrupted,
+            (
+                *("VMStartTimedOut", "VMRedeploymentTimedOut", "VMRedeploymentFailed", "DiskImageNotReady"),
+                *("TooManyVMRedeploymentRequests", "NetworkingInternalOperationError"),
+                *("VMExtensionManagementInternalError", "VMArtifactRepositoryInternalError"),
+                *("AttachDiskWhileBeingDetached", "DiskProcessingError", "DiskPreparationError"),
+            ),
+            "A machine, or a disk of it, did not get ready in time, or for a reason inside of Azure.",
+            "Check Azure's health page; if it persists, contact Azure support with the request id.",
+            Actor.NOBODY,
+            wraps=True,
+        ),
+        link="https://learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/error-messages",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs articles/virtual-machines/error-codes-spot.md",
+        Entry(
+            "compute/SpotPrice",
+            OutOfCapacity,
+            ("OperationNotAllowed", "BadRequest", *WRAPPERS),
+            "A Spot machine costs more now than the manifest allows.",
+            "Wait until the price falls, or commit a higher `spotMaxPrice`, or -1.",
+            Actor.AUTHOR,
+            says=("max price",),
+        ),
+        link="https://learn.microsoft.com/azure/virtual-machines/error-codes-spot",
+    ),
+    *sourced(
+        "answers of the compute service in public repositories",
+        Entry(
+            "compute/Generation",
+            InvalidManifest,
+            ("BadRequest", "InvalidParameter", *WRAPPERS),
+            "The VM size cannot boot the image of the pool: its generation, or its kind of disks.",
+            "Commit another size, or another `osSKU`.",
+            Actor.AUTHOR,
+            says=("cannot boot hypervisor generation", "disk controller types supported"),
+        ),
+        link="https://learn.microsoft.com/azure/aks/generation-2-vms",
+    ),
+    *sourced(
+        "Azure/AKS issue 4975, an answer of AKS",
+        *also(
+            Entry(
+                "compute/OldNodeImage",
+                Refused,
+                ("PlatformImageNotFound",),
+                "The node image of a pool is so old that AKS no longer starts nodes from it.",
+                "Upgrade the node image: commit a newer version, or run `az aks nodepool upgrade"
+                " --node-image-only` for the pool.",
+                Actor.OPERATOR,
+            ),
+            "compute/OldNodeImageByText",
+            ("BadRequest", *WRAPPERS),
+            "not supported for agentbaker",
+        ),
+        link="https://learn.microsoft.com/azure/aks/node-image-upgrade",
+    ),
+    *sourced(
+        "Azure/AKS issue 3844, an answer of the compute service",
+        Entry(
+            "compute/AttachedDisk",
+            Obstructed,
+            ("BadRequest", *WRAPPERS),
+            "A disk that a pod has attached does not let its node be changed.",
+            "Move the workload with the disk in the message to another pool while this one changes.",
+            Actor.WORKLOAD,
+            says=("attaching data disk(s)",),
+        ),
+        link="https://github.com/Azure/AKS/issues/3844",
     ),
 )

@@ -123,7 +123,8 @@ ENTRIES: tuple[Entry, ...] = (
     *_page(
         "concepts-storage",
         "The disk of a node is not one that the VM size has room for, or that goes with the other settings.",
-        "InvalidOSDiskTypeSettingError EphemeralOSAndBYOKNotSupported VMTemporaryDiskTooSmall",
+        "InvalidOSDiskTypeSettingError EphemeralOSAndBYOKNotSupported VMTemporaryDiskTooSmall"
+        " VMCacheSizeTooSmall VMSizeDoesNotSupportEphemeralOS",
         "Commit a larger size, a smaller `osDiskSizeGB`, or `osDiskType: Managed`.",
     ),
     *_page(
@@ -217,5 +218,18 @@ ENTRIES: tuple[Entry, ...] = (
         "The VM size has no encryption at the host.",
         "VMSizeDoesNotSupportEncryptionAtHost",
         "Commit another size, or `enableEncryptionAtHost: false`.",
+    ),
+    *sourced(
+        "Azure/karpenter-provider-azure issue 80, an answer of AKS; others like it in public repositories",
+        Entry(
+            "feature/Properties",
+            InvalidManifest,
+            ("OperationNotAllowed",),
+            "A setting of the manifest does not go with another one.",
+            "Change one of the settings in the message.",
+            Actor.AUTHOR,
+            says=(".properties.",),
+        ),
+        link="https://learn.microsoft.com/azure/aks/node-auto-provisioning",
     ),
 )

@@ -10,10 +10,8 @@ from shared.cluster.failures.errors import (
     Obstructed,
     OutOfAddresses,
     Refused,
-    Throttled,
 )
 
-_BUSY = "The virtual network, or a subnet, is being changed by somebody else at this moment."
 _WAIT = "No action needed; repair the network with its owner if it is in the state Failed."
 
 ENTRIES: tuple[Entry, ...] = (
@@ -32,34 +30,19 @@ ENTRIES: tuple[Entry, ...] = (
             "Change the routes of the subnet as the message says, or commit another outbound type.",
             Actor.NETWORK,
         ),
-        Entry(
-            "network/PartBusy",
-            Interrupted,
-            (
-                *("CustomRouteTableConflict", "CustomRouteTablePreConditionFailed"),
-                "LoadBalancerProfileOutboundIPPrefixProvisioningNotSucceeded",
-                "LoadBalancerProfileOutboundIPProvisioningNotSucceeded",
-            ),
-            "A part of the cluster's network is being changed by somebody else at this moment.",
-            _WAIT,
-            Actor.NOBODY,
-        ),
-        Entry(
-            "network/RouteTableThrottled",
-            Throttled,
-            ("CustomRouteTableTooManyRequests",),
-            "Azure asked for fewer requests to the route table.",
-            "No action needed; find out what else calls Azure in the subscription if it persists.",
-            Actor.NOBODY,
-        ),
     ),
     *support(
         "error-codes/virtualnetworknotinsucceededstate-error",
         Entry(
             "network/VirtualNetworkNotInSucceededState",
             Interrupted,
-            ("VirtualNetworkNotInSucceededState",),
-            _BUSY,
+            (
+                *("VirtualNetworkNotInSucceededState", "ReferencedResourceNotProvisioned"),
+                *("CustomRouteTableConflict", "CustomRouteTablePreConditionFailed"),
+                "LoadBalancerProfileOutboundIPPrefixProvisioningNotSucceeded",
+                "LoadBalancerProfileOutboundIPProvisioningNotSucceeded",
+            ),
+            "A part of the network, such as a subnet, is being changed by somebody else at this moment.",
             _WAIT,
             Actor.NOBODY,
         ),
@@ -75,14 +58,6 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *sourced(
         "hashicorp/terraform issue 7986",
-        Entry(
-            "network/ReferencedResourceNotProvisioned",
-            Interrupted,
-            ("ReferencedResourceNotProvisioned",),
-            _BUSY,
-            _WAIT,
-            Actor.NOBODY,
-        ),
         Entry(
             "network/RetryableError",
             Interrupted,
@@ -167,7 +142,10 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "network/AllocatedOutboundPorts",
             InvalidManifest,
-            ("InvalidLoadBalancerProfileAllocatedOutboundPorts", "InsufficientOutboundPorts"),
+            (
+                *("InvalidLoadBalancerProfileAllocatedOutboundPorts", "InsufficientOutboundPorts"),
+                "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAvailablePorts",
+            ),
             "The nodes, with those of an upgrade, need more outbound ports than the public addresses have:"
             " 64,000 each.",
             "Commit fewer ports for each node, fewer nodes, or more public addresses.",
@@ -292,6 +270,32 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NETWORK,
             wraps=True,
         ),
+    ),
+    *sourced(
+        "Azure/azure-service-operator issue 2273: the answer of AKS, cut short there",
+        Entry(
+            "network/GatewayOnSubnet",
+            Refused,
+            ("SubnetsAssociatedWithNATgateway",),
+            "A subnet has a NAT gateway, and the cluster's outbound type is the load balancer.",
+            "Commit `outboundType: userAssignedNATGateway`, or remove the gateway from the subnet.",
+            Actor.NETWORK,
+            family=True,
+        ),
+        link="https://learn.microsoft.com/azure/aks/nat-gateway",
+    ),
+    *sourced(
+        "MicrosoftDocs/azure-docs issues 39112 and 92894, answers of the network service",
+        Entry(
+            "network/Delegation",
+            Refused,
+            ("SubnetDelegationsCannotChangeWhenSubnetUsedByResource", "SubnetMissingRequiredDelegation"),
+            "AKS delegates this subnet to itself, and something else uses it or took the delegation away.",
+            "Give the cluster a subnet that nothing else uses, or restore its delegation to"
+            " Microsoft.ContainerService/managedClusters.",
+            Actor.NETWORK,
+        ),
+        link="https://learn.microsoft.com/azure/aks/concepts-network-cni-overview",
     ),
     *sourced(
         "Azure/AKS-Construction bicep/main.bicep, on rights at the virtual network",

@@ -7,8 +7,8 @@ Microsoft name; newer codes begin with VMExtensionError_, older ones end with VM
 from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import WRAPPERS
-from shared.cluster.failures.entry import Actor, Entry, support
-from shared.cluster.failures.errors import Obstructed, RoleNotEffective
+from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.errors import Obstructed, Refused, RoleNotEffective, Unexplained
 
 _WRAPPER = "VMExtensionProvisioningError"
 _CODES = (_WRAPPER, "VMExtensionHandlerNonTransientError", *WRAPPERS)
@@ -46,6 +46,31 @@ def _failed(
 
 
 ENTRIES: tuple[Entry, ...] = (
+    *sourced(
+        "Azure/AgentBaker parts/linux/cloud-init/artifacts/cse_helpers.sh, the table of exit statuses",
+        Entry(
+            "nodes/Gpu",
+            Refused,
+            _CODES,
+            "The driver or the plugin of the GPU could not be installed, or not started.",
+            "Read the status in the message: choose a size and an `osSKU` that AKS has drivers for, or"
+            " `gpuProfile.driver: None` and install them yourself.",
+            Actor.PLATFORM,
+            says=_exit(*range(83, 88), *range(224, 230), 235, 123, 129),
+        ),
+        Entry(
+            "nodes/Kubelet",
+            Unexplained,
+            _CODES,
+            "The kubelet or the container runtime did not start on the nodes.",
+            "Check `kubeletConfig` and `linuxOSConfig` of the pool; Azure support can explain the log in the"
+            " message.",
+            Actor.SUPPORT,
+            says=_exit(4, 34, 103, 121, 122, 130, 131),
+            wraps=True,
+        ),
+        link="https://github.com/Azure/AgentBaker/blob/dev/parts/linux/cloud-init/artifacts/cse_helpers.sh",
+    ),
     *support(
         "error-codes/vmextensionerror-outboundconnfail",
         *_failed(

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.access import DISALLOWED
 from shared.cluster.failures.entry import Actor, Entry, sourced
-from shared.cluster.failures.errors import (
-    Conflict,
-    Interrupted,
-    InvalidManifest,
-    QuotaExceeded,
-    Refused,
-    RoleNotEffective,
-)
+from shared.cluster.failures.errors import Conflict, QuotaExceeded, Refused
 
 _SOURCE = "Azure/aks-deployer pkg/armerror/const.go: resourceTypeClientErrorCodes"
 _LINK = "https://github.com/Azure/aks-deployer/blob/main/pkg/armerror/const.go"
 
 ENTRIES: tuple[Entry, ...] = sourced(
     _SOURCE,
-    Entry(
-        "providers/PublicAddresses",
-        QuotaExceeded,
-        ("StandardSkuPublicIPCountLimitReached", "PublicIPCountLimitExceededByVMScaleSet"),
-        "The subscription has no public addresses left in the region.",
-        "Delete public addresses that nobody uses, or ask for a larger limit in the Azure portal (Quotas,"
-        " Networking).",
-        Actor.SUBSCRIPTION,
-    ),
     Entry(
         "providers/Limits",
         QuotaExceeded,
@@ -37,21 +20,6 @@ ENTRIES: tuple[Entry, ...] = sourced(
         "The subscription has as many networks, groups or storage accounts as it may have.",
         "Delete some that nobody uses, or ask for a larger limit.",
         Actor.SUBSCRIPTION,
-    ),
-    Entry(
-        "providers/OutboundPorts",
-        InvalidManifest,
-        ("SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAvailablePorts",),
-        "The nodes, with those of an upgrade, need more outbound ports than the public addresses have: 64,000"
-        " each.",
-        "Commit fewer ports for each node, fewer nodes, or more public addresses.",
-        Actor.AUTHOR,
-    ),
-    Entry(
-        "providers/Policies",
-        Refused,
-        ("AppendPoliciesFieldsExist", "ConflictingAppendPolicies", "InvalidPolicyParameters"),
-        *DISALLOWED,
     ),
     Entry(
         "providers/Subnet",
@@ -75,31 +43,6 @@ ENTRIES: tuple[Entry, ...] = sourced(
         "The subscription may not buy, or use, an offer of the Azure Marketplace.",
         "Accept the terms of the offer in the message, or give the subscription a means of payment.",
         Actor.SUBSCRIPTION,
-    ),
-    Entry(
-        "providers/RoleAssignment",
-        RoleNotEffective,
-        ("FailedRoleAssignmentCreation",),
-        "Azure could not give an identity a role.",
-        "Assign a role with {action} on {scope} to {identity}.",
-        Actor.ACCESS,
-        wraps=True,
-    ),
-    Entry(
-        "providers/Registration",
-        Refused,
-        ("MissingRegistrationForType",),
-        "The subscription is not registered for a resource provider.",
-        "Run `az provider register --namespace {namespace}` in the subscription.",
-        Actor.SUBSCRIPTION,
-    ),
-    Entry(
-        "providers/Superseded",
-        Interrupted,
-        ("CanceledAndSupersededDueToAnotherOperation", "ResourceGroupDeletionTimeout"),
-        "Another operation took the place of this one, or it took too long.",
-        "No action needed; Azure's activity log shows who started the other operation.",
-        Actor.NOBODY,
     ),
     Entry(
         "providers/Moved",

@@ -80,6 +80,15 @@ _EXPLAINED = (
 ENTRIES: tuple[Entry, ...] = (
     *sourced(CODES, *_EXPLAINED),
     *sourced(
+        "Azure/AKS-Construction issue 403, an answer of AKS",
+        _rule(
+            "RangeOfNetwork",
+            "A range of the cluster overlaps the virtual network.",
+            "NetworkProfileCIDROverlapVNET",
+        ),
+        link="https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning",
+    ),
+    *sourced(
         "Azure/AKS issue 1568",
         _rule("SystemPool", "No node pool has the mode System.", "MustDefineAtLeastOneSystemPool"),
         link="https://github.com/Azure/AKS/issues/1568",

@@ -21,6 +21,7 @@ _CORES_OF_D = {1: 1, 2: 2, 3: 4, 4: 8, 5: 16, 11: 2, 12: 4, 13: 8, 14: 16, 15: 2
 _CORES_OF_G = {1: 2, 2: 4, 3: 8, 4: 16, 5: 32}
 _OLDER = {"D": _CORES_OF_D, "DS": _CORES_OF_D, "G": _CORES_OF_G, "GS": _CORES_OF_G}
 """The vCPUs of sizes before version 3 by family and number."""
+_CORES_OF_LOCAL_DNS = 4
 _UNDIVIDED = re.compile(r"_(T4|A10|V710|MI300X)(_|$)", re.IGNORECASE)
 """GPUs that the name of a size has and that cannot be divided; those before version 4 cannot, either."""
 _CONFIDENTIAL = ("DC", "EC")
@@ -138,6 +139,16 @@ RULES: tuple[PoolRule, ...] = (
         _divides_nothing,
         "divides a GPU, and {size} has none that can be; choose a size with an A100, H100 or H200",
         "gpu-multi-instance: A100, H100 and H200 series",
+    ),
+    PoolRule(
+        "localDNSProfile",
+        lambda _spec, pool: (
+            pool.local_dns_profile is not None
+            and pool.local_dns_profile.mode == "Required"
+            and (pool.os_type == "Windows" or 0 < _size(pool).cores < _CORES_OF_LOCAL_DNS)
+        ),
+        "mode: Required needs Linux nodes with 4 vCPUs; choose a larger size, or write Preferred",
+        "localdns-custom: Azure Linux or Ubuntu, and at least 4 vCPUs",
     ),
     PoolRule(
         "enableFIPS",
