@@ -13,7 +13,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.http_server import HttpServer
 from shared.adapters.tables import storage_tables, table_service
 from shared.cluster.failures.errors import Unavailable
-from shared.ports import State
+from shared.ports import GroupMember, State
 from shared.ports.state.clusters import CLUSTERS
 from shared.ports.tables import Table
 from tests.support.azurite import KEY
@@ -27,7 +27,9 @@ CALLS: dict[str, Callable[[State], object]] = {
     "a read": lambda state: state.cluster("one"),
     "a query": lambda state: state.clusters(),
     "a write": lambda state: state.save_timer_run("sweep", NOW),
-    "a transaction": lambda state: state.remember_delivery("digest", NOW, head="head"),
+    "a transaction": lambda state: state.add_group_members(
+        [("g", GroupMember(name, "uid")) for name in "ab"]
+    ),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from shared.cluster.failures.errors import Unauthorized
-from shared.ports.git_host import Capability, CommitStatus, HookDelivery
+from shared.ports.git_host import Capability, CommitStatus, HookDelivery, Issue
 from shared.ports.pull_requests import (
     AutoMerge,
     Check,
@@ -122,6 +122,10 @@ class Absent:
     def close_pull(self, number: int) -> None:
         """Refuse."""
         _refuse(Capability.PROPOSALS)
+
+    def newest_issues(self) -> Sequence[Issue]:
+        """Refuse."""
+        _refuse(Capability.FORMS)
 
     def find_issue(self, marker: str) -> int | None:
         """Refuse."""

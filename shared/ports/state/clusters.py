@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A cluster that lives in a resource group, is to live there, or is about to delete it."""
+    """A cluster that lives in a resource group, or is to live there."""
 
     cluster: str
     uid: str
@@ -162,22 +162,6 @@ class Clusters(TableRepository):
     @property
     def _groups(self) -> str:
         return f"groups|{self._fleet}"
-
-    def add_group_delete_intent(self, group: str, intent: GroupMember) -> None:
-        """Save that a cluster is about to delete a resource group; saving it twice is the same."""
-        self._tables[FLEETS].put(self._intents(group), {f"{intent.cluster}:{intent.uid}": {}})
-
-    def group_delete_intents(self, group: str) -> Sequence[GroupMember]:
-        """Return the intents to delete a resource group."""
-        found = self._tables[FLEETS].query(self._intents(group), select=_KEYS)
-        return [GroupMember(*entity["RowKey"].split(":")) for entity in found]
-
-    def remove_group_delete_intent(self, group: str, intent: GroupMember) -> None:
-        """Remove an intent; one that does not exist is success."""
-        self._tables[FLEETS].remove([(self._intents(group), f"{intent.cluster}:{intent.uid}")])
-
-    def _intents(self, group: str) -> str:
-        return f"leaving|{self._fleet}|{safe_key(group)}"
 
     def append(self, events: Sequence[Event]) -> None:
         """Save events; an event that was saved before is not duplicated."""
