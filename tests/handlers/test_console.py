@@ -14,6 +14,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
+from shared.app.api.views.rollouts import rollout_view
 from shared.app.console.pages import PAGES, SECTIONS
 from shared.app.console.recent import SECONDS, recent
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
@@ -378,3 +379,51 @@ def test_a_system_that_no_check_has_read_is_not_called_healthy() -> None:
     check(made)
     made.clock.advance(SECONDS)
     assert re.search(rf"{named} main@[0-9a-f]{{8}} on 4 none", shown(made.ports, "/systems").text)
+
+
+def test_an_entry_says_where_its_clusters_are_and_the_title_how_many_entries_there_are() -> None:
+    page = shown(busy_fleet(1).ports, "/")
+    assert "shop-weu-1: Failed production in westeurope, 2026-01-01 00:" in page.text
+    assert "(3) Fleet - example - Roadstead" in page.text
+    assert "example 2 urgent" in page.text
+
+
+def test_a_problem_in_a_manifest_is_the_author_s_although_its_cluster_goes_on() -> None:
+    made, files_of = MemoryCloud(), fleet_files.fleet("one")
+    push(made, files_of)
+    made.run()
+    push(made, {**files_of, "clusters/one/cluster.yaml": fleet_files.cluster("one", extra="  bogus: 1\n")})
+    made.run()
+    text = shown(made.ports, "/").text
+    assert "1 problem in the manifests of the newest commit" in text
+    assert "stays as it was at the last valid commit. Who acts: who writes the manifests" in text
+
+
+def test_a_paused_rollout_says_who_resumes_it() -> None:
+    made = busy_fleet(1)
+    commit = made.state.fleet().commit
+    send(made, f"/rollouts/{commit}", "/acts/rollout_pause", {"path:commit": commit})
+    made.run(60)
+    assert "Who acts: an Operator, who resumes it" in shown(made.ports, "/").text
+
+
+def test_the_pace_of_a_rollout_has_a_bar_for_each_part_of_the_time_in_which_clusters_ended() -> None:
+    made = busy_fleet(1)
+    commit = made.state.fleet().commit
+    body = browse(made.ports, f"/rollouts/{commit}").get_body().decode()
+    assert 'aria-label="4 ready, 0 failed"' in body, "development"
+    assert 'aria-label="0 ready, 1 failed"' in body, "the first region"
+    assert body.count("<rect") == 2
+    view = rollout_view(commit, made.ports)
+    assert view is not None
+    assert [sum(part["ready"] for part in stage["pace"]) for stage in view["stages"]] == [4, 0, 0]
+    assert view["paceSeconds"] == 60
+
+
+def test_columns_say_how_old_each_fact_is_and_what_to_set_for_prices() -> None:
+    made = busy_fleet(1)
+    text = shown(made.ports, "/clusters?columns=compared,flux,updated,cost&text=shop-eus").text
+    assert "Compared with Azure Flux read Changed A month" in text
+    assert len(re.findall(r"2026-01-01 00:\d\d:\d\d UTC", text)) == 4, "with the time of the page"
+    assert "roadstead prices update writes prices.yaml" in text
+    assert "the parameter readCosts of the deployment" in shown(made.ports, "/costs").text

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from string import Formatter
-from typing import Any
 
 import azure.functions as func
 import pytest
 
 from handlers import console
-from handlers.act_route import ActCall, ActRoute, performed
+from handlers.act_route import ActRoute
 from handlers.acts import ACTS
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import INCLUDED, Role
-from shared.app.api.audit import AuditedAct
 from shared.app.console.github_setup import AGAIN, CREATED, HOME, INSTALLED
-from shared.app.http_result import HttpResult
-from shared.frozen import replace
-from tests.support.console_pages import Shown, browse, shown
+from tests.support.console_pages import Shown, acts_without_effect, browse, shown
 from tests.support.pipeline_runs import ready
 from tests.support.sleepers import on_monday, until
 
@@ -63,18 +59,7 @@ def cloud() -> MemoryCloud:
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the acts that were done, which here have no effect."""
-    acts: list[str] = []
-
-    def without_effect(act: ActRoute, *given: Any) -> HttpResult:
-        def effect(_: ActCall) -> HttpResult:
-            acts.append(act.name)
-            return HttpResult(202)
-
-        audit = AuditedAct(act.name, "")
-        return performed(replace(act, act=effect, audit=lambda _: audit, refusal=lambda _: None), *given)
-
-    monkeypatch.setattr(console, "performed", without_effect)
-    return acts
+    return acts_without_effect(monkeypatch)
 
 
 def form_of(act: ActRoute, token: str, back: str = "/clusters") -> dict[str, str]:

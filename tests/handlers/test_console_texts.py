@@ -36,7 +36,7 @@ def cloud() -> MemoryCloud:
     listed = ListedClusters(now, "2026-01-01", "USD", {"shop-weu-1": price}, ("a disk",))
     billed = SubscriptionCosts("0" * 8, now, now, "2025-12-01", "2025-12-31", "USD", {"shop-weu-1": 9.0})
     created.state.save_costs(replace(billed, listed=listed, problem="AuthorizationFailed", own={"a/b": 1.0}))
-    branch = f"{REQUESTS}{created.ports.config.fleet}/1/ada/new-12345678"
+    branch = f"{REQUESTS}{created.ports.config.fleet}/1001/ada/new-12345678"
     created.repository.reset(created.repository.head("main"), branch)
     created.repository.push(files(1, "r4"), branch=branch)
     created.repository.pulls.open("ada asks for new", branch, "main")

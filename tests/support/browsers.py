@@ -69,11 +69,11 @@ class Tab:
         with self.page.expect_navigation():
             form.get_by_role("button", name=label, exact=True).click()
 
-    def findings(self, rule: str = "") -> list[str]:
-        """Return what axe finds on the open page, by all rules or by one: where, and what is wrong."""
+    def findings(self) -> list[str]:
+        """Return what axe finds on the open page: where, and what is wrong."""
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(axe())
-        only = {"type": "rule", "values": [rule]} if rule else {"type": "tag", "values": RULES}
+        only = {"type": "tag", "values": RULES}
         said: dict[str, Any] = self.page.evaluate(
             "only => axe.run(document, {runOnly: only, resultTypes: ['violations']})", only
         )

@@ -8,8 +8,14 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import azure.functions as func
+import pytest
 
+from handlers import console
+from handlers.act_route import ActCall, ActRoute, performed
 from handlers.sign_in import KEY
+from shared.app.api.audit import AuditedAct
+from shared.app.http_result import HttpResult
+from shared.frozen import replace
 from shared.ports import Ports
 from tests.support.function_calls import KEYS, functions
 
@@ -46,6 +52,22 @@ class Shown(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Collect a text."""
         self._text.append(data)
+
+
+def acts_without_effect(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let forms be decided as ever, and have no effect; return the acts that then would have been done."""
+    acts: list[str] = []
+
+    def without_effect(act: ActRoute, *given: Any) -> HttpResult:
+        def effect(_: ActCall) -> HttpResult:
+            acts.append(act.name)
+            return HttpResult(202)
+
+        audit = AuditedAct(act.name, "")
+        return performed(replace(act, act=effect, audit=lambda _: audit, refusal=lambda _: None), *given)
+
+    monkeypatch.setattr(console, "performed", without_effect)
+    return acts
 
 
 def asked(

@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 LARGEST = 150_000
 """Bytes of a picture, so that the repository stays small."""
 NARROW = ("fleet", "rollout")
-HEIGHTS = {"fleet": 860, "clusters": 640, "cluster": 580, "rollout": 780, "versions": 720}
+HEIGHTS = {"fleet": 740, "clusters": 640, "cluster": 580, "rollout": 780, "versions": 720}
 """How high the picture of a page is, where that is not the usual."""
 USUAL = 520
 STYLE = """

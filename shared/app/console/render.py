@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -68,6 +68,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "when": _when,
+        "age": partial(_when, kind="age"),
         "short": _short,
         "revision": short_revision,
         "phase_class": _phase_class,
@@ -84,8 +85,8 @@ def _inert(value: Any) -> Any:
     return value if hasattr(value, "__html__") or not isinstance(value, str) else shown(value, MAX_TEXT)
 
 
-def _when(moment: datetime | str | None, otherwise: str = "") -> Any:
-    """Return a time in UTC; the browser then shows it in the viewer's zone."""
+def _when(moment: datetime | str | None, otherwise: str = "", kind: str = "moment") -> Any:
+    """Return a time in UTC; the browser then shows it in the viewer's zone, or of an "age" how long ago."""
     from markupsafe import Markup
 
     if not moment:
@@ -95,7 +96,9 @@ def _when(moment: datetime | str | None, otherwise: str = "") -> Any:
     except ValueError:
         return _inert(moment)
     text = f"{at:%Y-%m-%d %H:%M:%S} UTC"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), text, text)
+    return Markup('<time class="{}" datetime="{}" title="{}">{}</time>').format(
+        kind, at.isoformat(), text, text
+    )
 
 
 def _short(commit: str) -> str:

@@ -139,7 +139,8 @@ class ClusterSummaryView(TypedDict):
     ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
     ``awaitsTakeover`` a takeover is one way. ``trial`` is a try of a pull request, and ``lifetime`` when the
     cluster ends; both, and ``sleep``, are None for none. ``behind`` is how many commits of the branch follow
-    the one that Flux pulls, None where no newer one is for the cluster, or that is not known.
+    the one that Flux pulls, None where no newer one is for the cluster, or that is not known. ``comparedAt``
+    is when it was compared with Azure last, None for never.
     """
 
     name: str
@@ -179,6 +180,7 @@ class ClusterSummaryView(TypedDict):
     certificates: list[EndingCertificate]
     createdAt: str | None
     updatedAt: str | None
+    comparedAt: str | None
 
 
 @final

@@ -199,11 +199,23 @@ class FollowedSource(TypedDict):
     suggestedAction: str
 
 
+class AttentionPlace(TypedDict):
+    """An environment in a region, and how many clusters wait there."""
+
+    environment: str
+    location: str
+    clusterCount: int
+
+
 @final
 class AttentionView(TypedDict):
-    """Clusters in a phase that wait for the same, the first of so many, since when, and who acts."""
+    """Clusters in a phase that wait for the same, the first of so many, since when, and who acts.
+
+    ``places`` are where they are, the one with the most first.
+    """
 
     phase: str
+    places: list[AttentionPlace]
     detail: str
     who: str
     since: str | None

@@ -88,10 +88,18 @@ class RolloutGate(TypedDict):
     checks: list[RolloutCheck]
 
 
+class RolloutPace(TypedDict):
+    """How many clusters of a stage became ready, and how many failed and still are, in a part of the time."""
+
+    ready: int
+    failed: int
+
+
 class RolloutStage(TypedDict):
     """A stage; ``approval`` is "needed", "given" or "" where it needs none.
 
     ``approvalsMissing`` is how many more people must approve it, ``gate`` None for one without a gate.
+    ``pace`` has parts of equal length from the beginning until now, none of a rollout that has ended.
     """
 
     name: str
@@ -99,6 +107,7 @@ class RolloutStage(TypedDict):
     approvalsMissing: int
     gate: RolloutGate | None
     groups: list[RolloutGroup]
+    pace: list[RolloutPace]
 
 
 class RolloutSummary(TypedDict):
@@ -151,9 +160,11 @@ class RolloutView(RolloutSummary):
     """``GET rollouts/COMMIT``; ``waiting`` is a page of the clusters that do not start now.
 
     ``failures`` are the first 100 clusters that have failed. ``estimate`` is None where nothing is left.
+    ``paceSeconds`` is how long each part of a stage's ``pace`` is, 0 where there is none.
     """
 
     estimate: RolloutEstimate | None
+    paceSeconds: int
     stages: list[RolloutStage]
     failures: list[RolloutFailure]
     decisions: list[RolloutDecision]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from shared.app.api.parts import (
     ClusterPage,
     behind_of,
     certificates_of,
+    compared_at,
     condition_of,
     event_of,
     failure_of,
@@ -77,6 +79,7 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
 
 
 EVENTS_SHOWN = CAUSES_SHOWN = 20
+PLACES_SHOWN = 5
 NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
 
 
@@ -161,6 +164,7 @@ def attention_of(stuck: Iterable[ClusterSummary]) -> list[schema.AttentionView]:
     return [
         {
             "phase": phase,
+            "places": _places_of(same),
             "detail": detail if len(same) > 1 else _detail_of(same[0]),
             "who": who,
             "since": iso(min((at for summary in same if (at := summary.failed_since)), default=None)),
@@ -168,6 +172,16 @@ def attention_of(stuck: Iterable[ClusterSummary]) -> list[schema.AttentionView]:
             "clusters": [summary.name for summary in same[:NEEDS_APPROVAL_SHOWN]],
         }
         for (phase, who, detail), same in sorted(found.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _places_of(summaries: Iterable[ClusterSummary]) -> list[schema.AttentionPlace]:
+    """Return where clusters are: the first places, the one with the most of them first."""
+    counts = Counter((summary.place.environment, summary.place.location) for summary in summaries)
+    frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:PLACES_SHOWN]
+    return [
+        {"environment": environment, "location": location, "clusterCount": count}
+        for (environment, location), count in frequent
     ]
 
 
@@ -301,6 +315,7 @@ def cluster_view(
         sleep=_sleep_view(record, now),
         retirements=retirements_of(record, now),
         certificates=certificates_of(record, now),
+        comparedAt=compared_at(record, sweep),
     )
 
 

@@ -34,6 +34,8 @@ _OF_A_GROUP = (
 )
 
 FAILURES_SHOWN = 100
+PACE_PARTS = 30
+"""In so many parts of equal length it is shown when clusters became ready."""
 _UNFINISHED = (MemberStanding.WAITING, MemberStanding.BUSY, MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)
 
 
@@ -58,12 +60,18 @@ def rollout_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> s
     summaries = ports.state.summaries()
     decision = _decided(stored, fleet, summaries, now)
     rollout = decision.rollout
+    known = {summary.name: summary for summary in summaries}
+    part = _part_of(rollout, now)
     names = [name for name in sorted(decision.waits) if name > page.after][: page.limit]
     return {
         **_summary(decision, fleet.rollout),
         "estimate": _estimate(decision, fleet, now),
-        "stages": [_stage(rollout, decision, number, now) for number in range(len(rollout.stages))],
-        "failures": _failures(decision, {summary.name: summary for summary in summaries}),
+        "paceSeconds": int(part.total_seconds()),
+        "stages": [
+            _stage(decision, number, now, _pace(decision, number, known, part))
+            for number in range(len(rollout.stages))
+        ],
+        "failures": _failures(decision, known),
         "decisions": list(_decisions(rollout)),
         "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
         "next": page.next(names),
@@ -139,7 +147,40 @@ def _summary(decision: Decision, under_way: str) -> schema.RolloutSummary:
     )
 
 
-def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> schema.RolloutStage:
+def _part_of(rollout: Rollout, now: datetime) -> timedelta:
+    """Return how long the parts of the time since the beginning are, in full minutes; 0 for an ended one."""
+    if rollout.state is not RolloutState.ACTIVE:
+        return timedelta(0)
+    return (now - rollout.began) // timedelta(minutes=PACE_PARTS) * timedelta(minutes=1) + timedelta(
+        minutes=1
+    )
+
+
+def _pace(
+    decision: Decision, number: int, known: Mapping[str, ClusterSummary], part: timedelta
+) -> list[schema.RolloutPace]:
+    """Return when the clusters of a stage became ready or failed, by what their records have of it now."""
+    rollout, ready, failed = decision.rollout, Counter[int](), Counter[int]()
+    for member in rollout.members:
+        found = known.get(member.cluster)
+        if found is None or member.stage != number or not part:
+            continue
+        standing = decision.standings[member.cluster]
+        for counts, wanted, at in (
+            (ready, MemberStanding.VERIFIED, found.ready_since),
+            (failed, MemberStanding.FAILED, found.failed_since),
+        ):
+            if standing is wanted and at is not None and at >= rollout.began:
+                counts[(at - rollout.began) // part] += 1
+    if not ready and not failed:
+        return []
+    return [{"ready": ready[place], "failed": failed[place]} for place in range(PACE_PARTS)]
+
+
+def _stage(
+    decision: Decision, number: int, now: datetime, pace: list[schema.RolloutPace]
+) -> schema.RolloutStage:
+    rollout = decision.rollout
     stage = rollout.stages[number]
     missing = decision.rollout.missing_approvals(number, now)
     approval = ("needed" if missing else "given") if stage.approval else ""
@@ -150,6 +191,7 @@ def _stage(rollout: Rollout, decision: Decision, number: int, now: datetime) -> 
         "approvalsMissing": missing,
         "gate": _gate(decision, number, now) if stage.is_gated else None,
         "groups": groups,
+        "pace": pace,
     }
 
 

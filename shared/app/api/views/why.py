@@ -90,9 +90,9 @@ def _is_done(record: ClusterRecord, item: Item) -> bool:
 
 
 def _runs_wanted(record: ClusterRecord) -> bool:
-    """Return whether a cluster is known to run the version that git has: it waits for no upgrade."""
+    """Return whether a cluster waits for no upgrade, as far as anything was read of it."""
     running = record.observation.running
-    return running is not None and not needs_upgrade(wanted_version(record), running.kubernetes_version)
+    return running is None or not needs_upgrade(wanted_version(record), running.kubernetes_version)
 
 
 def _readiness(record: ClusterRecord, item: Item | None, ports: Ports) -> schema.ClusterReadiness | None:

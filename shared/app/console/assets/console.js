@@ -5,10 +5,21 @@
   let etag = "", active = Date.now(), readAt = new Date(), row = -1, goes = false;
   const main = () => document.getElementById("main");
 
-  // Times in the viewer's zone, with UTC in the title.
+  // Times in the viewer's zone, with UTC in the title, and ages by the clock of the app.
+  const read = document.querySelector("#read time");
+  const ahead = read ? new Date(read.dateTime) - Date.now() : 0;
   function localTimes(root) {
-    for (const time of root.querySelectorAll("time[datetime]"))
-      time.textContent = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+    for (const time of root.querySelectorAll("time[datetime]")) {
+      const at = new Date(time.dateTime);
+      const text = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+      if (time.className === "age" && !time.title.includes(text)) time.title = `${text}, ${time.title}`;
+      time.textContent = time.className === "age" ? ago(at) : text;
+    }
+  }
+  function ago(at) {
+    const minutes = Math.round((Date.now() + ahead - at) / 60000);
+    const hours = Math.round(minutes / 60);
+    return minutes < 1 ? "just now" : minutes < 120 ? `${minutes} min ago` : hours < 48 ? `${hours} h ago` : `${Math.round(hours / 24)} days ago`;
   }
   function shownTimes() {
     localTimes(document);
@@ -30,6 +41,7 @@
     return main().hasAttribute("hx-get") && !document.hidden && !idle && !busy;
   }
   setInterval(() => { age(); }, 1000);
+  setInterval(() => { localTimes(main()); }, 30000);
   setInterval(() => { if (due()) htmx.trigger(main(), "refresh"); }, SECONDS * 1000);
   for (const kind of ["pointermove", "keydown", "scroll"])
     addEventListener(kind, () => { active = Date.now(); }, { passive: true });

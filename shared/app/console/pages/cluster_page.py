@@ -12,7 +12,7 @@ from shared.app.api.views.drift import drift_of_cluster
 from shared.app.api.views.tree import outputs_view, tree_view
 from shared.app.api.views.why import why_view
 from shared.app.console.pages.clusters_page import LASTS
-from shared.app.console.pages.costs_page import money, span_of
+from shared.app.console.pages.costs_page import NO_PRICES, money, span_of
 from shared.app.console.visit import Page, Visit, message
 from shared.frozen import dataclass
 from shared.json_tree import Json
@@ -68,6 +68,7 @@ def make(visit: Visit) -> Page:
             "costs": costs,
             "money": money,
             "span": span_of(costs) if costs else "",
+            "no_prices": NO_PRICES,
             "lasts": LASTS,
             "ends": partial(ends_of_orders, spec, ports.clock()),
         },

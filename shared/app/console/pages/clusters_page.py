@@ -10,7 +10,7 @@ from shared.app.api.views.clusters import UnknownCommit, fleet_view
 from shared.app.api.views.costs import costs_by_name
 from shared.app.api.views.notifications import failing_routes
 from shared.app.api.views.rollouts import waits_now
-from shared.app.console.pages.costs_page import money, span_of
+from shared.app.console.pages.costs_page import NO_PRICES, money, span_of
 from shared.app.console.visit import Page, Visit, message
 from shared.cluster.record_parts import Phase
 
@@ -29,8 +29,11 @@ COLUMNS: Mapping[str, str] = {
     "billed": "Billed",
     "class": "Class",
     "subscription": "Subscription",
-    "compared": "Updated",
+    "compared": "Compared with Azure",
+    "flux": "Flux read",
+    "updated": "Changed",
 }
+"""Of the facts on a page, the last three say how old they are."""
 LASTS: Mapping[str, str] = {"4h": "4 hours", "1d": "a day", "7d": "a week", "30d": "30 days"}
 """For how long a suspension can be chosen."""
 SHOWN = ("environment", "location", "version", "commit", "since", "cost", "reason")
@@ -61,6 +64,7 @@ def make(visit: Visit) -> Page:
     except UnknownCommit:
         return message("No such commit", "The commit was not planned.", 404)
     names = [cluster["name"] for cluster in view["clusters"]]
+    costs = costs_by_name(names, ports) if COSTS & {*columns} else {}
     return Page(
         "Clusters",
         "clusters_page.html",
@@ -71,7 +75,11 @@ def make(visit: Visit) -> Page:
             "phases": [phase.value for phase in Phase],
             "columns": columns,
             "numbers": NUMBERS,
-            "costs": costs_by_name(names, visit.ports) if COSTS & {*columns} else {},
+            "costs": costs,
+            "environments": sorted(view["counts"]["environments"]) if view["counts"] else [],
+            "no_prices": NO_PRICES
+            if "cost" in columns and not any(found[0] for found in costs.values())
+            else "",
             "span_of": span_of,
             "money": money,
             "all_columns": COLUMNS,

@@ -7,6 +7,10 @@ from shared.app.api.views.costs import costs_view
 from shared.app.console.visit import Page, Visit
 from shared.plan.list_price import amount
 
+NO_PRICES = (
+    "`roadstead prices update` writes `prices.yaml` into the fleet repository; the app adds up once a day."
+)
+"""What to do for list prices."""
 Known = tuple[schema.ListedCost | None, schema.BilledCost | None]
 
 
@@ -25,6 +29,8 @@ def make(visit: Visit) -> Page:
             "found": max((found["foundAt"] for found in listed if found["foundAt"]), default=None),
             "days": sorted({found["pricesOf"] for found in listed}),
             "money": money,
+            "no_prices": "" if listed or view["listProblem"] else NO_PRICES,
+            "no_bill": not any(cluster["billed"] for cluster in view["clusters"]) and not view["problems"],
             "own": sum(own["billed"]["cost"] for own in view["own"]),
         },
     )

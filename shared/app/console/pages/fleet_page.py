@@ -30,15 +30,16 @@ CELLS = 60
 class Need:
     """What needs a person: a sentence, who acts, since when, and where: the parts of the address of a page.
 
-    ``names`` are clusters, the first of ``count`` where that is more. ``act`` is the name of an act of the
-    API that a button does, "" for none; ``path`` are the parts of its route, and ``query`` selects clusters
-    on their page.
+    ``where`` says in which environments and regions. ``names`` are clusters, the first of ``count`` where
+    that is more. ``act`` is the name of an act of the API that a button does, "" for none; ``path`` are the
+    parts of its route, and ``query`` selects clusters on their page.
     """
 
     what: str
     who: str = ""
     since: str | None = None
     detail: str = ""
+    where: str = ""
     names: tuple[str, ...] = ()
     address: tuple[str, ...] = ()
     act: str = ""
@@ -69,14 +70,19 @@ def make(visit: Visit) -> Page:
     app = health_view(health()).body
     since = (ports.clock() - RECENT).isoformat()
     plans = plans_view(ports)["plans"]
+    found = [
+        *_of_fleet(fleet),
+        *_of_rollouts(under_way),
+        *_of_clusters(fleet),
+        *_of_manifests(fleet, plans),
+        *_of_app(fleet, app),
+    ]
     return Page(
-        "Fleet",
+        f"({len(found)}) Fleet" if found else "Fleet",
         "fleet_page.html",
         {
-            "needs": sorted(
-                [*_of_fleet(fleet), *_of_rollouts(under_way), *_of_clusters(fleet), *_of_app(fleet, app)],
-                key=lambda need: not need.urgent,
-            ),
+            "needs": sorted(found, key=lambda need: not need.urgent),
+            "urgent": sum(need.urgent for need in found),
             "view": fleet,
             "left": fleet["attentionCount"] - sum(cause["clusterCount"] for cause in fleet["attention"]),
             "rollouts": [(view, strips_of(view)) for view in under_way],
@@ -122,6 +128,17 @@ def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
         yield Need(what, "who upgrades the clusters", names=names, address=("/versions",), count=count)
 
 
+def _of_manifests(view: schema.FleetView, plans: list[schema.PlanSummary]) -> Iterator[Need]:
+    """Yield that manifests of the newest commit are invalid, where no cluster is missing for that."""
+    newest = next((plan for plan in plans if plan["commit"] == view["commit"]), None)
+    if newest and newest["problemCount"] and not view["notCreatedCount"]:
+        what = f"{_counted(newest['problemCount'], 'problem')} in the manifests of the newest commit"
+        detail = "What they are about stays as it was at the last valid commit."
+        yield Need(
+            what, "who writes the manifests", newest["plannedAt"], detail, address=("/plans", view["commit"])
+        )
+
+
 def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
     """Yield the stages that wait for a person, and the rollouts that stand still."""
     for view in rollouts:
@@ -138,23 +155,18 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
         if view["state"] == "Waiting" and spent:
             what = f"The rollout of {commit} is halted: {_counted(spent, 'cluster')} failed"
             who = "an Operator, who retries, or an Approver, who skips"
-            yield Need(what, who, None, view["progress"], (), address, urgent=True)
+            yield Need(what, who, None, view["progress"], address=address, urgent=True)
         if view["state"].startswith(("Paused", "Stopped")):
-            yield Need(
-                f"The rollout of {commit}: {view['state'].lower()}",
-                detail=view["progress"],
-                address=address,
-                urgent=True,
-            )
+            what, who = f"The rollout of {commit}: {view['state'].lower()}", "an Operator, who resumes it"
+            yield Need(what, who, detail=view["progress"], address=address, urgent=True)
 
 
 def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
     """Yield the clusters that wait for a person: those with the same cause together."""
     for cause in view["attention"]:
         phase, names, count = cause["phase"], tuple(cause["clusters"]), cause["clusterCount"]
-        need = Need(
-            "", cause["who"] or "an Operator", cause["since"], cause["detail"], urgent=phase in _STUCK
-        )
+        who, where = cause["who"] or "an Operator", _where(cause)
+        need = Need("", who, cause["since"], cause["detail"], where, urgent=phase in _STUCK)
         if count == 1:
             act, address = "replay" if phase in _STUCK else "", ("/clusters", *names)
             one = replace(
@@ -191,6 +203,15 @@ def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]
         yield Need(
             f"A record cannot be read: {record['kind']} {record['key']}", detail=record["suggestedAction"]
         )
+
+
+def _where(cause: schema.AttentionView) -> str:
+    """Return where clusters are, with the number of each place where there are several."""
+    several, told = len(cause["places"]) > 1, list[str]()
+    for place in cause["places"]:
+        name = " in ".join(filter(None, (place["environment"], place["location"])))
+        told.append(f"{name} ({place['clusterCount']})" if several else name)
+    return ", ".join(told)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -19,12 +19,16 @@ NO_PULLS = (
     "The git host opens no pull requests for Roadstead, so nobody asks for a cluster here: commit its folder."
 )
 
+NO_COMMIT = "No commit was planned yet, so nothing says who may ask for a cluster."
+
 
 def make(visit: Visit) -> Page:
     """Return the page of whoever comes."""
     ports = visit.ports
     if Capability.PROPOSALS not in ports.git_host.capabilities:
         return message("Requests", NO_PULLS, 200)
+    if not ports.state.fleet().commit:
+        return message("Requests", NO_COMMIT, 200)
     head, who, problem = Head(ports.state.fleet(), ports), requester(visit.principal), ""
     try:
         rules = rules_for(visit.principal, head.self_service())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from shared.app.api import schema
 from shared.app.api.parts import ClusterPage
@@ -14,6 +14,8 @@ from shared.masking import cut
 from shared.rollouts.rollout_acts import ActKind
 
 WAITING_SHOWN = 50
+BAR_WIDTH, BAR_HEIGHT = 8, 24
+"""Pixels of a part in the pace of a stage."""
 CELLS = 1000
 """The most cells of a strip: where more clusters are in a group, a cell stands for several."""
 
@@ -26,6 +28,26 @@ class Cells:
     count: int
     kind: str
     drawn: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part of the time in the pace of a stage: where it begins, how high it is, and its class."""
+
+    left: int
+    top: int
+    height: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When the clusters of a stage became ready or failed, drawn to the same scale as in other stages."""
+
+    stage: str
+    ready: int
+    failed: int
+    bars: tuple[Bar, ...]
 
 
 @dataclass(frozen=True)
@@ -70,10 +92,30 @@ def make_one(visit: Visit) -> Page:
         "view": view,
         "stages": stages,
         "failures": failures,
+        "paces": paces_of(view["stages"]),
         "paused": any(decision["act"] == ActKind.PAUSE for decision in view["decisions"]),
         "waiting": waiting_of(view["waiting"]),
     }
     return Page(f"Rollout of {commit[:8]}", "rollout_page.html", values)
+
+
+def paces_of(stages: Sequence[schema.RolloutStage]) -> list[Pace]:
+    """Return the pace of each stage of which anything has ended, in ``BAR_HEIGHT`` at most."""
+    most = max((part["ready"] + part["failed"] for stage in stages for part in stage["pace"]), default=0)
+    found = list[Pace]()
+    for stage in stages:
+        bars, ready, failed = list[Bar](), 0, 0
+        for number, part in enumerate(stage["pace"]):
+            below = 0
+            for kind, count in (("good", part["ready"]), ("bad", part["failed"])):
+                height = math.ceil(count * BAR_HEIGHT / most)
+                below += height
+                if height:
+                    bars.append(Bar(number * BAR_WIDTH, max(0, BAR_HEIGHT - below), height, kind))
+            ready, failed = ready + part["ready"], failed + part["failed"]
+        if bars:
+            found.append(Pace(stage["name"], ready, failed, tuple(bars)))
+    return found
 
 
 def cells_of(groups: Iterable[schema.RolloutGroup], most: int = CELLS) -> list[Cells]:
