@@ -78,6 +78,9 @@ def registry_addresses(text: str) -> Mapping[str, str]:
     return found
 
 
+SSH_KEY, KNOWN_HOSTS = "GIT_SSH_KEY", "GIT_KNOWN_HOSTS"
+READING = "right to read over SSH"
+"""What can be wrong with a git server over SSH: two settings, and what the server lets the key do."""
 SSH_PORT = 22
 _SHORT = re.compile(r"(?P<user>[A-Za-z0-9._-]+)@(?P<host>[A-Za-z0-9.-]+):(?!/)(?P<path>[^\s:@?#]+)")
 """git's short form of an address over SSH; its path is below the user's home: git-clone(1), GIT URLS."""

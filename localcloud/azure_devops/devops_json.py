@@ -123,6 +123,7 @@ def pull_json(place: Place, record: PullRecord, *, with_merge: bool = False) -> 
         "targetRefName": f"refs/heads/{record.base}",
         "mergeStatus": merge,
         "isDraft": False,
+        **({"autoCompleteSetBy": identity_json(record.auto_merge)} if record.auto_merge else {}),
         "lastMergeSourceCommit": {"commitId": record.sha},
         "lastMergeTargetCommit": {"commitId": base},
         **({"lastMergeCommit": {"commitId": commit}} if commit else {}),

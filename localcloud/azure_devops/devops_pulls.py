@@ -127,6 +127,12 @@ def change(place: Place, request: Request, number: int, send: Send) -> JsonObjec
         seen = str((wanted.get("lastMergeSourceCommit") or {}).get("commitId"))
         strategy = (wanted.get("completionOptions") or {}).get("mergeStrategy")
         return completed(place, number, seen, send, squash=strategy == "squash")
+    if "autoCompleteSetBy" in wanted:
+        if wanted["autoCompleteSetBy"].get("id") != identity_json(OPERATOR.login)["id"]:
+            raise invalid("Auto-complete can be set by the caller alone.")
+        place.repository.pulls.change(number, auto_merge=OPERATOR.login)
+        complete_what_waits(place, send)
+        return pull_json(place, _record(place, number))
     _check(wanted.get("title", record.title), wanted.get("description", record.body))
     changes = {"title": wanted.get("title"), "body": wanted.get("description")}
     given = {name: text for name, text in changes.items() if text is not None}
@@ -348,12 +354,27 @@ def labels(place: Place, _: Request, number: int) -> Response:
     return values(labels_json(_record(place, number)))
 
 
-def create_status(place: Place, request: Request, number: int) -> Response:
+def create_status(place: Place, request: Request, number: int, send: Send) -> Response:
     """Create the status of a pull request; it is stored with its newest commit."""
     record, wanted = _record(place, number), request.get_json()
     status_of(wanted)
     place.pull_statuses.setdefault(number, []).append(wanted | {"commit": record.sha})
+    complete_what_waits(place, send)
     return json_response(200, wanted)
+
+
+def complete_what_waits(place: Place, send: Send) -> None:
+    """Complete each pull request with auto-complete whose branch policies are met: here, statuses of it.
+
+    A policy asks for the newest commit (learn.microsoft.com/azure/devops/repos/git/pull-request-status).
+    """
+    pulls = place.repository.pulls
+    for record in pulls.listed() if pulls.required_checks else ():
+        written = place.pull_statuses.get(record.number, [])
+        shown = [status_of(found) for found in written if found["commit"] == record.sha]
+        states = {status.context: status.state for status in shown}
+        if record.auto_merge and all(states.get(name) == "success" for name in pulls.required_checks):
+            completed(place, record.number, record.sha, send, squash=False)
 
 
 def statuses(place: Place, _: Request, number: int) -> Response:

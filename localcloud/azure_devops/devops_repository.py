@@ -142,7 +142,9 @@ def policies(place: Place, request: Request) -> Response:
         "isDeleted": False,
         "type": {"displayName": "Minimum number of reviewers"},
     }
-    return values([guard] if place.repository.guards(branch) else [])
+    required = branch == place.repository.default_branch and place.repository.pulls.required_checks
+    status = {**guard, "type": {"displayName": "Status"}}
+    return values([guard] * place.repository.guards(branch) + [status] * bool(required))
 
 
 def members(teams: Teams, request: Request, project: str, team: str) -> Response:

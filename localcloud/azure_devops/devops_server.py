@@ -67,7 +67,7 @@ _ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", f"{_PULL}/statuses", pulls.statuses),
     ("POST", f"{_PULL}/statuses", pulls.create_status),
 )
-_SENDING = (pulls.create, pulls.change)
+_SENDING = (pulls.create, pulls.change, pulls.create_status)
 _POLICIES = f"/{ORGANIZATION}/<project>/_apis/git/policy/configurations"
 _MEMBERS = f"/{ORGANIZATION}/_apis/projects/<project>/teams/<team>/members"
 _IDENTITIES = f"/{ORGANIZATION}/_apis/identities"

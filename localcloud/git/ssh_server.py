@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import socket
 import threading
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
@@ -21,18 +22,24 @@ from localcloud.github.world.git_commands import git_environment
 USER = "git"
 _START_SECONDS = 10.0
 _CHUNK = 1 << 16
+_CLOSE_SECONDS = 5.0
 
 
 class GitOverSsh:
     """Serves the bare repositories at ``root/owner/name.git``; a context manager.
 
-    ``host_key`` is the private key of the server, and ``authorized`` the public one that may read.
+    ``host_key`` is the private key of the server, and ``authorized`` the public one that may read. An
+    ``old`` server exchanges keys by SHA-1 alone.
     """
 
-    def __init__(self, root: Path, host_key: str, authorized: str, *, port: int = 0) -> None:
+    def __init__(
+        self, root: Path, host_key: str, authorized: str, *, port: int = 0, old: bool = False
+    ) -> None:
         self._root, self._authorized, self._wanted = root.resolve(), authorized, port
         self._host_key = asyncssh.import_private_key(host_key)
+        self._exchanges = ["diffie-hellman-group1-sha1"] if old else ()
         self._connections: list[asyncssh.SSHServerConnection] = []
+        self._sockets: list[socket.socket] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -61,8 +68,9 @@ class GitOverSsh:
         return await asyncssh.listen(
             *("127.0.0.1", self._wanted),
             server_host_keys=[self._host_key],
+            kex_algs=self._exchanges,
             authorized_client_keys=asyncssh.import_authorized_keys(self._authorized),
-            acceptor=self._connections.append,
+            server_factory=lambda: _Opened(self._connections, self._sockets),
             process_factory=self._serve,
             encoding=None,
         )
@@ -72,12 +80,25 @@ class GitOverSsh:
         await self._server.wait_closed()
         for connection in self._connections:
             connection.abort()
+        await asyncio.gather(*(connection.wait_closed() for connection in self._connections))
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         if rest:
             await asyncio.wait(rest, timeout=1)
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
+        await self._sockets_closed()
+
+    async def _sockets_closed(self) -> None:
+        """Wait until the loop has closed the sockets; one whose client takes nothing more is shut down."""
+        until = self._loop.time() + _CLOSE_SECONDS
+        while left := [found for found in self._sockets if found.fileno() != -1]:
+            for found in left:
+                with suppress(OSError):
+                    found.shutdown(socket.SHUT_RDWR)
+            if self._loop.time() > until:
+                break
+            await asyncio.sleep(0.01)
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         program, _, argument = (process.command or "").partition(" ")
@@ -94,6 +115,17 @@ class GitOverSsh:
     def _repository(self, name: str) -> Path | None:
         path = (self._root / name.lstrip("/")).resolve()
         return path if path.is_relative_to(self._root) and (path / "HEAD").is_file() else None
+
+
+class _Opened(asyncssh.SSHServer):
+    """Notes each connection, also of a client that goes before it has signed in."""
+
+    def __init__(self, connections: list[asyncssh.SSHServerConnection], sockets: list[socket.socket]) -> None:
+        self._connections, self._sockets = connections, sockets
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connections.append(conn)
+        self._sockets.append(conn.get_extra_info("socket"))
 
 
 async def _run(process: asyncssh.SSHServerProcess[bytes], path: Path) -> None:

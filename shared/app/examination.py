@@ -18,7 +18,7 @@ from shared.azure.availability.permissions import assigned, grants_of, lacking_i
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthorized, Unreadable
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.frozen import dataclass
+from shared.frozen import dataclass, field, replace
 from shared.github_app import PERMISSIONS, Feature
 from shared.ports import Ports
 from shared.ports.azure import ListAlertRules, ListGrants, ListRoleDefinitions
@@ -26,7 +26,7 @@ from shared.ports.services import newest_day
 from shared.ports.state.readiness import Examination, Finding
 from shared.resource_ids import GroupId, SubscriptionId
 from shared.sentences import some_of
-from shared.setting_texts import UNRESOLVED
+from shared.setting_texts import KNOWN_HOSTS, READING, SSH_KEY, UNRESOLVED
 from shared.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -56,14 +56,27 @@ _ASSIGN = (
 _NAMED = 2
 _DAY = timedelta(days=1)
 
+_OVER_SSH: Mapping[str, str] = {
+    SSH_KEY: "write a private key without a passphrase into the secret git-ssh-key, and restart {}",
+    KNOWN_HOSTS: "compare what `ssh-keyscan` shows with what the owner of the server publishes, write it "
+    "into the parameter gitKnownHosts, and deploy: docs/how-to/use-any-git-server.md#over-ssh",
+    READING: "give the public half of the key the right to read the repository, on the git server; "
+    "`ssh-keygen -y -f FILE` shows it. Of a new key, restart {}",
+}
+"""What mends a git server that is read over SSH, by the code of the error."""
+
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an examination: what is asked, how, and what mends it."""
+    """A part of an examination: what is asked, how, and what mends it.
+
+    Where an error has a code of ``by_code``, that is what is wrong, and has a remedy of its own.
+    """
 
     what: str
     ask: Callable[[], object]
     remedy: str
+    by_code: Mapping[str, str] = field(default_factory=dict)
 
 
 def command_of(host: str) -> str:
@@ -91,7 +104,7 @@ def examine(app: str, ports: Ports) -> None:
     now = time_now(ports)
     former = {known.app: known for known in ports.state.examinations()}.get(app)
     since = {(finding.what, finding.problem): finding.since for finding in former.findings} if former else {}
-    problems = ((part, _problem_of(part)) for part in parts_of(app, ports))
+    problems = map(_problem_of, parts_of(app, ports))
     findings = tuple(
         Finding(part.what, problem, part.remedy, since.get((part.what, problem), now))
         for part, problem in problems
@@ -99,7 +112,8 @@ def examine(app: str, ports: Ports) -> None:
     )
     for finding in findings:
         log.warning("%s: %s: %s; %s", app, finding.what, finding.problem, finding.remedy)
-    ports.state.save_examination(Examination(app, now, VERSION, dict(ports.config.settings), findings))
+    settings, functions = dict(ports.config.settings), tuple(sorted(ports.functions()))
+    ports.state.save_examination(Examination(app, now, VERSION, settings, findings, functions))
 
 
 def parts_of(app: str, ports: Ports) -> Iterator[Part]:
@@ -117,6 +131,7 @@ def parts_of(app: str, ports: Ports) -> Iterator[Part]:
         host.name,
         lambda: host.read_head(ports.config.branch),
         f"renew {host.credential}, or give it access to the repository, and restart {name}",
+        {code: remedy.format(name) for code, remedy in _OVER_SSH.items()},
     )
     for queue in SENDS[app]:
         sender = getattr(ports, queue)
@@ -294,15 +309,17 @@ def _is_current(ports: Ports) -> None:
         raise NotReady(f"the tables are older than the epoch {newer}, so no job goes on", ports.clock())
 
 
-def _problem_of(part: Part) -> str:
-    """Return what is wrong with a part, "" for nothing; never raises."""
+def _problem_of(part: Part) -> tuple[Part, str]:
+    """Return a part with what is wrong with it, "" for nothing; never raises."""
     try:
         part.ask()
     except NotReady as error:
-        return str(error)
+        return part, str(error)
     except ReconcileError as error:
-        return f"{error.kind}: {error}"
+        if error.code in part.by_code:
+            part = replace(part, what=error.code, remedy=part.by_code[error.code])
+        return part, f"{error.kind}: {error}"
     except Exception as error:
         log.exception("%s: the examination has failed", part.what)
-        return f"the examination has failed: {type(error).__name__}"
-    return ""
+        return part, f"the examination has failed: {type(error).__name__}"
+    return part, ""

@@ -183,8 +183,8 @@ class AzureLife:
 
     ``group_requested``: Azure was asked to create the resource group, or may have been, and
     ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
-    a write of it or it matched the manifest. ``had_systems``: an accepted spec had systems, or a job found
-    namespaces of some, so that teams' objects may be on the cluster. None of these becomes false again.
+    a write of it or it matched the manifest. ``had_systems``: an accepted spec had systems, so that
+    teams' objects may be on the cluster. None of these becomes false again.
 
     ``delete_accepted``: Azure accepted the delete of this life, so that parts of it may be gone, and
     ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that

@@ -173,6 +173,49 @@ _GIT_PROBLEMS = (
     ),
 )
 """What git servers and the git library of Flux write, and what to do; the first that matches counts."""
+_IDENTITY = "the key identity in the Secret of spec.flux.secretRef"
+_KNOWN_HOSTS = "known_hosts in the Secret of spec.flux.secretRef"
+_COMPARE = (
+    "compare what `ssh-keyscan` shows with what the owner of the server publishes, and write it there; of a "
+    "bootstrap secret, into its vault."
+)
+_SSH_PROBLEMS = (
+    (
+        ("key mismatch",),
+        f"The server has a new key, or somebody is in between. It is not that of {_KNOWN_HOSTS}: {_COMPARE}",
+    ),
+    (
+        ("knownhosts:", "known_hosts"),
+        f"{_KNOWN_HOSTS} has no key of this server that can be read, by its name, or as [NAME]:PORT where "
+        f"that is not 22: {_COMPARE}",
+    ),
+    (
+        ("bcrypt_pbkdf", "passphrase", "decryption password"),
+        f"{_IDENTITY} has a passphrase: write a key without one, or the passphrase as the key password.",
+    ),
+    (
+        ("no key found", "'identity' is required", "private key"),
+        f"{_IDENTITY} must be a private key in the form of OpenSSH or PEM.",
+    ),
+    (
+        ("unable to authenticate",),
+        f"The server refuses {_IDENTITY}: let its public half read the repository there.",
+    ),
+    (
+        ("no common algorithm",),
+        "The server is too old for Flux: let it offer one of the algorithms in the message.",
+    ),
+    (
+        ("repository not found",),
+        f"Correct spec.flux.repository, or let {_IDENTITY} read it: the server shows it to nobody else.",
+    ),
+)
+"""The same over SSH: what source-controller, and the libraries go-git and x/crypto/ssh in it, write."""
+_OVER_SSH = ("ssh:", "'ssh'", "unable to construct auth method", "known_hosts file")
+_UNREACHED = (
+    ("dial tcp", "i/o timeout", "no such host"),
+    "Let the network of the cluster out to the server, with the port of spec.flux.repository.",
+)
 _OF_REGISTRY = (
     "The registry gave no artifact. With provider: azure, the identity of Flux needs the role AcrPull; with "
     "secretRef, correct that Secret. Correct the address or the tag in spec.flux, or push the artifact."
@@ -225,6 +268,9 @@ def advice(failure: FluxFailure, place: str = "spec.flux", kind: str = "") -> st
     text, hint = failure.message.lower(), _BY_REASON.get(failure.reason, "")
     if (kind, failure.reason) in _BY_KIND:
         return _BY_KIND[kind, failure.reason].replace("in spec.flux", f"in {place}")
-    if failure.reason == "GitOperationFailed":
-        hint = next((hint for marks, hint in _GIT_PROBLEMS if any(mark in text for mark in marks)), "")
-    return hint.replace("spec.flux.", f"{place}.")
+    over_ssh = any(mark in text for mark in _OVER_SSH)
+    if failure.reason == "GitOperationFailed" or over_ssh:
+        problems = (*(_SSH_PROBLEMS if over_ssh else ()), _UNREACHED, *_GIT_PROBLEMS)
+        hint = next((hint for marks, hint in problems if any(mark in text for mark in marks)), "")
+    hint = hint.replace("spec.flux.", f"{place}.")
+    return hint[:1].upper() + hint[1:]

@@ -207,10 +207,19 @@ class AutoMerge(StrEnum):
     )
     NO_RULES = (
         "no rule of the branch waits for anything, and then there is no auto-merge: an administrator has the "
-        "branch require the status roadstead/plan, or a person merges it"
+        "branch require the status roadstead/plan, or on GitLab a pipeline, or a person merges it"
     )
     REFUSED = "the host refuses auto-merge, and the log has its reason: a person merges it"
     LACKING = "the host has no auto-merge: a person merges it"
+
+
+def auto_merge_of(pull: Pull, head: str, *, enabled: bool) -> AutoMerge | None:
+    """Return what a pull request shows of its auto-merge, None where that is to be enabled."""
+    if pull.merged or not pull.open:
+        return AutoMerge.MERGED if pull.merged else AutoMerge.CLOSED
+    if pull.head != head:
+        return AutoMerge.MOVED
+    return AutoMerge.ENABLED if enabled else None
 
 
 class Proposing(Protocol):
@@ -257,7 +266,8 @@ class Proposing(Protocol):
     def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
         """Have the host merge a pull request once its own rules allow that, if ``head`` is its newest commit.
 
-        No rule is bypassed: what waits for a check or a review goes on waiting. Asking again changes nothing.
+        No rule is bypassed: what waits for a check or a review goes on waiting. Where a host does not end it
+        with the next push, the rules are asked of that commit too. Asking again changes nothing.
         """
         ...
 

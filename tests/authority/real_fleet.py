@@ -44,6 +44,8 @@ class RealFleet:
     def repository(self) -> str:
         """The address of the fleet repository for Flux."""
         settings = self.operator.cloud.settings
+        if "GIT_SSH_KEY" in settings:
+            return settings["GIT_URL"]
         return f"https://{settings['FLUX_GIT_HOST']}/{settings['GITHUB_REPOSITORY']}.git"
 
     def without_credentials(self, *, allowed: bool) -> None:
@@ -133,7 +135,7 @@ class RealFleet:
         return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-def _options(git_port: int) -> Options:
+def _options(git_port: int, extra: Mapping[str, str]) -> Options:
     return Options(
         create_seconds=1,
         lock_seconds=5,
@@ -143,20 +145,21 @@ def _options(git_port: int) -> Options:
             "POLL_SECONDS": "1",
             "RETRY_LIMITS": "Unavailable=60/1 Throttled=forever/1 Conflict=forever/1",
             "FLUX_GIT_HOST": f"127.0.0.1:{git_port}",
+            **extra,
         },
         modules={"azure": "tests.authority.azure_part"},
     )
 
 
 @contextmanager
-def real_fleet(folder: Path) -> Iterator[RealFleet]:
+def real_fleet(folder: Path, extra: Mapping[str, str] = {}) -> Iterator[RealFleet]:
     """Start a cloud with a real cluster in waiting; the fleet's repository is empty.
 
-    Its git server, which Flux reads, is the one that the credentials are for.
+    Its git server, which Flux reads, is the one that the credentials are for, or that of ``extra`` settings.
     """
     with (
         closing(PortReservations()) as reserved,
-        LocalCloud(folder / "cloud", _options(reserved.reserve(None))) as cloud,
+        LocalCloud(folder / "cloud", _options(reserved.reserve(None), extra)) as cloud,
         closing(Operator(cloud, folder / "clone")) as operator,
     ):
         yield RealFleet(operator)

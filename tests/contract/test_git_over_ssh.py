@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
@@ -18,8 +18,10 @@ import pytest
 
 from localcloud.git.ssh_server import GitOverSsh, new_key, public_key
 from localcloud.github.world.git_repository import GitRepository
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.git import GitServerHost, transfer
 from shared.adapters.git.ssh import SshGitServer
+from shared.app.examination import examine
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthenticated, Unavailable
 
 pytestmark = pytest.mark.lives
@@ -120,6 +122,25 @@ def test_a_key_that_may_not_read_or_is_none_says_so_and_is_never_shown(
     secret = [line for key in (OTHER, locked) for line in key.splitlines() if not line.startswith("-----")]
     said = caplog.text + "".join(messages)
     assert not [line for line in secret if line in said]
+
+
+def test_an_app_that_examines_itself_says_what_of_ssh_is_wrong_and_what_mends_it(served: Served) -> None:
+    served.git.commit({"a.yaml": b"1"})
+    wrong: list[tuple[dict[str, str], str, str]] = [
+        ({"key": "no key"}, "GIT_SSH_KEY", "without a passphrase into the secret git-ssh-key"),
+        ({"known": ""}, "GIT_KNOWN_HOSTS", "the parameter gitKnownHosts"),
+        ({"known": served.server.known_hosts.split()[0]}, "GIT_KNOWN_HOSTS", "the parameter gitKnownHosts"),
+        ({"key": OTHER}, "right to read over SSH", "ssh-keygen -y"),
+        ({"name": "acme/other"}, "right to read over SSH", "ssh-keygen -y"),
+        ({}, "", ""),
+    ]
+    for given, what, remedy in wrong:
+        with served.read(**given) as host:
+            ports = replace(MemoryCloud().ports, git_host=host)
+            examine("deleter", ports)
+        findings = next(iter(ports.state.examinations())).findings
+        assert [finding.what for finding in findings] == [what] * bool(what)
+        assert all(remedy in finding.remedy for finding in findings)
 
 
 def test_a_repository_that_is_not_there_is_a_dependency(served: Served) -> None:

@@ -14,9 +14,8 @@ from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubHost, github_auth
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports import CommitStatus, NewCommit, PullText
-from shared.ports.git_host import Capability
 from shared.ports.pull_requests import AutoMerge
-from tests.support.git_hosts import CASES, ON_GITHUB, Case
+from tests.support.git_hosts import ON_GITHUB, Case
 from tests.support.github_app import APP, KEY
 
 pytestmark = pytest.mark.lives
@@ -155,19 +154,18 @@ def awaiting(case: Case) -> tuple[int, str]:
     return case.host.open_pull(BRANCH, "main", TEXT).number, head
 
 
-def passes(case: Case, commit: str, state: str = "success") -> None:
-    case.host.set_status(commit, CommitStatus(state, "planned", REQUIRED))
+def passes(case: Case, commit: str, state: str = "success", *, pull: int = 0) -> None:
+    case.host.set_status(commit, CommitStatus(state, "planned", REQUIRED, pull=pull))
 
 
-@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
 def test_the_host_merges_a_pull_request_once_what_its_rules_require_has_passed(case: Case) -> None:
     number, head = awaiting(case)
     assert [case.host.enable_auto_merge(number, head) for _ in range(2)] == [AutoMerge.ENABLED] * 2
-    passes(case, head, "failure")
+    passes(case, head, "failure", pull=number)
     pull = case.host.pull(number)
     assert pull is not None
     assert (pull.open, case.git.is_descendant(case.git.head("main"), head)) == (True, False)
-    passes(case, head)
+    passes(case, head, pull=number)
     pull = case.host.pull(number)
     assert pull is not None
     assert (pull.open, pull.merged, case.git.is_descendant(case.git.head("main"), head)) == (
@@ -189,7 +187,6 @@ def test_the_host_merges_by_itself_with_a_method_that_the_repository_allows(case
     assert (pull.merged, case.git.is_descendant(case.git.head("main"), head)) == (True, False)
 
 
-@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
 def test_a_pull_request_that_somebody_has_pushed_to_is_not_merged_by_itself(case: Case) -> None:
     number, head = awaiting(case)
     case.git.commit({"b.yaml": b"theirs\n"}, branch=BRANCH)
@@ -197,30 +194,40 @@ def test_a_pull_request_that_somebody_has_pushed_to_is_not_merged_by_itself(case
 
 
 @pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
-def test_a_host_says_why_it_merges_nothing_by_itself(case: Case) -> None:
+def test_github_says_that_it_is_not_allowed_to_merge_or_has_nothing_to_wait_for(case: Case) -> None:
     number, head = awaiting(case)
     case.git.pulls.allows_auto_merge = False
     assert case.host.enable_auto_merge(number, head) is AutoMerge.NOT_ALLOWED
-    case.git.pulls.allows_auto_merge, case.git.pulls.required_checks = True, ()
+    case.git.pulls.allows_auto_merge = True
+    passes(case, head)
     assert case.host.enable_auto_merge(number, head) is AutoMerge.NO_RULES
-    case.git.pulls.required_checks = (REQUIRED,)
-    passes(case, head)  # nothing is left to wait for
+
+
+def test_nothing_is_merged_before_a_rule_waits_nor_after_it_was_closed(case: Case) -> None:
+    number, head = awaiting(case)
+    case.git.pulls.required_checks = ()
     assert case.host.enable_auto_merge(number, head) is AutoMerge.NO_RULES
+    pull = case.host.pull(number)
+    assert pull is not None
+    assert pull.open
     case.host.close_pull(number)
     assert case.host.enable_auto_merge(number, head) is AutoMerge.CLOSED
 
 
-@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
+def test_a_push_after_auto_merge_was_enabled_is_merged_by_the_rules_for_it_or_not_at_all(case: Case) -> None:
+    number, head = awaiting(case)
+    assert case.host.enable_auto_merge(number, head) is AutoMerge.ENABLED
+    case.git.commit({"b.yaml": b"theirs\n"}, branch=BRANCH)
+    assert case.host.pull(number) is not None
+    passes(case, head, pull=0)
+    pull = case.host.pull(number)
+    assert pull is not None
+    assert pull.open
+
+
 def test_no_pull_request_that_does_not_exist_is_merged_by_itself(case: Case) -> None:
     with pytest.raises(Dependency):
         case.host.enable_auto_merge(99, case.git.head("main"))
-
-
-@pytest.mark.parametrize("case", sorted({*CASES} - {*ON_GITHUB}), indirect=True)
-def test_a_host_without_auto_merge_refuses_it(case: Case) -> None:
-    assert Capability.AUTO_MERGE not in case.host.capabilities
-    with pytest.raises(Unauthorized, match="auto-merge: a person merges"):
-        case.host.enable_auto_merge(1, case.git.head("main"))
 
 
 def test_a_rule_guards_branches_by_name_also_before_they_exist(case: Case) -> None:

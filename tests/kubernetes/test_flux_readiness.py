@@ -18,6 +18,7 @@ from shared.kubernetes.flux_readiness import (
     commit_of,
     readiness,
 )
+from tests.support.recorded_answers import recorded
 
 REQUEST = "2026-01-01T00:00:00+00:00"
 LATER = "2026-01-01T00:07:00Z"
@@ -172,7 +173,39 @@ def test_a_failure_of_flux_comes_with_what_to_do(failure: FluxFailure, part: str
 
 
 def test_a_failure_that_nobody_foresaw_has_no_advice() -> None:
-    assert advice(FluxFailure("GitOperationFailed", "i/o timeout")) == ""
+    assert advice(FluxFailure("GitOperationFailed", "unexpected EOF")) == ""
+
+
+OVER_SSH = {
+    "another-host-key": "somebody is in between",
+    "changed": "compare what `ssh-keyscan` shows",
+    "another-host": "has no key of this server",
+    "no-known-hosts": "has no key of this server",
+    "empty-known-hosts": "has no key of this server",
+    "broken-known-hosts": "has no key of this server",
+    "another-key": "let its public half read",
+    "another-rsa-key": "let its public half read",
+    "passphrase": "the passphrase as the key password",
+    "no-key": "must be a private key",
+    "no-identity": "must be a private key",
+    "password": "must be a private key",
+    "no-secret": "must be a private key",
+    "no-repository": "Correct spec.flux.repository, or let the key",
+    "no-branch": "Correct spec.flux.branch",
+    "no-server": "Let the network of the cluster out",
+    "old-server": "too old for Flux",
+}
+FINE = {"good", "with-its-passphrase", "no-user"}
+
+
+def test_each_failure_of_ssh_that_the_real_source_controller_reports_has_its_advice() -> None:
+    told = recorded("flux_over_ssh.json")["answers"]
+    assert told.keys() == OVER_SSH.keys() | FINE
+    for name, hint in OVER_SSH.items():
+        reason, _, message = told[name].partition(": ")
+        said = advice(FluxFailure(reason, message))
+        assert hint in said, name
+        assert "FLUX_GIT_PASSWORD" not in said
 
 
 def test_what_flux_reports_of_a_refused_secret_shows_nothing_of_its_data() -> None:

@@ -47,7 +47,7 @@ class PullRecord:
     body: str = ""
     labels: tuple[str, ...] = ()
     auto_merge: str = ""
-    """The method with which GitHub is to merge it, "" for not by itself."""
+    """The method with which the host is to merge it, "" for not by itself."""
 
     @property
     def merged(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.push_events import ZERO, RefChange
+from localcloud.github.wire.push_events import ZERO, RefChange, Refs
 from localcloud.github.world import repository_history as history
 from localcloud.github.world.people import OPERATOR, PEOPLE, account_of
 from localcloud.github.world.pull_requests import PullRecord
@@ -109,6 +109,10 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
     body, record = read_object(request), _found(place, number)
     if body.get("sha", record.sha) != record.sha:
         raise GitLabError(409, {"message": "SHA does not match HEAD of source branch"})
+    if place.project.pulls.waits(record):
+        if not body.get("auto_merge"):
+            raise GitLabError(405, {"message": "405 Method Not Allowed"})
+        return merge_request_json(place, place.project.pulls.change(number, auto_merge="merge"))
     before, squash = history.refs(place.project.path), str(body.get("squash", "false")).lower() == "true"
     message = f"Merge branch '{record.head}' into '{record.base}'\n\n{record.title}"
     text = record.title if squash else message
@@ -116,10 +120,21 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
         merged = place.project.pulls.merged_into_base(number, squash=squash, message=text)
     except Conflict as error:
         raise GitLabError(422, {"message": "Branch cannot be merged"}) from error
+    _send_merge(place, merged, before)
+    return merge_request_json(place, merged)
+
+
+def merge_what_waits(place: Place) -> None:
+    """Merge what was to be merged once its pipeline has succeeded."""
+    before = history.refs(place.project.path)
+    for merged in place.project.pulls.merged_by_itself():
+        _send_merge(place, merged, before)
+
+
+def _send_merge(place: Place, merged: PullRecord, before: Refs) -> None:
     moved = RefChange(f"refs/heads/{merged.base}", merged.onto, merged.merge_commit)
     place.send(PUSH, push_event(place, moved, before))
     place.send(MERGE_REQUEST, merge_request_event(place, "merge", merged))
-    return merge_request_json(place, merged)
 
 
 def merge_ref(place: Place, _: Request, number: int) -> JsonObject:

@@ -14,6 +14,7 @@ from localcloud.common.http_server import json_response
 from localcloud.github.world.git_commands import run_git
 from localcloud.github.world.people import OPERATOR
 from localcloud.github.world.repository_history import CommitInfo, parse_commit
+from localcloud.gitlab.wire.api_merge_requests import merge_what_waits
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,
     JsonObject,
@@ -91,7 +92,9 @@ def set_status(place: Place, request: Request, sha: str) -> Response:
         str(body.get("name") or body.get("context") or "default"),
         str(body.get("target_url") or ""),
     )
-    return json_response(201, status_json(found, place.project.jobs.add(found, status, ref)))
+    written = status_json(found, place.project.jobs.add(found, status, ref))
+    merge_what_waits(place)
+    return json_response(201, written)
 
 
 def _branches_with(place: Place, commit: str) -> list[str]:

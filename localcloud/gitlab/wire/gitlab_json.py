@@ -119,6 +119,7 @@ def project_json(place: Place) -> JsonObject:
         "web_url": place.html,
         "http_url_to_repo": f"{place.html}.git",
         "visibility": "private",
+        "only_allow_merge_if_pipeline_succeeds": bool(place.project.pulls.required_checks),
     }
 
 
@@ -146,6 +147,7 @@ def merge_request_json(place: Place, record: PullRecord) -> JsonObject:
         "author": person_json(record.author),
         "labels": list(record.labels),
         "draft": False,
+        "merge_when_pipeline_succeeds": bool(record.auto_merge),
         "sha": record.sha,
         "merge_commit_sha": None if merged == record.sha else merged,
         "squash_commit_sha": None if squashed == record.sha else squashed,

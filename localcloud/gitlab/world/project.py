@@ -52,6 +52,16 @@ class MergeRequests(Pulls):
         super().__init__(branches, clock)
         self.issues = IssueStore(count(1), clock, MAX_TITLE, MAX_TEXT)
         self._versions: dict[int, list[tuple[datetime, str]]] = {}
+        self.jobs = JobStatuses(clock)
+
+    def waits(self, record: PullRecord) -> bool:
+        """Return whether GitLab merges it only after its pipeline, and that has not succeeded."""
+        return bool(self.required_checks) and not self._passed(record)
+
+    def _passed(self, pull: PullRecord) -> bool:
+        """Return whether the pipeline of the newest commit has succeeded: its jobs here are statuses."""
+        jobs = self.jobs.latest(pull.sha)
+        return bool(jobs) and all(job.status.state == "success" for job in jobs)
 
     def get(self, number: int) -> PullRecord | None:
         """Return a merge request with its newest commit, or None; a new commit is a new version."""
@@ -60,6 +70,7 @@ class MergeRequests(Pulls):
             known = self._versions.setdefault(number, [(found.created_at, found.sha)])
             if known[-1][1] != found.sha:
                 known.append((self._clock(), found.sha))
+                found = self.change(number, auto_merge="")  # a push ends auto-merge
         return found
 
     def versions(self, number: int) -> Sequence[tuple[datetime, str]]:
@@ -82,7 +93,7 @@ class Project(GitRepository):
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
         super().__init__(path, clock=clock)
         self.pulls: MergeRequests = MergeRequests(self, clock)
-        self.jobs = JobStatuses(clock)
+        self.jobs = self.pulls.jobs
 
 
 class Groups:

@@ -20,7 +20,7 @@ from shared.adapters.azure_devops.transfer import DevOpsGit
 from shared.adapters.git import GitServerHost
 from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError
 from shared.masking import cut
-from shared.ports.pull_requests import NewCommit, Pull, PullText
+from shared.ports.pull_requests import AutoMerge, NewCommit, Pull, PullText, auto_merge_of
 
 MAX_TITLE, MAX_BODY = 256, 65_536
 """Characters, as the port has them; Azure DevOps takes 400 of a title."""
@@ -131,6 +131,25 @@ class DevOpsBranches(GitServerHost):
             if found is None:
                 raise Conflict(f"the pull request of {branch} was closed meanwhile")
             return found
+
+    def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
+        """Set auto-complete, which always waits for the blocking policies of the branch: five calls at most.
+
+        Without such a policy Azure DevOps would merge at once. Nothing binds it to a commit. Sources:
+        learn.microsoft.com/javascript/api/azure-devops-extension-api, "GitPullRequestCompletionOptions", and
+        autoCompleteSetBy in MicrosoftDocs/vsts-rest-api-specs, git/7.1.
+        """
+        with self._client.calling(f"no pull request {number}") as call:
+            item = call("GET", f"/pullrequests/{number}")
+            pull = pull_of(item, self._client.address)
+        shown = auto_merge_of(pull, head, enabled=bool(item.get("autoCompleteSetBy")))
+        if shown is None and not self.is_guarded(pull.base):
+            shown = AutoMerge.NO_RULES
+        if shown is None:
+            with self._client.calling(f"no pull request {number}") as call:
+                body = {"autoCompleteSetBy": {"id": self._client.user}}
+                call("PATCH", f"/pullrequests/{number}", body=body)
+        return shown or AutoMerge.ENABLED
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says."""

@@ -28,6 +28,7 @@ CAPABILITIES = frozenset(
         Capability.CHECKS,
         Capability.REVIEWS,
         Capability.PROPOSALS,
+        Capability.AUTO_MERGE,
         Capability.WEBHOOKS,
     }
 )
@@ -56,7 +57,7 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Everything but check runs, auto-merge and issues."""
+        """Everything but check runs and issues."""
         return CAPABILITIES
 
     def _new_other(self, repository: str) -> AzureDevOpsHost:

@@ -53,7 +53,7 @@ _ADDRESS = re.compile(rb"<([^<>]*)>")
 class GitServerHost(Absent):
     """The repository at an address of a git server, read over HTTPS unless another ``server`` is given."""
 
-    name, credential = "Git", "GIT_PASSWORD"
+    name = "Git"
     to_read_another = (
         "give the key of GIT_SSH_KEY, or the user or token of GIT_PASSWORD, the right to read it"
     )
@@ -85,6 +85,11 @@ class GitServerHost(Absent):
     def _store(self) -> DiskObjectStore:
         store: Any = self._repo.object_store
         return store  # type: ignore[no-any-return]
+
+    @property
+    def credential(self) -> str:
+        """The setting with which the server is read."""
+        return self._server.credential
 
     @property
     def capabilities(self) -> frozenset[Capability]:

@@ -36,7 +36,7 @@ from shared.adapters.git import transfer
 from shared.adapters.git.transfer import TIMEOUT, GitServer, bounded
 from shared.cluster.failures.errors import Dependency, Unauthenticated, Unavailable
 from shared.frozen import dataclass
-from shared.setting_texts import SSH_PORT
+from shared.setting_texts import KNOWN_HOSTS, READING, SSH_KEY, SSH_PORT
 
 _KINDS = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _HASHED = "|1|"
@@ -70,8 +70,11 @@ class SshGitServer(GitServer, TraditionalGitClient):
     """One repository of a git server over SSH; a command is a connection.
 
     ``key`` is the private key of a deploy key or a user, without a passphrase; ``known_hosts`` has the keys
-    of the server in the format of OpenSSH. ``clock`` is the time of an answer.
+    of the server in the format of OpenSSH. ``clock`` is the time of an answer. The code of an error is the
+    setting that is wrong, or READING where the server refuses the key.
     """
+
+    credential = SSH_KEY
 
     def __init__(self, url: str, key: str, known_hosts: str, *, clock: Callable[[], datetime]) -> None:
         super().__init__(quiet=True)
@@ -128,7 +131,8 @@ class SshGitServer(GitServer, TraditionalGitClient):
         except paramiko.AuthenticationException:
             raise Unauthenticated(
                 f"{self._place.host} refuses the key of GIT_SSH_KEY for the user {self._place.user}: let its "
-                "public half read the repository there, or set GIT_SSH_KEY, and deploy"
+                "public half read the repository there, or set GIT_SSH_KEY, and deploy",
+                code=READING,
             ) from None
         except (paramiko.SSHException, EOFError) as error:
             raise Unavailable(f"the git server does not speak SSH as we do: {type(error).__name__}") from None
@@ -165,7 +169,8 @@ class SshGitServer(GitServer, TraditionalGitClient):
                     else None
                 )
             except (paramiko.SSHException, ValueError):
-                raise Unauthenticated(f"GIT_KNOWN_HOSTS: line {number} has no key that can be read") from None
+                what = f"GIT_KNOWN_HOSTS: line {number} has no key that can be read"
+                raise Unauthenticated(what, code=KNOWN_HOSTS) from None
             if entry is not None and any(
                 _names(name, self._place.known_as) for name in entry.hostnames or ()
             ):
@@ -194,7 +199,8 @@ class _OnlyKnown(paramiko.MissingHostKeyPolicy):
             what += "somebody is in between"
         raise Unauthenticated(
             f"{what}; nothing was sent to it. Compare the key with what the owner of the server publishes, "
-            "then set GIT_KNOWN_HOSTS, and deploy"
+            "then set GIT_KNOWN_HOSTS, and deploy",
+            code=KNOWN_HOSTS,
         )
 
 
@@ -225,7 +231,8 @@ def _private_key(text: str) -> paramiko.PKey:
     try:
         written = load(text.encode(), None).private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
     except TypeError:  # so cryptography says that a password is missing
-        raise Unauthenticated("GIT_SSH_KEY has a passphrase: it must have none") from None
+        what = "GIT_SSH_KEY has a passphrase: it must have none"
+        raise Unauthenticated(what, code=SSH_KEY) from None
     except (ValueError, UnsupportedAlgorithm):
         raise _no_key() from None
     for kind in _KINDS:
@@ -237,7 +244,8 @@ def _private_key(text: str) -> paramiko.PKey:
 
 
 def _no_key() -> Unauthenticated:
-    return Unauthenticated("GIT_SSH_KEY is no private key of Ed25519, ECDSA or RSA that can be read")
+    what = "GIT_SSH_KEY is no private key of Ed25519, ECDSA or RSA that can be read"
+    return Unauthenticated(what, code=SSH_KEY)
 
 
 def _answer(channel: paramiko.Channel) -> Callable[[int], bytes]:
@@ -252,7 +260,8 @@ def _answer(channel: paramiko.Channel) -> Callable[[int], bytes]:
             if channel.exit_status > 0:
                 raise Dependency(
                     "there is no such repository, or the key does not see it: git ended with the status "
-                    f"{channel.exit_status} before it said anything"
+                    f"{channel.exit_status} before it said anything",
+                    code=READING,
                 )
         answered = True
         return data

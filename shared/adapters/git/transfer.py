@@ -82,9 +82,10 @@ _MALFORMED = (
 class GitServer(GitClient, ABC):
     """One repository of a git server, whatever carries the protocol: the client that derives from it.
 
-    ``said_at`` is when the server answered last.
+    ``said_at`` is when the server answered last, ``credential`` the setting with which it is read.
     """
 
+    credential = "GIT_PASSWORD"
     said_at = datetime.fromtimestamp(0, UTC)
     path: Any = ""
     """What dulwich names the repository by: nothing where the address of each request has it."""

@@ -20,7 +20,16 @@ from shared.adapters.github.client import PAGE, SECONDARY_WAIT, GitHubClient, js
 from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Throttled, Unauthorized
 from shared.ports.git_host import Issue
-from shared.ports.pull_requests import Annotation, AutoMerge, Check, Comment, NewCommit, Pull, PullText
+from shared.ports.pull_requests import (
+    Annotation,
+    AutoMerge,
+    Check,
+    Comment,
+    NewCommit,
+    Pull,
+    PullText,
+    auto_merge_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -278,12 +287,9 @@ class GitHubProposing:
         with self._writing(f"no pull request {number}") as api:
             item = json_call(api, "GET", f"{api.url}/pulls/{number}")
             found, node = pull_of(item), str(item["node_id"])
-        if found.merged or not found.open:
-            return AutoMerge.MERGED if found.merged else AutoMerge.CLOSED
-        if found.head != head:
-            return AutoMerge.MOVED
-        if item.get("auto_merge"):
-            return AutoMerge.ENABLED
+        shown = auto_merge_of(found, head, enabled=bool(item.get("auto_merge")))
+        if shown is not None:
+            return shown
         said = ""
         for method in _METHODS:
             try:

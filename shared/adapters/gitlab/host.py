@@ -21,11 +21,7 @@ from shared.adapters.gitlab.merge_requests import GitLabMergeRequests
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, HookDelivery
 
-CAPABILITIES = frozenset(Capability) - {
-    Capability.WRITTEN_CHECKS,
-    Capability.AUTO_MERGE,
-    Capability.FORMS,
-}
+CAPABILITIES = frozenset(Capability) - {Capability.WRITTEN_CHECKS, Capability.FORMS}
 _STATES = {"failure": "failed", "error": "failed"}
 """GitLab's names of states that differ from ours; "canceled" would say that a person stopped it."""
 _ENDED = {"success": "success", "failed": "failure", "canceled": "cancelled", "skipped": "skipped"}
@@ -47,7 +43,7 @@ class GitLabHost(GitLabMergeRequests, GitLabBranches):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Everything but checks of our own, since a job has no annotations, and auto-merge."""
+        """Everything but checks of our own, since a job has no annotations."""
         return CAPABILITIES
 
     def permissions(self) -> Mapping[str, str] | None:

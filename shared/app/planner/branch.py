@@ -1,4 +1,4 @@
-"""The head of the branch: when it is read, when it counts, and which heads no webhook announced."""
+"""The head of the branch: when it is read, when it counts, and which heads no webhook had planned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from shared.cluster.reporting.measurements import of_plan
 from shared.frozen import dataclass, replace
 from shared.logs import about
 from shared.ports import BranchHead, BranchRead, Capability, FleetRecord, Ports
-from shared.ports.state import Deliveries
 
 log = logging.getLogger(__name__)
 
@@ -64,10 +63,12 @@ def decide_head(
     """Return what becomes of a head that was read; ``is_new``: ``fleet`` has a read that is not saved yet."""
     confirmation = needs_confirmation(request, head, fleet, is_descendant=is_descendant)
     if confirmation is not None:
-        at = whole_second(now + timedelta(seconds=CONFIRM_SECONDS * confirmation.reads))
+        passes = _passes_in(request, head, fleet, is_descendant)
+        at = whole_second(now + min(timedelta(seconds=CONFIRM_SECONDS * confirmation.reads), passes))
         again = request.model_copy(update={"confirmation": confirmation, "read_from": at})
         begins = confirmation.reads == 1 and (is_new or not fleet.waiting)
-        waits = replace(fleet, waiting=describe_confirmation(request, confirmation, now)) if begins else fleet
+        text = describe_confirmation(request, confirmation, now, passes)
+        waits = replace(fleet, waiting=text) if begins else fleet
         return HeadDecision(waits, again=again, changes=begins or is_new, is_new=is_new)
     if head.commit != fleet.commit or request.again or fleet.planning not in ("", head.commit):
         return HeadDecision(fleet, head, is_new=is_new)
@@ -103,7 +104,7 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
         if decided.head is not None and Capability.WEBHOOKS not in ports.git_host.capabilities:
             return replace(decided, gaps=fleet.gaps)
         if decided.head is not None:
-            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet, ports.state))
+            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet))
         _leave(request, head, decided, fleet, ports)
     return decided
 
@@ -179,12 +180,33 @@ def needs_confirmation(
     return HeadConfirmation(head=head, planned=last, reads=reads + 1) if reads < CONFIRM_READS else None
 
 
-def describe_confirmation(request: ToPlan, confirmation: HeadConfirmation, now: datetime) -> str:
-    """Return why a new head is not planned yet, and when it will be."""
-    rest = CONFIRM_SECONDS * sum(range(confirmation.reads, CONFIRM_READS + 1))
-    at = f"{now + timedelta(seconds=rest):%H:%M:%S} UTC"
+def _passes_in(
+    request: ToPlan, read: BranchHead, fleet: FleetRecord, is_descendant: Callable[[str, str], bool]
+) -> timedelta:
+    """Return after how long a read of the same head is newer than the last plan, however stale it is.
+
+    That is never so where the head does not come after the commit of that plan, or is not what was announced.
+    """
+    planned_at, last = fleet.reads.planned_at, fleet.planning or fleet.commit
+    follows = planned_at is not None and request.commit in ("", read.commit) and read.commit != last
+    if planned_at is None or not (follows and is_descendant(read.commit, last)):
+        return timedelta.max
+    return max(timedelta(), planned_at + LAG + WHOLE_SECOND - read.at)
+
+
+def describe_confirmation(
+    request: ToPlan, confirmation: HeadConfirmation, now: datetime, passes: timedelta = timedelta.max
+) -> str:
+    """Return why a new head is not planned yet, and when it will be: after ``passes``, or its last read."""
+    rest = timedelta(seconds=CONFIRM_SECONDS * sum(range(confirmation.reads, CONFIRM_READS + 1)))
+    at = f"{now + min(rest, passes):%H:%M:%S} UTC"
     if confirmation.head == confirmation.planned:
         return f"the git host does not show commit {request.commit[:8]} yet: reading again until {at}"
+    if passes != timedelta.max:
+        return (
+            f"{confirmation.head[:8]} came within {LAG.total_seconds() + 1:.0f} s of the last plan, and no "
+            f"time of its push says that it is newer: it is planned at {at} if it stays"
+        )
     return f"{confirmation.head[:8]} may be a forced push or a stale read: it is planned at {at} if it stays"
 
 
@@ -250,27 +272,17 @@ def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
     return replace(fleet, reads=reads)
 
 
-# Which heads count as repaired gaps: found by the timer or an operator, and announced by no webhook.
+# Which heads count as repaired gaps: the timer or an operator found them before a webhook had them planned.
 #
 # The planner saves the count with the head that it begins to plan, over the version that it read, so that a
 # repeated message, a second tick or a crash counts nothing twice.
 
 
-def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord, deliveries: Deliveries) -> Gaps:
-    """Return the fleet's gaps once ``head`` is planned for a request; reads one entity for a missed head."""
+def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord) -> Gaps:
+    """Return the fleet's gaps once ``head`` is planned for a request."""
     found, before = request.found, fleet.planning or fleet.commit
     if found is None or head == before or not before:
         return fleet.gaps  # the first head of a fleet was pushed before there was anybody to announce it to
-    if is_announced(deliveries.announced_at(head), fleet):
-        return fleet.gaps
+    if fleet.problem is not None:
+        return fleet.gaps  # its webhook may have come, and its plan failed
     return fleet.gaps.and_one(Gap(head, found.at, found.by))
-
-
-def is_announced(pushed: datetime | None, fleet: FleetRecord) -> bool:
-    """Return whether a push that a webhook announced brought the branch to where it is now.
-
-    ``pushed`` is when the head was pushed at last, as announced; None if it never was. A push before the last
-    plan is an earlier one: the branch has come back to this head since, and nothing announced that. The read
-    of the last plan may have been stale by ``LAG``.
-    """
-    return pushed is not None and (fleet.reads.planned_at is None or pushed > fleet.reads.planned_at - LAG)

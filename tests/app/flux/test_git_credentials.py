@@ -60,3 +60,27 @@ def test_a_job_that_waits_for_git_credentials_does_not_start_again_without_other
     cloud.run(seconds=1800)
     assert (record(cloud).job.restarts, before) == (0, 0)
     assert record(cloud).job.step.name is Step.VERIFY
+
+
+OF_THE_VAULT = """\
+  bootstrapSecrets:
+    - name: git
+      vault: platform
+      keys: {username: git-user, password: git-token}
+  flux:
+    secretRef: {name: git}
+"""
+
+
+def test_a_job_that_waits_for_credentials_of_a_vault_goes_on_with_their_next_version() -> None:
+    cloud = PrivateCloud(throttle=False)
+    for name, value in (("git-user", "git"), ("git-token", "expired")):
+        cloud.vault.set(name, value)
+    push(cloud, files(OF_THE_VAULT))
+    cloud.run(seconds=1800)
+    assert "authentication required" in record(cloud).job.reason
+    assert record(cloud).job.restarts == 0
+    cloud.vault.set("git-token", "right")
+    cloud.run(seconds=1800)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert record(cloud).job.restarts == 1

@@ -266,6 +266,27 @@ def test_a_push_in_the_second_after_the_read_is_planned_at_once() -> None:
     assert cloud.state.fleet().commit == commit
 
 
+@pytest.mark.parametrize("after", [2, 10, 30])
+def test_a_head_that_follows_without_a_time_waits_until_no_read_can_be_older_than_the_last_plan(
+    after: int,
+) -> None:
+    cloud = ready("one")
+    push(cloud, fleet_files.fleet("one", "two"))
+    assert cloud.step()
+    planned_at = cloud.state.fleet().reads.planned_at
+    assert planned_at is not None
+    cloud.clock.advance(after)
+    commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
+    send(PlanRequest(commit=commit), cloud.ports, message_id="a hint without a time")
+    while f"{commit[:8]} came within 43 s of the last plan" not in cloud.state.fleet().waiting:
+        assert cloud.step()
+    cloud.run(60)
+    assert cloud.state.fleet().commit == commit
+    newest = cloud.state.fleet().reads.planned_at
+    assert newest is not None
+    assert timedelta(seconds=43) <= newest - planned_at <= timedelta(seconds=44)
+
+
 def test_a_forced_push_to_a_new_commit_is_confirmed_and_then_planned() -> None:
     cloud = ready("one")
     first = cloud.repository.head("main")

@@ -143,6 +143,24 @@ def _refused(secret: BootstrapSecret, manifest: Json, live: Json | None) -> Term
     return None
 
 
+def secret_behind(context: StepContext, names: Collection[str], api: KubernetesApi) -> str:
+    """Return the first Secret of these that Flux reads and whose vault has another version; "" for none.
+
+    A vault that gives no value has none.
+    """
+    reads = VaultReads(context.ports.vaults)
+    for secret in context.desired.spec.bootstrap_secrets:
+        if secret.namespace == MAIN and secret.called in names:
+            try:
+                manifest = reads.object(secret)
+            except ReconcileError:
+                continue
+            live = api.get(secret_ref(secret))
+            if live is None or not has_values(live, manifest):
+                return secret.place
+    return ""
+
+
 def _create_namespaces(wanted: Sequence[BootstrapSecret], api: KubernetesApi) -> str:
     """Create the namespaces that do not exist, without owning anything of them."""
     created = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shared.app.access.context import StepContext
+from shared.app.worker.steps.bootstrap_secrets import secret_behind
 from shared.app.worker.steps.flux.applied import LiveObjects
 from shared.app.worker.steps.flux.pinned import kinds_of_flux
 from shared.app.worker.steps.flux.sync import request_of
@@ -53,7 +54,7 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevisio
     states = [_found(source, live, context) for source in sources]
     wait = _first_wait(context, states)
     if wait:
-        return _other_credentials(context, api, states) or wait
+        return _other_credentials(context, api, sources, states) or wait
     revisions = {(state.ref.kind, state.ref.name): _revision(state) for state in states}
     stale = older_commit(context, revisions[_key(source_ref(context.desired.spec.flux.main))])
     if stale:
@@ -62,24 +63,34 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevisio
     states = [
         _at_revision(_found(document, live, context), document, revisions, context) for document in applied
     ]
-    wait = _first_wait(context, states) or _first_wait(context, _children(context, api, states, revisions))
+    wait = _first_wait(context, states)
+    if wait:
+        return _other_credentials(context, api, applied, states) or wait
+    wait = _first_wait(context, _children(context, api, states, revisions))
     return wait or AppliedRevision(_revision(states[0]), context.ports.clock())
 
 
 def _other_credentials(
-    context: StepContext, api: KubernetesApi, sources: Iterable[_ObjectState]
+    context: StepContext, api: KubernetesApi, manifests: Iterable[Json], states: Iterable[_ObjectState]
 ) -> Restart | None:
-    """Return the restart of a job whose sources fail, and with other git credentials than the app has now.
+    """Return the restart of a job where Flux fails, and has other credentials than there are now.
 
-    An earlier step has applied those; a deployment of the app may have brought others since.
+    An earlier step has applied those. A deployment of the app may have brought others since, or somebody a
+    new version of a bootstrap secret into its vault; of these, what fails is to name it.
     """
-    if context.record.recovering or not any(isinstance(source.state, FluxFailure) for source in sources):
+    failed = {found.ref for found in states if isinstance(found.state, FluxFailure)}
+    if context.record.recovering or not failed:
         return None
     for manifest in sync_objects(context.desired, context.ports.config.git_credentials):
         secret = flux_objects.ref_of(manifest) == flux_objects.SECRET
         if secret and not flux_objects.is_applied(manifest, api.get(flux_objects.SECRET)):
             return Restart("the app has other git credentials than the cluster")
-    return None
+    specs = [manifest["spec"] for manifest in manifests if flux_objects.ref_of(manifest) in failed]
+    named = [(spec.get("decryption") or spec).get("secretRef") or {} for spec in specs]
+    behind = secret_behind(context, [str(found.get("name")) for found in named], api)
+    return (
+        Restart(f"the vault has another version of the Secret {behind} than the cluster") if behind else None
+    )
 
 
 def _key(ref: ObjectRef) -> _Source:
