@@ -117,7 +117,7 @@ def measure(clusters: int, scope: str = "cluster", days: int = DAYS) -> Week:
             if day == UPGRADED:
                 push(cloud, files(names, scope, "1.36"))
             ran += _go_on(cloud, MORNING, 1)
-            nights.append(_night(cloud.clock() - timedelta(days=1), requests[begin:], slept))
+            nights.append(night_of(cloud.clock() - timedelta(days=1), requests[begin:], slept))
             ran += _go_on(cloud, (12, 0), 0)
     running = Counter(
         str(live["properties"]["currentKubernetesVersion"]).rpartition(".")[0] for live in _live(cloud)
@@ -149,7 +149,8 @@ def _nodes(live: Any) -> int:
     return 0 if is_stopped(live) else sum(pool["count"] for pool in pools)
 
 
-def _night(evening: datetime, requests: Sequence[dict[str, Any]], slept: int) -> Night:
+def night_of(evening: datetime, requests: Sequence[dict[str, Any]], slept: int) -> Night:
+    """Return what a night of a log of requests has; a path with a cluster is that cluster's."""
     of_cluster = [found[1] for request in requests if (found := _CLUSTER.search(request["path"]))]
     return Night(f"{evening:%A}", Counter(of_cluster), len(requests) - len(of_cluster), slept)
 

@@ -111,6 +111,7 @@ spec:
         text += f"  sleep: {cluster.sleeps if pools else cluster.sleeps.replace('pools', 'cluster')}\n"
     if cluster.lifetime:
         text += f"  lifetime: {cluster.lifetime}m\n"
+        text += "  lifetimeEnd: delete\n" if cluster.ends_by_host else ""
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()

@@ -69,7 +69,8 @@ class DesiredCluster:
     ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest
     asks for. ``replaces`` is the cluster that it replaces, "" for none. ``channel`` is what upgrades it by
     itself, ``OFF`` for nothing, "" where its manifest does not say it. ``sleeps`` is its sleep
-    as YAML, "" for none. ``lifetime`` is how many minutes it lasts, 0 for no end.
+    as YAML, "" for none. ``lifetime`` is how many minutes it lasts, 0 for no end, and ``ends_by_host``
+    whether the host merges what removes it then.
     """
 
     name: str
@@ -90,6 +91,7 @@ class DesiredCluster:
     channel: str = ""
     sleeps: str = ""
     lifetime: int = 0
+    ends_by_host: bool = False
 
     @property
     def asked(self) -> int:

@@ -20,7 +20,7 @@ from shared.app.intake.webhook import PullChanged
 from shared.app.proposals.ends import watch_lifetimes
 from shared.cluster.failures.errors import Conflict
 from shared.cluster.record_parts import Phase
-from shared.ports import Ports
+from shared.ports import CommitStatus, Ports
 from simulation.actors.kinds import LIFETIMES
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_files import files_of
@@ -39,6 +39,11 @@ QUIET = timedelta(hours=2)
 FROZEN, FREEZE = 0.5, timedelta(minutes=70)
 """How many ends at the last come in a freeze, and how long that is: longer than any end is put off."""
 
+BY_HOST, HELD = 0.5, 0.5
+"""How many of the last ends the host merges, and how many of these somebody holds before."""
+REQUIRED = "roadstead/plan"
+"""The status that the branch requires."""
+
 
 class Lifetimes(ActorUpkeep):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
@@ -48,6 +53,7 @@ class Lifetimes(ActorUpkeep):
     ) -> None:
         super().__init__(LIFETIMES, seed, everybody, loop)
         self._replaced, self._freezes = replaced, random.Random(f"{seed} frozen ends")  # noqa: S311
+        self._by_host = random.Random(f"{seed} ends by the host")  # noqa: S311
         self.put_off: dict[tuple[str, str], datetime] = {}
 
     def schedule(self, seconds: float) -> None:
@@ -108,21 +114,42 @@ class Lifetimes(ActorUpkeep):
         return [pull for pull in listed if pull.head.startswith(start)]
 
     def _merge(self, operators: Operators, pull: PullRecord) -> None:
-        name = pull.head.removeprefix(f"{BRANCH}{operators.fleet}/").rpartition("-")[0]
-        if name not in operators.now.clusters:
+        if not _may_be_merged(operators, pull):
             return
-        desired = operators.now.without(name)
-        wanted = files_of(desired, operators.fleet)
-        if any(wanted.get(path) != text for path, text in _rest(operators, name).items()):
-            return  # a system names the cluster: the check of the pull request fails, and nobody merges it
         try:
             merged = operators.cloud.repository.pulls.merged_into_base(pull.number, squash=True)
         except Conflict:
             return
         self._loop.log("%s: somebody merges pull request %d", operators.fleet, pull.number)
-        if operators.cloud.repository.files(merged.merge_commit) != wanted:
+        self._merged(operators, merged)
+
+    def _merged(self, operators: Operators, pull: PullRecord) -> None:
+        """Check what was merged: it removes the folder of a cluster, and nothing else."""
+        name = _ending(operators, pull)
+        desired = operators.now.without(name)
+        if operators.cloud.repository.files(pull.merge_commit) != files_of(desired, operators.fleet):
             raise RuleViolated(RULE, f"pull request {pull.number} changes more than the folder of {name}")
-        operators.merged(merged.merge_commit, desired)
+        operators.merged(pull.merge_commit, desired)
+
+    def _merged_by_host(self, operators: Operators, pull: PullRecord) -> None:
+        """Let the plan of a pull request pass that the host is to merge, perhaps after a hold closed it."""
+        if not _may_be_merged(operators, pull):
+            return
+        name, held = _ending(operators, pull), self._by_host.random() < HELD
+        if held:
+            hold = partial(extend, name, timedelta(hours=1), "somebody", reason="a test", hold=True)
+            self._loop.log("%s: somebody holds %s", operators.fleet, name)
+            self._loop.run_function(operators.cloud, lambda ports: hold(ports=ports))
+            self._pass(timedelta(minutes=15))
+        passed = CommitStatus("success", "planned", REQUIRED)
+        operators.cloud.ports.git_host.set_status(pull.sha, passed)
+        now = operators.cloud.repository.pulls.get(pull.number)
+        if now is None or now.merged == held:
+            what = "is merged by the host, and held" if held else "is not merged by the host"
+            raise RuleViolated(RULE, f"the end of {name} {what}")
+        if now.merged:
+            self._loop.log("%s: the host merges pull request %d", operators.fleet, pull.number)
+            self._merged(operators, now)
 
     # When the faults have ended
 
@@ -135,6 +162,10 @@ class Lifetimes(ActorUpkeep):
         self.acts += 1
         cluster = self._chance.choice(able)
         wanted = replace(cluster, lifetime=10, protected=self._chance.random() < 0.3)
+        if self._by_host.random() < BY_HOST:
+            wanted = replace(wanted, ends_by_host=True)
+            host = operators.cloud.repository.pulls
+            host.allows_auto_merge, host.required_checks = True, (REQUIRED,)
         desired = operators.now.with_cluster(wanted)
         if self._freezes.random() < FROZEN:
             desired = replace(desired, staging=self._frozen(cluster.name))
@@ -155,7 +186,9 @@ class Lifetimes(ActorUpkeep):
         if proposed == wanted.protected:
             state = "is proposed" if proposed else "is not proposed"
             raise RuleViolated(RULE, f"the end of {cluster.name} has come, and {state}")
-        if pulls and self._chance.random() < 0.5:
+        if pulls and wanted.ends_by_host:
+            self._merged_by_host(operators, pulls[0])
+        elif pulls and self._chance.random() < 0.5:
             self._merge(operators, pulls[0])
 
     def _frozen(self, name: str) -> Staging:
@@ -176,6 +209,19 @@ class Lifetimes(ActorUpkeep):
             return False
         record = operators.cloud.state.cluster(cluster.name)
         return record is not None and record.phase is Phase.READY and not record.job.active
+
+
+def _ending(operators: Operators, pull: PullRecord) -> str:
+    """Return the cluster that a pull request removes."""
+    return pull.head.removeprefix(f"{BRANCH}{operators.fleet}/").rpartition("-")[0]
+
+
+def _may_be_merged(operators: Operators, pull: PullRecord) -> bool:
+    """Return whether the plan of a pull request can pass: no system names the cluster, which git has."""
+    name = _ending(operators, pull)
+    wanted = files_of(operators.now.without(name), operators.fleet)
+    same = all(wanted.get(path) == text for path, text in _rest(operators, name).items())
+    return name in operators.now.clusters and same
 
 
 def _rest(operators: Operators, name: str) -> Mapping[str, bytes]:

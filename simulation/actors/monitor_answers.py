@@ -18,17 +18,14 @@ from simulation.staging import QUERY, WORKSPACE, Staging
 
 WELL, STALE = 0.001, 0.002
 """The values of answers that pass, and of such that would if they were of the time of the check."""
-MEASURED = 0.5
-"""How many of the stages that ask somebody else ask a workspace."""
+MEASURED = 0.2
+"""How many stages wait for a workspace."""
 KINDS = ("well", "well", "errors", "nan", "nothing", "several", "old", "away")
 
 
 def measured(staging: Staging, chance: random.Random) -> Staging:
-    """Return stages of which some that wait for an endpoint wait for a workspace instead."""
-    drawn = ((stage, stage.asked and chance.random() < MEASURED) for stage in staging or ())
-    return staging and tuple(
-        replace(stage, asked=stage.asked and not asks, measured=asks) for stage, asks in drawn
-    )
+    """Return stages of which some wait for a workspace."""
+    return staging and tuple(replace(stage, measured=chance.random() < MEASURED) for stage in staging)
 
 
 def answer(cloud: MemoryCloud, kind: str) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from typing import Any
 
+import httpx
 import pytest
 
+from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
+from tests.support.arm_client import arm, path
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
@@ -60,3 +64,34 @@ def test_an_offered_version_is_proposed_shown_and_upgraded_to_once_somebody_has_
     gone = f"{operator.repository}/git/ref/heads/{BRANCH}"
     operator.wait(lambda: operator.github.get(gone).status_code == 404, "the branch is deleted")
     assert pulls(operator) == []
+
+
+@pytest.mark.long
+def test_a_newer_node_image_is_proposed_and_the_nodes_get_it_once_somebody_has_merged_it(
+    start: Start,
+) -> None:
+    operator = start(QUICK)
+    environment = HEAD.format(kind="Environment") + (
+        "spec:\n  nodeImages: {channel: NodeImage}\n  defaults:\n"
+        "    autoUpgradeProfile: {nodeOSUpgradeChannel: None}\n"
+    )
+    versions = HEAD.format(kind="Versions") + 'spec:\n  minNodeImageVersion: "202510.19.1"\n'
+    files = fleet() | {"environments/development.yaml": environment.encode(), FILE: versions.encode()}
+    operator.wait_for_status(operator.push(files), "success", seconds=120)
+    trust = ssl.create_default_context(cafile=str(operator.cloud.state / "ca.pem"))
+    old = {"pool": "system", "image": NODE_IMAGES[0]}
+    control = f"{operator.cloud.urls.arm}/_local/clusters/one/image"
+    httpx.post(control, json=old, verify=trust, trust_env=False).raise_for_status()
+    operator.wait(lambda: len(pulls(operator)) == 1, "the image is proposed")
+    (pull,) = pulls(operator)
+    assert (pull["head"]["ref"], pull["title"]) == (
+        "roadstead/images/example/development",
+        "Node image 202511.01.0 for development",
+    )
+    merged = operator.github.put(f"{operator.repository}/pulls/{pull['number']}/merge", json={})
+    assert merged.status_code == 200, merged.text
+    operator.wait_for_status(merged.json()["sha"], "success", seconds=180)
+    with arm(operator) as azure:
+        (nodes,) = azure.get(path("one")).json()["properties"]["agentPoolProfiles"]
+    assert nodes["nodeImageVersion"] == NODE_IMAGES[1]
+    operator.wait(lambda: pulls(operator) == [], "nothing is proposed any more")

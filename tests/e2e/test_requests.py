@@ -76,7 +76,7 @@ def test_an_issue_whose_webhook_is_lost_is_answered_by_the_timer(start: Start) -
     _local(operator, "PUT", "webhooks", {"drop": 1})
     number = _asked_by_issue(operator, "lost-aks")
     path = f"{operator.repository}/issues/{number}"
-    operator.wait(lambda: operator.github.get(path).json()["state"] == "closed", "the issue is answered")
+    operator.wait(lambda: bool(operator.github.get(f"{path}/comments").json()), "the issue is answered")
     (comment,) = operator.github.get(f"{path}/comments").json()
     assert "adds the cluster `lost-aks` in `development` for `8h`" in comment["body"]
     (pull,) = _pulls(operator, "open")

@@ -9,6 +9,7 @@ import pytest
 from shared.app.proposals import ends
 from shared.cluster import lifetime
 from shared.frozen import replace
+from shared.ports.pull_requests import AutoMerge
 from simulation.actors.kinds import LIFETIMES
 from simulation.invariants.early_ends import RULE
 from tests.simulation.mutations import mutation
@@ -46,7 +47,17 @@ def an_end_comes_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ends, "held_start", lambda *_: None)
 
 
+def an_end_that_is_put_off_is_merged_nevertheless(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ends, "_take_back", lambda *_: None)
+
+
+def no_end_is_merged_by_the_host(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ends, "merged_by_host", lambda *_: AutoMerge.LACKING)
+
+
 LIFETIME_MUTATIONS = (
+    mutation(an_end_that_is_put_off_is_merged_nevertheless, LIFETIMES, RULE),
+    mutation(no_end_is_merged_by_the_host, LIFETIMES, RULE),
     mutation(an_end_comes_in_a_freeze, LIFETIMES, RULE),
     mutation(an_extension_counts_for_nothing, LIFETIMES, RULE),
     mutation(a_protected_cluster_ends, LIFETIMES, RULE),

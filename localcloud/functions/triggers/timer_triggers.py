@@ -21,6 +21,8 @@ from localcloud.functions.worker.function_index import Function, Input, TimerTri
 from localcloud.functions.worker.invocations import Closed, Invoker
 
 _LATE = timedelta(seconds=1)
+_LOOKS = 1.0
+"""So many seconds later the clock is read again at the latest: somebody may put it forward meanwhile."""
 
 
 def tick(*, past_due: bool) -> Input:
@@ -69,7 +71,7 @@ class Timer:
         try:
             if self._trigger.at_start:
                 self._run(past_due=False)
-            while not self._stop.wait(max(0.0, (self._due - self._clock()).total_seconds())):
+            while not self._stop.wait(min(_LOOKS, max(0.0, (self._due - self._clock()).total_seconds()))):
                 now = self._clock()
                 if now < self._due:
                     continue
