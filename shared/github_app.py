@@ -6,7 +6,7 @@ docs.github.com/rest/authentication/permissions-required-for-github-apps for wha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -84,25 +84,6 @@ def asked(features: Collection[Feature]) -> dict[str, str]:
         for permission in PERMISSIONS
         if permission.feature is None or permission.feature in features
     }
-
-
-def permission_table() -> Iterator[str]:
-    """Yield the lines of the table of the guide."""
-    yield "| permission | for | asked for |"
-    yield "|---|---|---|"
-    for permission in PERMISSIONS:
-        when = f"with `--allow {permission.feature}`" if permission.feature else "always"
-        yield f"| {permission.shown.lower()}: {permission.level} | {permission.reason} | {when} |"
-
-
-def event_table() -> Iterator[str]:
-    """Yield the lines of the table of the guide."""
-    yield "| event | for |"
-    yield "|---|---|"
-    for event, reason in EVENTS.items():
-        yield f"| `{event}` | {reason} |"
-    for event, (reason, feature) in OPTIONAL_EVENTS.items():
-        yield f"| `{event}` | {reason}, with `--allow {feature}` |"
 
 
 def manifest(*, fleet: str, app: str, redirect: str, features: Collection[Feature]) -> dict[str, Any]:
