@@ -124,6 +124,7 @@ generate: $(READY) ## write again the pages and schemas that come from code
 	@$(BIN)/python -m cli.pages.error_page > docs/errors.md
 	@$(BIN)/python -m localcloud.azure.refusals_page > docs/local-azure-refusals.md
 	@$(BIN)/python -m tools.grafana
+	@$(BIN)/python -m tools.functions
 	@$(BIN)/python -m cli.schemas schemas
 	@$(BIN)/python -m cli.schemas examples/fleet/.roadstead/schemas
 

@@ -80,6 +80,8 @@ class Deployment:
     """The values of the parameter file, some of which are secret."""
     package: Path
     """The zip file of the code."""
+    template: str = ""
+    """That of a parameter file which names none: one of JSON."""
 
     @property
     def fleet(self) -> str:
@@ -104,6 +106,7 @@ class Deployment:
         name = deployment_name(self.fleet)
         return (
             *("--name", name, "--subscription", self.subscription, "--location", self.location),
+            *(("--template-file", self.template) if self.template else ()),
             *("--parameters", str(self.parameters)),
         )
 
@@ -165,6 +168,27 @@ def given_in(az: Az, parameters: Path) -> dict[str, Any]:
     built = az.read("Read the parameter file.", *command)
     given = json.loads(built["parametersJson"])["parameters"]
     return {name: parameter.get("value") for name, parameter in given.items()}
+
+
+def given_to_azd(infra: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values that azd has for parameters: those of its environment, and former answers.
+
+    It asks for what is required and empty, after the hooks, and keeps the answers in its folder.
+    Source: bicep_provider.go of github.com/Azure/azure-dev, cli/azd/pkg/infra/provisioning/bicep.
+    """
+    kept = Path(".azure", environ.get("AZURE_ENV_NAME", ""), "config.json")
+    config = json.loads(kept.read_text()) if kept.is_file() else {}
+    answers = config.get("infra", {}).get("parameters", {})
+
+    def value_of(name: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        text = re.sub(r"\$\{(\w+)=?([^}]*)\}", lambda part: environ.get(part[1]) or part[2], value)
+        return json.loads(text) if text[:1] == "[" else text or answers.get(name)
+
+    given = json.loads((infra / "main.parameters.json").read_text())["parameters"]
+    found = {name: value_of(name, parameter["value"]) for name, parameter in given.items()}
+    return {name: value for name, value in found.items() if value}
 
 
 def missing_providers(az: Az, own: str, targets: Sequence[str]) -> dict[str, list[str]]:

@@ -51,17 +51,23 @@ def obstacles(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
             register = f"`az provider register --wait --namespace {provider} --subscription {subscription}`"
             problem = f"the subscription {subscription} has not registered it; roadstead deploy does"
             yield Obstacle(f"resource provider {provider}", problem, register)
+    yield from of_region(az, deployment.location)
+    yield from preflight(az, deployment)
+
+
+def of_region(az: Az, location: str) -> Iterator[Obstacle]:
+    """Yield that a region has no apps of this kind. Raises DeploymentFailed."""
     regions = az.read(
         "Find the regions with Flex Consumption.",
         *("functionapp", "list-flexconsumption-locations", "--query", "[].name"),
     )
-    if regions and deployment.location not in regions:
-        problem = f"{deployment.location} has no Flex Consumption, the plan of the apps"
+    if regions and location not in regions:
+        problem = f"{location} has no Flex Consumption, the plan of the apps"
         yield Obstacle("region", problem, f"choose another --location: {', '.join(sorted(regions))}")
-    yield from _preflight(az, deployment)
 
 
-def _preflight(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
+def preflight(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
+    """Yield what Azure refuses of what would be deployed."""
     command = ("deployment", "sub", "validate", *deployment.place)
     try:
         az.read("Have Azure validate what would be deployed: permissions, names, quotas, policies.", *command)

@@ -10,6 +10,7 @@ from shared.app.api import schema
 from shared.app.api.access import Role
 from shared.app.api.acts import azure, cluster, lifetime, pulls, requests, suspensions, tries
 from shared.app.api.acts.approval import approve
+from shared.app.api.acts.request_limits import ClusterRequest
 from shared.app.api.acts.sleep import WITHOUT_REASON, WRONG_UNTIL, OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
@@ -140,7 +141,7 @@ CLUSTER_ACTS = (
         schema.ClusterRequestReceipt,
         audit=lambda call: AuditedAct("request", call.body.name, (call.body.name,)),
         act=lambda call: requests.request_cluster(
-            requests.ClusterRequest(
+            ClusterRequest(
                 call.body.name,
                 call.body.cluster_class,
                 call.body.lifetime,

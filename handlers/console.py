@@ -11,6 +11,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 from urllib.parse import quote
 
@@ -38,7 +39,7 @@ from shared.app.api.access import Caller, Principal, Role, decide, may_somewhere
 from shared.app.console import github_setup
 from shared.app.console.forms import Signer, body_of, new_session, role_of_session
 from shared.app.console.pages import SECTIONS, page_at
-from shared.app.console.recent import recent
+from shared.app.console.recent import recent, shared_page
 from shared.app.console.render import POLICY, dated, rendered
 from shared.app.console.visit import Page, Visit, message
 from shared.app.door import NotReady, enter
@@ -131,10 +132,12 @@ class Console:
         if found is None:
             return self._shown(request, message("No such page", f"There is no page {request.path}.", 404))
         route, parts = found
-        visit = Visit(parts, dict(request.http.params), caller.principal, self._reading(), self.health)
+        query, reading = dict(request.http.params), self._reading()
+        visit = Visit(parts, query, caller.principal, reading, self.health)
+        make, address = partial(route.make, visit), (request.path, *sorted(query.items()))
         try:
-            enter(self.ports)
-            page = route.make(visit)
+            enter(self.ports, serves=inf)  # a page writes nothing
+            page = make() if route.own else shared_page(address, make, reading)
         except NotReady as error:
             page = message("This instance is not ready", str(error), 503)
         except Unreadable as error:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from handlers.executions import counted
 from handlers.reply import reply
 from handlers.sign_in import SignIn
+from handlers.triggers import WHO
 from shared.app.api.access import Caller, Denial, Role, decide, may_somewhere
 from shared.app.api.openapi import Operation
 from shared.app.door import NotReady, enter
@@ -31,7 +32,6 @@ SIGNATURE = "signature"
 """Whoever has the secret of the webhook may call: the git host, which signs the body, or sends it along."""
 ANYBODY = "anybody"
 """Nobody is asked who calls: the function shows nothing that is not public."""
-_ACCESS = "roadstead_access"
 API = "api"
 """The first part of every route but those of the console. The host itself adds none: it would to all."""
 
@@ -134,10 +134,10 @@ def _is_of_another_site(req: func.HttpRequest) -> bool:
 
 def callable_by(who: str, function: Function) -> Function:
     """Declare who may call an HTTP function: a role, ``SIGNATURE`` or ``ANYBODY``."""
-    setattr(function, _ACCESS, who)
+    setattr(function, WHO, who)
     return function
 
 
 def who_may_call(function: Callable[..., Any]) -> str:
     """Return who may call an HTTP function, "" where nobody declared it."""
-    return str(getattr(function, _ACCESS, ""))
+    return str(getattr(function, WHO, ""))

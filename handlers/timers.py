@@ -39,6 +39,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("plan_missed_head")
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
+        from shared.app.api.acts.issue_requests import find_missed
         from shared.app.check.changed_paths import check_changed_paths
         from shared.app.followed import plan_moved_sources
         from shared.app.planner.recovery import end_recovery
@@ -52,6 +53,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
             end_recovery,
             missed_work.plan_missed_head,
             missed_work.plan_missed_pulls,
+            find_missed,
             plan_moved_sources,
             watch_lifetimes,
             housekeeping.measure_fleet,

@@ -94,8 +94,8 @@ param gitUsername string = ''
 @description('With git over SSH: the keys of the server, as lines of known_hosts. A server with another key is not asked.')
 param gitKnownHosts string = ''
 
-@description('With GitHub: the fleet repository, as owner/name.')
-param githubRepository string = ''
+@description('The fleet repository on GitHub, as owner/name; empty with another git host.')
+param githubRepository string
 
 @description('What the fleet repository was called before a rename, as owner/name.')
 param githubRepositoryPrevious string = ''

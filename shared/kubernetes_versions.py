@@ -10,6 +10,9 @@ from functools import lru_cache
 
 POOL_LAG = 3
 """How many minors a node pool may be behind: learn.microsoft.com/azure/aks/supported-kubernetes-versions."""
+_NEWEST_OF_REVISIONS = {23: 32, 24: 33, 25: 33, 26: 34, 27: 35, 28: 35, 29: 36, 30: 36}
+"""The newest minor of Kubernetes 1 for each revision asm-1-N of AKS's Istio: "Compatible AKS versions" of
+learn.microsoft.com/azure/aks/istio-support-policy."""
 
 
 @lru_cache(maxsize=1024)
@@ -84,3 +87,10 @@ def lower_image(image: str, other: str) -> bool:
 
 def _three(version: tuple[int, ...]) -> tuple[int, ...]:
     return (*version, 0, 0, 0)[:3]
+
+
+def newest_for_revision(revision: str) -> tuple[int, int] | None:
+    """Return the newest version of Kubernetes for a revision such as "asm-1-27", None where nobody says."""
+    found = re.fullmatch(r"asm-1-(\d+)", revision)
+    minor = _NEWEST_OF_REVISIONS.get(max(int(found[1]), min(_NEWEST_OF_REVISIONS))) if found else None
+    return None if minor is None else (1, minor)

@@ -10,10 +10,12 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shared.cluster.record import ClusterRecord
 from shared.masking import Mask
+
+if TYPE_CHECKING:
+    from shared.cluster.record import ClusterRecord
 
 _CHATTY = (
     "azure",

@@ -8,13 +8,15 @@ day is one of the schedule where both its date and its weekday are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cronsim import CronSim
 
 from shared.frozen import dataclass
 
 EXAMPLE = "0 */5 * * * *"
+CLOCK_SKEW = timedelta(seconds=2.5)
+"""By how much the clock of an instance may be off, unless a setting says otherwise."""
 
 
 @dataclass(frozen=True)

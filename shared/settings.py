@@ -6,16 +6,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr
 
 from shared.app.api.access import Role
 from shared.cluster.failures.retry import with_limits
-from shared.cluster.queues.messages import CLOCKS_DIFFER
-from shared.kubernetes.flux_objects import GitCredentials
-from shared.ports import FleetConfig, Timing
 from shared.resource_ids import GroupId
+from shared.schedules import CLOCK_SKEW
 from shared.setting_texts import (
     UNRESOLVED,
     ApiKey,
@@ -36,6 +34,9 @@ from shared.setting_texts import (
     git_place,
     vault_addresses,
 )
+
+if TYPE_CHECKING:
+    from shared.ports import FleetConfig
 
 
 class App(StrEnum):
@@ -169,7 +170,7 @@ class Settings(BaseModel):
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     lag_seconds: Annotated[float, Field(ge=1, le=120)] = 20
-    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCKS_DIFFER.total_seconds() / 2
+    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCK_SKEW.total_seconds()
     approval_by_others: bool = False
     approval_teams: Teams = ""
     """Teams on GitHub, as "owner/slug", separated by commas."""
@@ -241,6 +242,9 @@ class Settings(BaseModel):
     @property
     def fleet_config(self) -> FleetConfig:
         """The settings that the pipeline needs."""
+        from shared.kubernetes.flux_objects import GitCredentials
+        from shared.ports import FleetConfig, Timing
+
         password = self.flux_git_password
         user, of_git = self.flux_git_username, self.git_host != "github"
         git_server, repository = git_place(self.git_url or "") if of_git else ("", self.github_repository)

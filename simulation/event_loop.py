@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -36,7 +36,6 @@ MAX_SKEW = 2.5
 """By how many seconds the clock of a worker may differ from the real time."""
 
 
-Purging = Callable[[MemoryCloud, datetime], AbstractContextManager[None]]
 """Is entered for each purge of a fleet, with the latest time that its clock shows."""
 
 
@@ -81,7 +80,6 @@ class EventLoop:
         self.on_delivery: Callable[[MemoryCloud, str, str], None] = lambda _cloud, _queue, _session: None
         self.instance: Callable[[Ports], Ports] = lambda ports: ports
         self.on_end: Callable[[Actor], None] = lambda _actor: None
-        self.on_purge: Purging = lambda *_: nullcontext()
         self.after_event: Callable[[], None] = lambda: None
         self.sent: list[tuple[MemoryCloud, str, Message]] = []
         self.trace: list[str] = []

@@ -85,8 +85,6 @@ class FleetHistory:
         """The sources of the clusters that pull from elsewhere than the fleet repository."""
         self.restored_at: datetime | None = None
         """When its tables were last replaced by those of an older moment, None for never."""
-        self.looked_for: dict[str, bool] = {}
-        """Of each commit whose plan began, whether it was for what looks for heads that nobody announced."""
         self.paused: tuple[datetime, datetime | None] | None = None
         """Since when somebody has the fleet paused, and until when, None for until a resume."""
         self.goes_on_at = LONG_AGO

@@ -96,7 +96,6 @@ class ObservedState(MemoryState):
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.hand_overs.checked(cloud, before, saved)
-            invariants.gaps.saved(cloud, before, saved)
             invariants.records.planned(cloud, saved)
             invariants.promotions.planned(cloud, saved)
             shown.changed(cloud)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from localcloud.azure.world.arm_errors import ArmError
@@ -66,7 +66,6 @@ class Operators:
         """The actions that these operators carry out more often than others."""
         self.moved_by_hand: set[tuple[str, str]] = set()
         """The commits to which they moved pins by hand, each with its cluster."""
-        self.on_webhook: Callable[[MemoryCloud, str, datetime | None], None] = lambda *_: None
         self.on_takeover: Callable[[MemoryCloud, ClusterRecord], None] = lambda _cloud, _record: None
 
     @property
@@ -141,7 +140,6 @@ class Operators:
     def _webhook(self, pushed: Push) -> None:
         self.loop.log("%s: webhook for %s", self.fleet, pushed.commit[:8])
         self.loop.run_function(self.cloud, lambda ports: accept(pushed, ports))
-        self.on_webhook(self.cloud, pushed.commit, pushed.at)
 
     def change(
         self,

@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.housekeeping import purge_expired
 from shared.cluster.history import Event
 from shared.ports import Ports
-from simulation.event_loop import MAX_SKEW, EventLoop
+from simulation.event_loop import EventLoop
 from simulation.rule import RuleViolated
 
 LATER = (0, 8, 40, 400)
@@ -36,9 +36,7 @@ def purge(loop: EventLoop, cloud: MemoryCloud) -> None:
     loop.log("%s: purges as after %d days", cloud.ports.config.fleet, later.days)
 
     def after_days(ports: Ports) -> None:
-        latest = loop.clock() + later + timedelta(seconds=MAX_SKEW)
-        with loop.on_purge(cloud, latest):
-            purge_expired(replace(ports, clock=lambda: ports.clock() + later))
+        purge_expired(replace(ports, clock=lambda: ports.clock() + later))
 
     began, before = loop.clock(), _kept(cloud)
     loop.run_function(cloud, after_days)

@@ -146,7 +146,6 @@ class Simulation:
         self._invariants = Invariants(self._context, workloads)
         for operators in self._operators.values():
             operators.on_takeover = self._invariants.azure_writes.taken_over
-            operators.on_webhook = self._invariants.gaps.announced
         self._shown = shown = FleetObserver(self.loop, oracle, history, histories)
         for cloud, of_versions in zip(clouds, versions, strict=True):
             for state in filter(None, of_versions):
@@ -159,7 +158,6 @@ class Simulation:
         self.loop.azure.engine.timings = TIMINGS
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
         self.loop.on_delivery = self._invariants.messages.delivered
-        self.loop.on_purge = self._invariants.gaps.purging
         self._scene = scene = Scene(
             self.loop, history, {operator.cloud: operator for operator in self._operators.values()}, kinds
         )
@@ -197,7 +195,6 @@ class Simulation:
         self._scene.operators[operators.cloud] = operators
         self._invariants.azure_writes.contests.met(operators.cloud, operators.history)
         operators.on_takeover = self._invariants.azure_writes.taken_over
-        operators.on_webhook = self._invariants.gaps.announced
         self.loop.start(operators.cloud, self._workers(operators.cloud, injector))
 
     def _workers(
@@ -289,7 +286,6 @@ class Simulation:
                 self._throttling.forget(operators.fleet)
                 self._shown.tables_replaced(operators.cloud)
                 self._context.tables_replaced(operators.cloud)
-                self._invariants.gaps.tables_replaced(operators.cloud)
 
         self.loop.schedule(seconds, strike)
         return seconds

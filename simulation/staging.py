@@ -95,7 +95,8 @@ class StagedStage:
     """A stage with the clusters of these names; ``approvers``: so many must let it begin, by the ``rule``.
 
     It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run, or
-    if it is ``asked`` for an endpoint, or until its clusters are ``ready`` for their upgrades.
+    if it is ``asked`` for an endpoint, or if it is ``measured`` for a workspace, or until its clusters are
+    ``ready`` for their upgrades.
     """
 
     name: str
@@ -106,6 +107,7 @@ class StagedStage:
     after: int = 0
     checked: bool = False
     asked: bool = False
+    measured: bool = False
     ready: bool = False
     rule: ApprovalRule = ApprovalRule()
 
@@ -119,6 +121,7 @@ class StagedStage:
         parts = [f"after: {self.after}m"] if self.after else []
         parts += [f"commitChecks: [{CHECK}]"] if self.checked else []
         parts += [f"httpChecks: [{ENDPOINT_CHECK}]"] if self.asked else []
+        parts += [f"azureMonitorChecks: [{MONITOR_CHECK}]"] if self.measured else []
         parts += ["upgradeReadiness: true"] if self.ready else []
         return f"{{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
 
@@ -133,6 +136,12 @@ ENDPOINT = "https://shop.example.com/healthz"
 """The endpoint that opens gates."""
 ENDPOINT_CHECK = (
     f"{{name: shop, url: {ENDPOINT!r}, interval: 30s, consecutiveSuccessLimit: 2, failureLimit: 5}}"
+)
+WORKSPACE, QUERY = "shop", "errors"
+"""The workspace of Azure Monitor that opens gates, and what it is asked."""
+MONITOR_CHECK = (
+    f"{{name: errors, workspace: {WORKSPACE}, query: {QUERY}, pass: '< 0.01', over: 30m, interval: 30s, "
+    "consecutiveSuccessLimit: 2, failureLimit: 5}"
 )
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
 """The clusters of a fleet that no stage selects; it has so few that a fifth of them is one."""

@@ -45,7 +45,7 @@ def test_azd_publishes_in_the_order_of_the_command_and_azure_builds_nothing() ->
 
 
 def test_every_hook_runs_a_script_that_is_there_on_every_system() -> None:
-    assert set(AZURE["hooks"]) == {"preprovision", "postup", "predown"}
+    assert set(AZURE["hooks"]) == {"preprovision", "postdeploy", "postup", "predown"}
     services = AZURE["services"].values()
     for hook in (*AZURE["hooks"].values(), *(service["hooks"]["prepackage"] for service in services)):
         posix, windows = (hook[system]["run"].split()[-1] for system in ("posix", "windows"))
@@ -65,5 +65,9 @@ def test_azd_asks_for_at_most_eight_values_and_knows_the_rest() -> None:
     assert required <= set(given)
     asked = set(re.findall(r"\$\{(\w+)\}", json.dumps(given)))
     assert len(asked - {"AZURE_LOCATION"}) + len({"environment", "subscription", "region"}) <= 8
+    # azd asks for what has no default, and takes the default of the rest without a word: ensureParameters in
+    # cli/azd/pkg/infra/provisioning/bicep/bicep_provider.go of github.com/Azure/azure-dev.
+    assert required - {"secrets"} == {"fleet", "githubRepository"}
+    assert "| `fleet`, `githubRepository` |" in (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
     constant = {name for name, value in given.items() if "${" not in json.dumps(value)}
     assert constant == {"secrets"}, "so that a second run sets nothing back"

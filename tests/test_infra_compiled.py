@@ -121,6 +121,7 @@ def test_wrong_parameters_are_refused_in_a_sentence_before_anything_is_created(l
 @needs_the_compiler
 def test_a_public_repository_of_a_git_server_needs_no_secret() -> None:
     given = {"gitHost": "'git'", "gitUrl": "'https://git.example.com/team/fleet.git'", "secrets": "[]"}
+    given["githubRepository"] = "''"
     lines = "".join(f"param {name} = {value}\n" for name, value in given.items())
     assert bicep.resolved(COMPILER, f"using '../../infra/main.bicep'\nparam fleet = 'one'\n{lines}")
 
@@ -129,6 +130,7 @@ def test_a_public_repository_of_a_git_server_needs_no_secret() -> None:
 @pytest.mark.parametrize("host", sorted({*get_args(GitHostName)} - {"github", "git"}))
 def test_another_host_needs_the_secret_of_its_webhook(host: str) -> None:
     given = {"gitHost": f"'{host}'", "gitUrl": "'https://git.example.com/team/fleet'"}
+    given["githubRepository"] = "''"
     given["secrets"] = "['git-webhook-secret', 'git-webhook-secret-previous', 'git-password']"
     lines = "".join(f"param {name} = {value}\n" for name, value in given.items())
     found = bicep.resolved(COMPILER, f"using '../../infra/main.bicep'\nparam fleet = 'one'\n{lines}")

@@ -7,7 +7,7 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from handlers.apps import blueprints
+from handlers.apps import Functions
 from handlers.sign_in import SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.settings import App
@@ -23,9 +23,8 @@ def scale_groups() -> dict[App, set[str]]:
     for app in App:
         functions = func.FunctionApp()
         ports = MemoryCloud().ports
-        for part in blueprints(
-            app, ports, SignIn(), webhook_secrets=("new",), form_secrets=("s",), approval_keys={}
-        ):
+        given = Functions(ports, SignIn(), webhook_secrets=("new",), form_secrets=("s",), approval_keys={})
+        for part in given.app(app):
             functions.register_functions(part)
         documents: list[Any] = functions.get_functions()
         found[app] = {

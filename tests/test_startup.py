@@ -13,6 +13,7 @@ import pytest
 
 from cli.app import COMMANDS, NEW, ROLLOUT
 from cli.lazy import Entry
+from shared.settings import App
 
 pytestmark = pytest.mark.lives
 
@@ -114,21 +115,51 @@ def test_a_start_of_the_function_app_imports_no_client_library() -> None:
     assert not CLIENTS & modules
 
 
-API = {"shared.app.api.views.clusters"}
-ON_A_MESSAGE = {
-    *("shared.app.planner.planner", "shared.app.pull_requests.pull_requests", "shared.app.sweep.sweep"),
-    *("shared.app.notifier.notifier", "shared.app.proposals.proposals"),
-    *("shared.app.check.check", "shared.app.worker.worker"),
+OF_A_START = {
+    *("shared.app.api.access", "shared.azure.rate_limits", "shared.frozen", "shared.json_tree"),
+    *("shared.cluster.failures.errors", "shared.cluster.failures.retry", "shared.load_settings"),
+    *("shared.logs", "shared.masking", "shared.process_memory", "shared.reachable_addresses"),
+    *("shared.resource_ids", "shared.schedules", "shared.setting_texts", "shared.settings"),
+    *("shared.standard_webhooks", "handlers.apps", "handlers.triggers"),
 }
+"""All that a start imports of ours, packages apart: what settings, triggers and logs need."""
+LATER = {"dateutil", "jinja2", "kustomize", "opentelemetry", "yaml"} | CLIENTS
 
 
-@pytest.mark.parametrize(("app", "whole"), [("control", API), ("worker", set()), ("deleter", set())])
-def test_a_start_of_an_app_imports_no_other_app_and_what_a_message_needs_with_the_message(
-    app: str, whole: set[str]
-) -> None:
+@pytest.mark.parametrize("app", list(App))
+def test_a_start_of_an_app_imports_settings_and_triggers_and_the_rest_comes_with_a_call(app: App) -> None:
     values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
     modules = loaded("import function_app", **values, ROADSTEAD_APP=app)
-    assert (API | ON_A_MESSAGE) & modules == whole
+    ours = {name for name in modules if name.partition(".")[0] in ("handlers", "shared")}
+    packages = {name for name in ours if (ROOT / name.replace(".", "/")).is_dir()}
+    assert ours - packages == OF_A_START
+    assert not {name for name in modules if {name, name.partition(".")[0]} & LATER}
+
+
+FIRST_CALL = """
+import function_app, sys
+found = {function.get_function_name(): function for function in function_app.app.get_functions()}
+try:
+    found[sys.argv[1]].get_user_function()(None)
+except AttributeError:  # what calls it is nothing at all
+    pass
+"""
+WORKS_ELSEWHERE = {
+    "planner": {"handlers.api", "handlers.console", "handlers.timers", "handlers.webhooks"},
+    "github": {"handlers.api", "handlers.console", "handlers.queues", "handlers.timers"},
+    "clusters": {"handlers.console", "handlers.queues", "handlers.timers", "handlers.webhooks"},
+    "worker": {"handlers.api", "handlers.console", "handlers.timers", "shared.app.planner.planner"},
+    "deleter": {"handlers.api", "handlers.console", "handlers.timers", "shared.app.planner.planner"},
+}
+"""What the first call of a function does not import: an instance runs some functions of an app."""
+
+
+@pytest.mark.parametrize("function", list(WORKS_ELSEWHERE))
+def test_the_first_call_of_a_function_imports_its_part_of_the_app_alone(function: str) -> None:
+    values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
+    modules = loaded(f"import sys; sys.argv[1:] = [{function!r}]\n{FIRST_CALL}", **values)
+    assert "shared.production" in modules
+    assert not WORKS_ELSEWHERE[function] & modules
 
 
 def test_an_instance_of_the_function_app_collects_garbage_rarely() -> None:

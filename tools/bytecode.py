@@ -1,4 +1,4 @@
-"""The bytecode of what a start of the function app imports, so that no instance compiles it.
+"""The bytecode of what an instance of the function app imports, so that none compiles it.
 
 An app's folder is read-only in Azure: an instance cannot keep what it compiles, and a start from source costs
 2.3 times as much of the processor, measured with Python 3.13.
@@ -16,13 +16,19 @@ from pathlib import Path
 
 _COMPILE = """
 import sys
+from importlib import import_module
 from importlib.util import cache_from_source
 from pathlib import Path
+from pkgutil import walk_packages
 from py_compile import PycInvalidationMode, compile
 folder, target = Path.cwd(), Path(sys.argv[1])
 sys.path[:0] = [str(folder), str(folder / sys.argv[2])]
 import function_app
+for package in ("handlers", "shared/app"):  # what the first calls of functions import
+    for module in walk_packages([str(folder / package)], package.replace("/", ".") + "."):
+        import_module(module.name)
 files = {Path(found) for module in list(sys.modules.values()) if (found := getattr(module, "__file__", None))}
+files |= {*folder.glob("shared/**/*.py")}  # adapters too, without the libraries of all of them
 names = sorted(path.relative_to(folder) for path in files if path.suffix == ".py" and folder in path.parents)
 for name in names:
     compile(
@@ -50,13 +56,13 @@ def interpreter(version: str) -> str:
 def compile_start(
     folder: Path, libraries: Path, python: str, target: Path, settings: Mapping[str, str]
 ) -> bool:
-    """Write the bytecode of each file that ``import function_app`` reads, by its path below ``target``.
+    """Write the bytecode of each file that the functions of the app import, by its path below ``target``.
 
     ``libraries`` is below the folder of the app. Return whether the app could be imported there: the
     libraries of Linux cannot be on another system.
     """
     command = [python, "-c", _COMPILE, str(target), str(libraries)]
-    environment = {**os.environ, **settings, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, **settings, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": ""}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stderr.strip().rpartition("\n")[2], file=sys.stderr)

@@ -2,7 +2,7 @@
 
 - ``roadstead-VERSION.zip``: the files of the function app, built: with the libraries of the lock, so that a
   deployment asks no package index, with ``bin/kustomize``, which builds what Flux applies, and with the
-  bytecode of what a start imports;
+  bytecode of what an instance imports;
 - ``roadstead-VERSION.cdx.json``: the bill of materials (CycloneDX) of what then runs;
 - ``SHA256SUMS``: the digests of both.
 """
@@ -90,7 +90,7 @@ def said_of(program: Path) -> str:
 def write(folder: Path, libraries: Path, python: str = "") -> bool:
     """Write the files of a release to a folder, with the installed libraries of another one.
 
-    ``python`` compiles what a start imports; return whether it did.
+    ``python`` compiles what an instance imports; return whether it did.
     """
     folder.mkdir(parents=True, exist_ok=True)
     name = f"roadstead-{version()}"
@@ -110,7 +110,7 @@ def version() -> str:
 def write_package(target: Path, libraries: Path, folder: Path = ROOT, python: str = "") -> bool:
     """Write the zip file of the function app: no clock or machine has an influence on it.
 
-    ``python`` compiles what a start imports; return whether it did.
+    ``python`` compiles what an instance imports; return whether it did.
     """
     files = {path.relative_to(folder): path for path in deployed(folder)}
     installed = {path.relative_to(libraries): path for path in _files_of(libraries)}
@@ -143,7 +143,7 @@ def _files_of(folder: Path) -> Sequence[Path]:
 
 
 def _compile(files: Mapping[Path, Path], python: str, root: Path, target: Path) -> bool:
-    """Compile what a start imports of the files, by their names in the package, as they lie in Azure."""
+    """Compile what an instance imports of the files, by their names in the package, as they lie in Azure."""
     with tempfile.TemporaryDirectory(prefix="app-") as app:
         for name, path in files.items():
             placed = Path(app) / name

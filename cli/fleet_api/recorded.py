@@ -18,7 +18,7 @@ from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.holds import Postponement
 from shared.platform.followed import FLEET, Followed
-from shared.platform.pins import FleetSource, Revision, Roots, followers, pinned
+from shared.platform.pins import FleetSource, Revision, Roots, followers, pinned, without_stages
 from shared.platform.source.reach import pulled_with
 from shared.sentences import some_of
 
@@ -80,14 +80,16 @@ class Against:
     followed: tuple[Followed, ...] = ()
 
     def sources(self, desired: DesiredFleet) -> tuple[str, ...]:
-        """Return what clusters of files follow by rollout besides the fleet repository, in sentences."""
+        """Return what clusters of files follow besides the stages of the fleet repository, in sentences."""
+        by_themselves = without_stages(desired, self.source)
         if self.source is None:
-            return ()
+            return by_themselves
         known = {followed.key: followed for followed in self.followed}
         unread = "the app has not read it yet"
         counts = followers(desired, self.source)
         found = {key: known.get(key) or Followed(key, problem=unread) for key in counts}
-        return tuple(str(replace(found[key], clusters=counts[key])) for key in sorted(found))
+        by_rollout = (str(replace(found[key], clusters=counts[key])) for key in sorted(found))
+        return (*by_rollout, *by_themselves)
 
     def pins(self, desired: DesiredFleet, tree: Worktree) -> DesiredFleet:
         """Return a fleet of files with the pins that its clusters would get."""

@@ -20,7 +20,8 @@ def doctor(view: schema.DoctorView, now: datetime) -> RenderableType:
     apps = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for app in view["apps"]:
         examined = f"examined {age(app['examinedAt'], now)} ago" if app["examinedAt"] else "never examined"
-        apps.add_row(app["app"], app["version"], examined)
+        functions = many(len(app["functions"]), "function") if app.get("functions") else ""
+        apps.add_row(app["app"], app["version"], functions, examined)
     parts: list[RenderableType] = [apps]
     for finding in view["findings"]:
         text = Text.assemble(

@@ -29,7 +29,8 @@ class PlatformView:
 
     ``problems`` are those of what would be applied, and ``notes`` what may be one, and was not before.
     ``builder`` is what built it, "" for nothing, and ``note`` says what was not built. ``charts`` is what
-    changes of what charts render, where helm is installed.
+    changes of what charts render, where helm is installed. ``followed`` says who follows what besides the
+    stages of the fleet repository.
     """
 
     sections: tuple[Section, ...] = ()
@@ -38,6 +39,7 @@ class PlatformView:
     builder: str = ""
     note: str = ""
     charts: tuple[ChartChange, ...] = ()
+    followed: tuple[str, ...] = ()
 
     def as_json(self) -> Mapping[str, Any]:
         """Return it for scripts; its problems are among those of the plan."""
@@ -45,6 +47,7 @@ class PlatformView:
             "builtWith": self.builder,
             "note": self.note,
             "notes": list(self.notes),
+            "followed": list(self.followed),
             "changes": [as_json(section) for section in self.sections],
             "charts": [chart.as_json() for chart in self.charts],
         }
@@ -52,6 +55,8 @@ class PlatformView:
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         if self.note:
             yield Text(line(self.note), style="yellow")
+        for followed in self.followed:
+            yield Text(line(f"{followed}.", _LONGEST), style="yellow")
         if self.builder and not (self.sections or self.problems):
             yield Text(f"Flux: no object differs (built with {self.builder})", style="dim")
         for section in self.sections:

@@ -24,8 +24,8 @@ def let_browsers_return(client_id: str, address: str) -> None:
 
 if __name__ == "__main__":
     webhook = os.environ["webhookUrl"]  # noqa: SIM112 - azd has the names of outputs
-    client = os.environ.get("ROADSTEAD_ENTRA_CLIENT_ID")
-    if client:
-        let_browsers_return(client, azure_deployment.address_in(webhook))
-    fleet = os.environ.get("ROADSTEAD_FLEET", "FLEET")
+    given = azure_deployment.given_to_azd(Path(__file__).resolve().parents[1], os.environ)
+    if given.get("entraClientId"):
+        let_browsers_return(str(given["entraClientId"]), azure_deployment.address_in(webhook))
+    fleet = str(given.get("fleet") or "FLEET")
     print(azure_deployment.ending(webhook, fleet, int(os.environ.get(azure_deployment.WARM) or 0)))

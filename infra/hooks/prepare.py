@@ -1,22 +1,58 @@
-"""Before azd provisions: registers the resource providers, with the Azure CLI."""
+"""Before azd provisions: registers the resource providers, and checks what would stop the deployment.
+
+It needs the Azure CLI. As long as azd has no answer for what is required, it cannot be validated here: azd
+asks after this hook, and then has Azure validate it (github.com/Azure/azure-dev/pull/4329).
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cli import azure_deployment
+from cli.deployment_checks import Obstacle, of_region, preflight
+
+INFRA = Path(__file__).resolve().parents[1]
+TEMPLATE = INFRA / "main.json"
+"""As ``make bicep`` has compiled it: no compiler is needed."""
 
 
 def main() -> None:
-    """Register what is missing in the subscription of the environment and in the target subscriptions."""
-    own = os.environ["AZURE_SUBSCRIPTION_ID"]
-    targets = json.loads(os.environ.get("ROADSTEAD_TARGETS") or "[]") or [own]
-    azure_deployment.register(azure_deployment.Az(), own, targets)
+    """Register what is missing in the subscriptions; raise DeploymentFailed with what would stop the rest."""
+    own = os.environ.get("AZURE_SUBSCRIPTION_ID")
+    if not own:
+        print("azd has no subscription yet: this is checked once it has, by azd up.")
+        return
+    az, given = azure_deployment.Az(), azure_deployment.given_to_azd(INFRA, os.environ)
+    azure_deployment.register(az, own, given.get("targetSubscriptions") or [own])
+    found = [f"{each.what}: {each.problem}\n  {each.remedy}" for each in obstacles(az, own, given)]
+    if found:
+        raise azure_deployment.DeploymentFailed("\n".join(["This would stop the deployment.", *found]))
+
+
+def obstacles(az: azure_deployment.Az, own: str, given: Mapping[str, Any]) -> Iterator[Obstacle]:
+    """Yield what would stop it, as far as azd knows what is deployed."""
+    location = str(given.get("location") or "")
+    if location:
+        yield from of_region(az, location)
+    parameters = json.loads(TEMPLATE.read_text())["parameters"]
+    asked = [name for name, its in parameters.items() if "defaultValue" not in its and name not in given]
+    if asked:
+        print(f"azd asks for {', '.join(asked)}, and then has Azure validate what it deploys.")
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "parameters.json")
+        values = {name: {"value": value} for name, value in given.items()}
+        file.write_text(json.dumps({"contentVersion": "1.0.0.0", "parameters": values}))
+        of_azd = azure_deployment.Deployment(file, own, location, given, Path(), str(TEMPLATE))
+        yield from preflight(az, of_azd)
 
 
 if __name__ == "__main__":

@@ -16,22 +16,22 @@ class MemoryMonitor:
     """Answers queries of the ``workspaces`` that are allowed from what a test has set; others have no data.
 
     ``values`` has for a query the value that its one series has all the time, and ``answers`` a whole answer
-    or an error.
+    or an error. ``asked`` has what each query answered, None for an error.
     """
 
     workspaces: set[str] = field(default_factory=set)
     values: dict[str, float] = field(default_factory=dict)
     answers: dict[str, Sequence[Series] | ReconcileError] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    asked: list[tuple[str, str, Sequence[Series] | None]] = field(default_factory=list)
 
     def series(self, workspace: str, query: str, since: datetime, until: datetime) -> Sequence[Series]:
         """Return what a query of a workspace answers for a time."""
         if workspace not in self.workspaces:
             raise not_a_workspace(workspace)
-        self.asked.append((workspace, query))
-        if query in self.values:
-            return [constant(self.values[query], since, until)]
         found = self.answers.get(query, ())
+        if query in self.values:
+            found = [constant(self.values[query], since, until)]
+        self.asked.append((workspace, query, None if isinstance(found, ReconcileError) else found))
         if isinstance(found, ReconcileError):
             raise found
         return found

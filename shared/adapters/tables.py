@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -129,15 +132,16 @@ class StorageTable:
         compared = [*inside, *conditions]
         if not all(is_key(value) for *_, value in compared if isinstance(value, str)):
             return
+        ask = partial(
+            self._client.query_entities,
+            " and ".join(f"{name} {op} @p{n}" for n, (name, op, _) in enumerate(compared)),
+            parameters={f"p{n}": value for n, (*_, value) in enumerate(compared)},
+            results_per_page=page and min(page, _PAGE),
+            select=list(select) or None,
+        )
         with _translated():
             try:
-                found = self._client.query_entities(
-                    " and ".join(f"{name} {op} @p{n}" for n, (name, op, _) in enumerate(compared)),
-                    parameters={f"p{n}": value for n, (*_, value) in enumerate(compared)},
-                    results_per_page=page and min(page, _PAGE),
-                    select=list(select) or None,
-                )
-                yield from map(self._entity, found)
+                yield from map(self._entity, ask() if page else _all_of(ask))
             except ResourceNotFoundError:  # the table was never written to
                 return
 
@@ -212,6 +216,48 @@ class StorageTable:
                 raise
             self._service.create_table_if_not_exists(self.name)
             return write()
+
+
+def _all_of(ask: Callable[..., Any]) -> Iterator[Any]:
+    """Yield what a query finds, a page after the other, of which the next one is on its way.
+
+    An answer says in a header where the next page begins, and parsing what it has takes as long as that page.
+    """
+    pages = ask().by_page()
+    first = next(pages)
+    if pages.continuation_token is None:
+        yield from first
+        return
+    with ThreadPoolExecutor(2, "pages") as pool:
+
+        def begin(token: Any) -> tuple[Future[Any], Future[Any]]:
+            following = Future[Any]()
+
+            def note(response: Any) -> None:
+                following.set_result(_token_in(response.http_response.headers))
+
+            def read() -> Any:
+                try:
+                    return next(ask(raw_response_hook=note).by_page(token))
+                finally:
+                    if not following.done():  # nothing was answered: whoever takes the page learns why
+                        following.set_result(None)
+
+            return following, pool.submit(copy_context().run, read)
+
+        under_way: tuple[Future[Any], Future[Any]] | None = begin(pages.continuation_token)
+        yield from first
+        while under_way is not None:
+            following, page = under_way
+            token = following.result()
+            under_way = begin(token) if token else None
+            yield from page.result()
+
+
+def _token_in(headers: Any) -> Mapping[str, str | None] | None:
+    """Return where the next page begins, as the client has it; None after the last one."""
+    found = {name: headers.get(f"x-ms-continuation-Next{name}") for name in ("PartitionKey", "RowKey")}
+    return found if any(found.values()) else None
 
 
 def _keyed(partition: str, key: str, properties: Properties) -> dict[str, Any]:

@@ -112,7 +112,8 @@ def examine(app: str, ports: Ports) -> None:
     )
     for finding in findings:
         log.warning("%s: %s: %s; %s", app, finding.what, finding.problem, finding.remedy)
-    ports.state.save_examination(Examination(app, now, VERSION, dict(ports.config.settings), findings))
+    settings, functions = dict(ports.config.settings), tuple(sorted(ports.functions()))
+    ports.state.save_examination(Examination(app, now, VERSION, settings, findings, functions))
 
 
 def parts_of(app: str, ports: Ports) -> Iterator[Part]:

@@ -68,7 +68,7 @@ class Event:
 
 
 class FoundBy(StrEnum):
-    """What looked for a head that no webhook had announced."""
+    """What found a head before a webhook had it planned."""
 
     TIMER = "timer"
     SYNC = "sync"
@@ -77,7 +77,7 @@ class FoundBy(StrEnum):
 
 @dataclass(frozen=True)
 class Gap:
-    """A head that no webhook had announced, when it was found by our clock, and by what."""
+    """A head that no webhook had planned, when it was found by our clock, and by what."""
 
     commit: str
     found: datetime

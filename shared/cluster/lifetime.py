@@ -20,7 +20,9 @@ ENDS = "roadstead/end/"
 REQUESTS = "roadstead/request/"
 """How the names of the branches begin that add a cluster by request."""
 REQUESTED_BY = "requested-by"
-"""The label of such a cluster with who asked for it."""
+"""The label of such a cluster with who asked for it, as that account was called then."""
+REQUESTED_BY_ID = "requested-by-id"
+"""The label with the id of that account, by which requests are counted."""
 DAY = timedelta(days=1)
 
 
@@ -103,6 +105,12 @@ def with_lifetime(record: ClusterRecord, **changes: Any) -> ClusterRecord:
     """Return a record with other values in some fields of its ``LifetimeState``."""
     state = replace(record.azure.lifetime, **changes)
     return replace(record, azure=replace(record.azure, lifetime=state))
+
+
+def recovering(record: ClusterRecord) -> ClusterRecord:
+    """Return a record that only compares from now on: an extension that it lacks may have been lost."""
+    unsure = with_lifetime(record, unsure=True)
+    return replace(unsure, ownership=replace(record.ownership, recovering=True))
 
 
 def spared(record: ClusterRecord, now: datetime) -> str:

@@ -24,9 +24,8 @@ class Done:
     it. ``in_sync``: it differs from git in nothing but the fields that the job leaves as they are. ``added``
     are the differences that no job ends and no exemption ignores. ``facts``
     are those of the cluster, None where the step has not read them. ``cluster_uid`` is the
-    identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``had_systems``:
-    objects of teams are on the cluster, whatever the record knows. ``pins`` are those that Flux has and the
-    record takes over, by the names of systems, as "" that of the cluster.
+    identity of a cluster that exists outside Roadstead, "" where the step has not read it. ``pins`` are those
+    that Flux has and the record takes over, by the names of systems, as "" that of the cluster.
     """
 
     note: str = ""
@@ -38,7 +37,6 @@ class Done:
     added: tuple[Difference, ...] = ()
     facts: Mapping[str, str] | None = None
     cluster_uid: str = ""
-    had_systems: bool = False
     pins: Mapping[str, Pin] = field(default_factory=dict)
 
 

@@ -164,7 +164,8 @@ class LifetimeState:
     ``first_ready`` is when this life of it was verified Ready first, None before that. ``extension`` and
     ``hold`` are what people asked for. ``warned`` is the end of which it was warned last, and the moment that
     was due; None for none. ``pull`` is the pull request that removes the cluster, ``problem`` why there is
-    none although the lifetime has ended, "" for nothing.
+    none although the lifetime has ended, "" for nothing. ``unsure``: the tables were lost, or are older than
+    the cluster, so that nobody knows who had put the end off; until somebody does so again.
     """
 
     first_ready: datetime | None = None
@@ -173,6 +174,7 @@ class LifetimeState:
     warned: tuple[datetime, datetime] | None = None
     pull: EndPull | None = None
     problem: str = ""
+    unsure: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,8 +183,8 @@ class AzureLife:
 
     ``group_requested``: Azure was asked to create the resource group, or may have been, and
     ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
-    a write of it or it matched the manifest. ``had_systems``: an accepted spec had systems, or a job found
-    namespaces of some, so that teams' objects may be on the cluster. None of these becomes false again.
+    a write of it or it matched the manifest. ``had_systems``: an accepted spec had systems, so that
+    teams' objects may be on the cluster. None of these becomes false again.
 
     ``delete_accepted``: Azure accepted the delete of this life, so that parts of it may be gone, and
     ``deleted`` is its ``resourceUID``, "" where that is unknown. ``life`` is the id of this life where that

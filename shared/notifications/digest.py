@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
@@ -15,8 +16,8 @@ from shared.sentences import many, some_of
 
 MOST_MESSAGES = 5
 """So many messages a digest has at most; the notifications of further ones wait for the next digest."""
-_REASONS, _ACTIONS, _COMMITS, _DIFFS = 3, 3, 3, 3
-"""How many different reasons, actions, commits and diffs of a group a message shows."""
+_REASONS, _ACTIONS, _COMMITS, _DIFFS, _PAGES = 3, 3, 3, 3, 3
+"""How many different reasons, actions, commits, diffs and pages of a group a message shows."""
 _NAMED = 3
 """How many clusters a message names for each of several actions."""
 _MARGIN = 600
@@ -37,6 +38,11 @@ class Links:
             "plan": f"{self.app}/plans/{commit}" if self.app else "",
         }
         return {name: link for name, link in links.items() if link and commit}
+
+    def page(self, fact: Notification) -> str:
+        """Return the page of the cluster that a notification is about, or of the fleet; "" without pages."""
+        part = f"/clusters/{quote(fact.subject, safe='')}" if fact.of_cluster else "/"
+        return f"{self.app}{part}" if self.app else ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,11 @@ class DigestGroup:
         """The notifications with a diff."""
         return [fact for fact in self.facts if fact.diff]
 
+    def pages(self, links: Links) -> Mapping[str, str]:
+        """Return the pages of its first clusters, or of the fleet, with what to call each."""
+        found = {links.page(fact): fact.subject if fact.of_cluster else "fleet" for fact in self.facts}
+        return {page: name for page, name in list(found.items())[:_PAGES] if page}
+
     def distinct(self, field: str) -> list[str]:
         """Return the different values of a field, the most frequent first."""
         counts: defaultdict[str, int] = defaultdict(int)
@@ -111,10 +122,11 @@ class Outgoing:
 
     @property
     def labelled_links(self) -> Mapping[str, str]:
-        """Each link of its commits, with what to call it."""
+        """Each link of its clusters and commits, with what to call it."""
         commits = dict.fromkeys(fact.commit for group in self.groups for fact in group.facts if fact.commit)
         links = ((commit, name, link) for commit in commits for name, link in self.links.of(commit).items())
-        return {link: f"{name} {commit[:8]}" for commit, name, link in links}
+        pages = {page: name for group in self.groups for page, name in group.pages(self.links).items()}
+        return pages | {link: f"{name} {commit[:8]}" for commit, name, link in links}
 
 
 def messages(
@@ -232,6 +244,7 @@ def text_of(group: DigestGroup, links: Links) -> str:
     more = len(group.diffs) - _DIFFS
     lines += [f"{many(more, 'more diff')}: `roadstead drift` shows them."] if more > 0 else []
     lines.append(f"{'Which' if len(group.facts) > 1 else 'What'}: {', '.join(map(_named, group.facts))}")
+    lines += [f"Page: {page}" for page in group.pages(links)]
     for commit in commits[:_COMMITS]:
         shown = ", ".join(f"{name} {link}" for name, link in links.of(commit).items())
         lines.append(f"Commit {commit[:8]}: {shown}" if shown else f"Commit {commit[:8]}")
@@ -318,5 +331,5 @@ def _fact(fact: Notification, links: Links, with_diff: Sequence[Notification]) -
         "diff": fact.diff if fact in with_diff else "",
         "outputs": dict(fact.outputs),
         "commit": fact.commit,
-        "links": dict(links.of(fact.commit)),
+        "links": {**links.of(fact.commit), **({"page": page} if (page := links.page(fact)) else {})},
     }

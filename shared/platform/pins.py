@@ -182,14 +182,18 @@ def followers(fleet: DesiredFleet, source: FleetSource) -> Mapping[str, int]:
     return Counter(key for _, key in {*found} if key)
 
 
-def without_stages(fleet: DesiredFleet, source: FleetSource) -> tuple[str, ...]:
-    """Return what a plan says of the clusters whose Flux takes what is newest of its source by itself."""
+def without_stages(fleet: DesiredFleet, source: FleetSource | None) -> tuple[str, ...]:
+    """Return what a plan says of the clusters whose Flux takes what is newest of its source by itself.
+
+    Without a ``source``, which says what is followed by default, these are the clusters that ask for it.
+    """
     counts = Counter[str]()
     for cluster in fleet.clusters.values():
         flux = cluster.flux_as_stored
         newest, url = flux.get("semver") or flux.get("bucketName"), flux["repository"]
         is_tag = flux.get("tag") and not is_artifact(url)
-        if source.followed(flux) is None and not (is_tag or flux.get("commit") or flux.get("digest")):
+        asks = flux.get("follow") == FOLLOWS_BRANCH if source is None else source.followed(flux) is None
+        if asks and not (is_tag or flux.get("commit") or flux.get("digest")):
             counts[Followed(key_of(url, newest) if newest else key_in(flux)).name] += 1
     return tuple(
         f"{many(count, 'cluster')} {'follow' if count > 1 else 'follows'} {name} by "

@@ -8,12 +8,11 @@ libraries, and the local cloud does so in memory; ``tests/contract`` runs one su
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import DEFAULTS, Policies
 from shared.cluster.pace import SMALL_CHANGE
-from shared.cluster.queues.messages import CLOCKS_DIFFER
 from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
@@ -63,6 +62,7 @@ from shared.ports.state import (
 from shared.ports.state.clusters import GroupMember
 from shared.ports.tally import Tally
 from shared.resource_ids import GroupId
+from shared.schedules import CLOCK_SKEW
 
 __all__ = [
     "Annotation",
@@ -123,7 +123,7 @@ class Timing:
     """The time between two reads of a long operation."""
     lag_seconds: float = 20
     """How late Azure may show what it did: a resource that it does not show is read again after that."""
-    clock_skew: timedelta = CLOCKS_DIFFER / 2
+    clock_skew: timedelta = CLOCK_SKEW
     """How far the clock of an instance may be from that of Table Storage."""
     unhealthy_seconds: float = 1800
     """How long Flux, or a node, may be unhealthy before the cluster is no longer Ready."""
@@ -233,7 +233,7 @@ class Ports:
     opens; for the rest a step sends a message. ``together`` does the same work for several values at a time.
     ``probes`` are the services without a read of our own that shows whether they answer, by name.
     ``telemetry`` takes what was measured. ``builds`` builds what Flux applies, None where no kustomize is
-    there.
+    there. ``functions`` returns the names of the functions that Azure's worker has indexed in this app.
     """
 
     config: FleetConfig
@@ -267,6 +267,7 @@ class Ports:
     builds: Builds | None = None
     registries: Registries = field(default_factory=NoRegistries)
     exports: Exports = field(default_factory=NoExports)
+    functions: Callable[[], Collection[str]] = tuple
 
     @property
     def reviewers(self) -> tuple[str, ...]:

@@ -177,8 +177,27 @@ class Repository(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Issue:
+    """An open issue: by which person, its text of now, and when it was opened.
+
+    ``edited``: somebody has changed the text since, and nobody says what it was.
+    """
+
+    number: int
+    login: str
+    account: int
+    body: str
+    at: datetime
+    edited: bool = False
+
+
 class Issues(Protocol):
     """The issues of the fleet repository."""
+
+    def newest_issues(self) -> Sequence[Issue]:
+        """Return what people have opened, of the newest hundred open issues, newest first."""
+        ...
 
     def find_issue(self, marker: str) -> int | None:
         """Return the number of our newest open issue whose text begins with the marker, or None."""
@@ -215,7 +234,8 @@ class Capability(StrEnum):
         "branches of our own: a pin is a commit, no pull request proposes drift, a promotion or a rollback"
     )
     AUTO_MERGE = "auto-merge: a person merges every cluster by request, and every end of a lifetime"
-    ISSUES = "issues: a route of the type issues delivers nothing, and nobody asks for a cluster by a form"
+    ISSUES = "issues: a route of the type issues delivers nothing"
+    FORMS = "issue forms: nobody asks for a cluster by an issue"
     WEBHOOKS = "webhooks: a timer looks for commits, and `roadstead sync` looks at once"
 
 

@@ -1,4 +1,4 @@
-"""People who give clusters an end, put it off, and merge or close the pull requests that remove them.
+"""People who give clusters an end, perhaps in a freeze, put it off, and merge or close what removes them.
 
 The timer that looks at lifetimes runs in their seeds alone, so that every other seed is what it would be
 without them. When the faults have ended, the end of a cluster must be proposed.
@@ -6,6 +6,7 @@ without them. When the faults have ended, the end of a cluster must be proposed.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,6 +28,7 @@ from simulation.desired_state import DesiredCluster
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
+from simulation.staging import Shut, StagedGroup, StagedStage, Staging
 
 RULE, BRANCH = "early end", "roadstead/end/"
 ACTS, EVERY = (4, 9), 300.0
@@ -34,6 +36,8 @@ MINUTES = (10, 10, 12, 20, 0)
 """How long clusters last; 0 takes an end away."""
 LONGER = (timedelta(minutes=5), timedelta(minutes=20))
 QUIET = timedelta(hours=2)
+FROZEN, FREEZE = 0.5, timedelta(minutes=70)
+"""How many ends at the last come in a freeze, and how long that is: longer than any end is put off."""
 
 
 class Lifetimes(ActorUpkeep):
@@ -43,7 +47,7 @@ class Lifetimes(ActorUpkeep):
         self, seed: int, everybody: Iterable[Operators], loop: EventLoop, replaced: Mapping[str, int]
     ) -> None:
         super().__init__(LIFETIMES, seed, everybody, loop)
-        self._replaced = replaced
+        self._replaced, self._freezes = replaced, random.Random(f"{seed} frozen ends")  # noqa: S311
         self.put_off: dict[tuple[str, str], datetime] = {}
 
     def schedule(self, seconds: float) -> None:
@@ -131,11 +135,17 @@ class Lifetimes(ActorUpkeep):
         self.acts += 1
         cluster = self._chance.choice(able)
         wanted = replace(cluster, lifetime=10, protected=self._chance.random() < 0.3)
-        operators.push(operators.now.with_cluster(wanted))
+        desired = operators.now.with_cluster(wanted)
+        if self._freezes.random() < FROZEN:
+            desired = replace(desired, staging=self._frozen(cluster.name))
+        operators.push(desired)
         self._pass(timedelta(minutes=3))
         if self._chance.random() < 0.7:
             self._extend(operators, cluster.name)
         self._pass(QUIET)
+        if operators.now.staging:
+            operators.push(replace(operators.now, staging=None))
+            self._pass(timedelta(minutes=10))
         record = operators.cloud.state.cluster(cluster.name)
         spec = record.document["spec"] if record else {}
         if record is None or record.phase is not Phase.READY or spec.get("lifetime") != "10m":
@@ -147,6 +157,12 @@ class Lifetimes(ActorUpkeep):
             raise RuleViolated(RULE, f"the end of {cluster.name} has come, and {state}")
         if pulls and self._chance.random() < 0.5:
             self._merge(operators, pulls[0])
+
+    def _frozen(self, name: str) -> Staging:
+        """Return stages of which one has a cluster that no commit deletes for a time from now on."""
+        now = self._loop.clock().replace(second=0, microsecond=0)
+        freeze = Shut(now, now + FREEZE, freeze=True, of=("deletes",))
+        return (StagedStage("frozen", (name,), (StagedGroup(0, 1, 1),), shut=freeze),)
 
     def _pass(self, lasts: timedelta) -> None:
         """Let time pass, and the timer run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
@@ -26,6 +27,7 @@ class Pauses(ActorUpkeep):
 
     def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
         super().__init__(PAUSES, seed, everybody, loop)
+        self._last = Counter[Operators]()
 
     def schedule(self, seconds: float) -> None:
         """Let them pause a fleet at some moments of so many seconds."""
@@ -46,17 +48,24 @@ class Pauses(ActorUpkeep):
         now = self._loop.clock()
         until = now + timedelta(seconds=lasts) if lasts is not None else None
         self.acts += 1
-        operators.history.paused = None
+        act = self._begin(operators)
         operators.history.goes_on_at = now + timedelta(seconds=max(LASTS)) + FOUND
         if self._call(operators, lambda ports: fleet.pause("a test", until, "ann", ports)):
-            operators.history.paused = now, until
+            if self._last[operators] == act:  # an answer that took long may come after that to a later act
+                operators.history.paused = self._loop.clock(), until
             self._loop.log("%s: paused until %s", operators.fleet, until or "a resume")
 
     def _resume(self, operators: Operators) -> None:
         """End a pause, as a person does who reads that it lasts."""
-        operators.history.paused = None
+        self._begin(operators)
         if self._call(operators, lambda ports: fleet.resume("ann", ports)):
             operators.history.goes_on_at = self._loop.clock() + FOUND
+
+    def _begin(self, operators: Operators) -> int:
+        """Return the number of an act; until it is answered, nobody knows whether the fleet is paused."""
+        self._last[operators] += 1
+        operators.history.paused = None
+        return self._last[operators]
 
     def _call(self, operators: Operators, act: Callable[[Ports], HttpResult]) -> bool:
         answers = list[HttpResult]()

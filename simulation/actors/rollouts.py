@@ -19,6 +19,7 @@ from shared.rollouts.rollout_acts import ActKind
 from shared.rollouts.waits import spent_checks
 from simulation.actors.blocked_upgrades import BlockedUpgrades
 from simulation.actors.kinds import ROLLOUTS
+from simulation.actors.monitor_answers import KINDS, answer, measured
 from simulation.actors.shut_starts import ShutStarts
 from simulation.actors.stage_approvers import StageApprovers
 from simulation.actors.stopped_members import StoppedMembers
@@ -83,6 +84,8 @@ class RolloutActor:
         self._staging = {fleet: self._shut_soon(staging, soon) for fleet, staging in self._staging.items()}
         self._endpoints = random.Random(f"{seed} endpoints")  # noqa: S311
         self._staging = {fleet: _asked(staging, self._endpoints) for fleet, staging in self._staging.items()}
+        self._monitors = random.Random(f"{seed} monitors")  # noqa: S311
+        self._staging = {fleet: measured(staging, self._monitors) for fleet, staging in self._staging.items()}
         for operators in self._everybody:
             operators.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
         self._approvers = StageApprovers(seed, loop)
@@ -179,6 +182,7 @@ class RolloutActor:
         elif (rollout := under_way(operators)) is not None:
             self._conclude(operators, rollout, self._of_strategies.choice(CONCLUSIONS))
             self._answer(operators, self._endpoints.choice(ANSWERS))
+            self._measure(operators, self._monitors.choice(KINDS))
             kinds = [
                 *(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3,
                 ActKind.SKIP,
@@ -210,6 +214,11 @@ class RolloutActor:
         """Let the endpoint answer so from now on."""
         self._loop.log("%s: the endpoint answers %s from now on", operators.fleet, answer)
         operators.cloud.endpoints.statuses[ENDPOINT] = answer
+
+    def _measure(self, operators: Operators, kind: str) -> None:
+        """Let the workspace answer so from now on."""
+        self._loop.log("%s: the workspace answers from now on: %s", operators.fleet, kind)
+        answer(operators.cloud, kind)
 
     def _on(self, operators: Operators, rollout: Rollout, kind: ActKind) -> None:
         subject = ""
@@ -250,6 +259,7 @@ class RolloutActor:
             if (rollout.windows or rollout.freezes or spent) and not rollout.people.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
             self._answer(operators, 200)
+            self._measure(operators, "well")
             if any(stage.gate.checks for stage in rollout.stages):
                 self._conclude(operators, rollout, "success")
             if rollout.people.paused or rollout.refused:

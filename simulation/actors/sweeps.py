@@ -19,6 +19,7 @@ from shared.cluster.failures.errors import ClusterMissing, ClusterStopped
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.language.pin import Pin
 from simulation.actors.accepted_drift import AcceptedDrift
 from simulation.actors.approved_corrections import ApprovedCorrections
 from simulation.actors.drift import DriftActor
@@ -29,7 +30,7 @@ from simulation.actors.proposals import ProposalActor
 from simulation.actors.shown_after_sweep import ShownAfterSweep
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.event_loop import EventLoop
-from simulation.history import AzureHistory
+from simulation.history import AzureHistory, FleetHistory
 from simulation.operators import Operators
 from simulation.oracle import Oracle, is_going
 from simulation.rule import RuleViolated
@@ -170,15 +171,18 @@ class SweepActor(ActorUpkeep):
     def _all_is_well(self, cloud: MemoryCloud, commit: str) -> bool:
         """Return whether git asks for what is in Azure, and every job has ended well.
 
-        A cluster that a commit has rebuilt, and that a guard keeps as it is, is not what git asks for. A
-        rollout that waits behind its last stage has not ended. Nor has one in which a change waits that Azure
-        does not show, as an older version of Kubernetes than the one that runs.
+        A cluster that a commit has rebuilt, and that a guard keeps as it is, is not what git asks for. Nor is
+        one on which a guard keeps what Flux applies. A rollout that waits behind its last stage has not
+        ended. Nor has one in which a change waits that Azure does not show, as an older version of Kubernetes
+        than the one that runs.
         """
         fleet, history = cloud.state.fleet(), self._histories.get(cloud)
         records = {record.name: record for record in cloud.state.clusters()}
         if history is None or not commit or fleet.planning or fleet.problem is not None:
             return False
         asked = history.desired(commit)
+        if not all(_pulls(record, history, commit) for record in records.values()):
+            return False
         if asked != asked.corrected or asked.clusters.keys() != records.keys():
             return False
         if asked.final_in_force is not None and fleet.rollout:
@@ -216,6 +220,15 @@ class SweepActor(ActorUpkeep):
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is missing after a sweep, and exists")
         if record.finding == ClusterStopped.__name__ and not stopped:
             raise RuleViolated("stale ready", f"{fleet}: {record.name} is stopped after a sweep, and runs")
+
+
+def _pulls(record: ClusterRecord, history: FleetHistory, commit: str) -> bool:
+    """Return whether Flux pulls what a commit has, or the newest one of the source of a cluster."""
+    pin, line = Pin.of(record.document), history.line(record.name)
+    newest = commit if line is history else line.head_line[-1]
+    return pin is None or (
+        pin.commit in line.head_line and line.platform(pin.commit) == line.platform(newest)
+    )
 
 
 def _is_missing(record: ClusterRecord) -> bool:

@@ -28,7 +28,10 @@ def _clock_jumps(ports: Ports, scene: Scene) -> Ports:
     def jumping() -> datetime:
         nonlocal readings
         readings += 1
-        return clock() + timedelta(seconds=seconds if readings > after else 0)
+        if readings <= after:
+            return clock()
+        scene.loop.actor.faulty = True  # the door shuts, also where a refusal would be saved
+        return clock() + timedelta(seconds=seconds)
 
     return replace(ports, clock=jumping)
 

@@ -1,8 +1,8 @@
 """The rule of lifetimes: the end of a cluster is proposed when it has come, and not before.
 
 "early end": the branch of a pull request that removes a cluster is written before the lifetime that git gives
-the cluster is over since it was Ready first, before what people put off is over, or while git protects it; or
-it changes anything but the cluster's folder.
+the cluster is over since it was Ready first, before what people put off is over, while git protects it, or in
+a freeze of deletes; or it changes anything but the cluster's folder.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from simulation.event_loop import MAX_SKEW
-from simulation.invariants.context import Context
+from simulation.invariants.context import CLOCKS, Context
 from simulation.rule import RuleViolated
+from simulation.staging import stage_of
 
 RULE = "early end"
 SKEW = timedelta(seconds=2 * MAX_SKEW)
@@ -52,6 +53,7 @@ class LifetimeInvariant:
                 break
         else:
             raise RuleViolated(RULE, f"{branch} changes more than the folder of {name}")
+        self._not_frozen(cloud, name)
         wanted, record = history.desired(head).clusters[name], cloud.state.cluster(name)
         now = self._context.loop.clock() + SKEW
         first = self._ready.get((fleet, name, record.uid)) if record else None
@@ -62,3 +64,12 @@ class LifetimeInvariant:
             ends = max(ends, self.put_off.get((fleet, name), ends))
         if now < ends:
             raise RuleViolated(RULE, f"the end of {name} is proposed {ends - now} before it comes")
+
+    def _not_frozen(self, cloud: MemoryCloud, name: str) -> None:
+        """Check that no freeze of the commit that was planned last holds the delete of a cluster."""
+        fleet = cloud.state.fleet()
+        staging = self._context.history(cloud).desired(fleet.commit).in_force if fleet.commit else None
+        shut = stage_of(staging, name).shut_for("deletes") if staging else None
+        first, last = self._context.loop.actor.since - CLOCKS, self._context.loop.clock() + CLOCKS
+        if shut is not None and fleet.override is None and shut.covers(first, last):
+            raise RuleViolated(RULE, f"the end of {name} is proposed in {shut}")

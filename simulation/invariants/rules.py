@@ -11,7 +11,6 @@ from simulation.invariants.azure_writes import AzureWrites
 from simulation.invariants.context import Context
 from simulation.invariants.early_ends import LifetimeInvariant
 from simulation.invariants.end import TheEnd
-from simulation.invariants.gaps import GapInvariant
 from simulation.invariants.hand_overs import HandOvers
 from simulation.invariants.line import LineRules
 from simulation.invariants.messages import Messages
@@ -31,7 +30,6 @@ class Invariants:
 
     def __init__(self, context: Context, workloads: Workloads) -> None:
         self.azure_writes = AzureWrites(context, workloads)
-        self.gaps = GapInvariant(context)
         self.hand_overs = HandOvers(context)
         self.lifetimes = LifetimeInvariant(context)
         self.messages = Messages(context)

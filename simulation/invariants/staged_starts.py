@@ -12,6 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import Member, Rollout, RolloutState, Stage
+from simulation.actors.monitor_answers import opened_by
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
 from simulation.invariants.context import CLOCKS, Context
@@ -207,8 +208,8 @@ class RolloutRules:
             succeeded = any((run.name, run.conclusion) == (CHECK, "success") for run in runs)
             if written.checked and not (succeeded or rollout.people.overridden):
                 raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
-            if written.asked and not rollout.people.overridden:
-                self._answered(cloud, rollout, member)
+            if (written.asked or written.measured) and not rollout.people.overridden:
+                self._answered(cloud, rollout, member, written)
 
     def _enough_succeeded(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
@@ -250,8 +251,8 @@ class RolloutRules:
                 what = f"{member.cluster} starts, and no cluster of {stage} shows the change"
                 raise RuleViolated("rollout order", what)
 
-    def _answered(self, cloud: MemoryCloud, rollout: Rollout, member: Member) -> None:
-        """Check that the endpoint said yes twice, and last, when the first cluster of its stage starts.
+    def _answered(self, cloud: MemoryCloud, rollout: Rollout, member: Member, written: StagedStage) -> None:
+        """Check that who is asked said yes twice, and last, when the first cluster of its stage starts.
 
         An instance with another clock may think that its own last question was not due.
         """
@@ -263,8 +264,11 @@ class RolloutRules:
             if any(generation >= other.generation for generation in seen.started):
                 return
         answers = [answer for _, answer in cloud.endpoints.asked]
-        if answers.count(200) < 2 or answers[-1] != 200:
+        if written.asked and (answers.count(200) < 2 or answers[-1] != 200):
             raise RuleViolated("rollout check", f"{member.cluster} starts after the answers {answers[-3:]}")
+        measured = [answer for *_, answer in cloud.monitor.asked]
+        if written.measured and not opened_by(measured):
+            raise RuleViolated("rollout check", f"{member.cluster} starts after the answers {measured[-2:]}")
 
     def _past_its_gate(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, written: StagedStage, reached: datetime

@@ -21,7 +21,7 @@ from shared.language.desired import Desired
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool
 
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
-SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/s"
+SUBNET, PODS = (f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/{name}" for name in ("s", "p"))
 PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/p"
 ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
 USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/kubelet"
@@ -45,9 +45,7 @@ TOGETHER: list[dict[str, Any]] = [
     user(scaleSetPriority="Spot", scaleSetEvictionPolicy="Delete", spotMaxPrice=-1),
     {
         "nodePools": [
-            pool(
-                vnetSubnetID=SUBNET, podSubnetID=SUBNET, enableNodePublicIP=True, nodePublicIPPrefixID=PREFIX
-            )
+            pool(vnetSubnetID=SUBNET, podSubnetID=PODS, enableNodePublicIP=True, nodePublicIPPrefixID=PREFIX)
         ]
     },
     {

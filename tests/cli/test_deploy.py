@@ -78,8 +78,20 @@ class Place:
     def hook(self, name: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a hook of azd."""
         command = [sys.executable, str(ROOT / "infra" / "hooks" / f"{name}.py")]
-        environment = {**os.environ, **self.env, **more}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**os.environ, **self.env, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def answer(self, **values: str) -> None:
+        """Keep what azd was answered in an environment, as it does."""
+        (self.folder / ".azure" / "mine").mkdir(parents=True)
+        config = json.dumps({"infra": {"parameters": values}})
+        (self.folder / ".azure" / "mine" / "config.json").write_text(config)
 
     def commands(self) -> list[str]:
         """Return the commands since the last time that wrote to Azure, or would."""
@@ -236,9 +248,51 @@ def test_the_hook_before_provisioning_registers_once(place: Place) -> None:
     assert (place.stored(), place.commands()) == (before, [])
 
 
+OF_AZD = {"AZURE_SUBSCRIPTION_ID": SUBSCRIPTION, "AZURE_ENV_NAME": "mine", "AZURE_LOCATION": "westeurope"}
+
+
+def test_the_hook_before_provisioning_checks_the_region_and_has_azure_validate_what_azd_knows(
+    place: Place,
+) -> None:
+    done = place.hook("prepare", **OF_AZD)
+    assert (done.returncode, "azd asks for fleet, githubRepository" in done.stdout) == (0, True), done.stderr
+    assert "deployment sub validate" not in done.stdout
+    place.answer(fleet="one", githubRepository="example/fleet")
+    done = place.hook("prepare", **OF_AZD)
+    assert (done.returncode, "--name roadstead-one" in done.stdout) == (0, True), done.stderr
+    place.state.write_text(json.dumps({**place.stored(), "refused": REFUSED}))
+    done = place.hook("prepare", **OF_AZD)
+    assert done.returncode == 1
+    assert "preflight RequestDisallowedByPolicy: Resource 'kv' was disallowed" in done.stderr
+    assert "ask its owner for an exemption" in done.stderr
+    done = place.hook("prepare", **OF_AZD | {"AZURE_LOCATION": "mars"})
+    assert (done.returncode, "mars has no Flex Consumption" in done.stderr) == (1, True)
+
+
+def test_the_hook_before_provisioning_waits_for_a_subscription(place: Place) -> None:
+    done = place.hook("prepare", AZURE_SUBSCRIPTION_ID="")
+    assert (done.returncode, place.stored(), "no subscription yet" in done.stdout) == (0, None, True)
+
+
+def test_the_hook_after_publishing_runs_the_doctor_where_people_sign_in(place: Place) -> None:
+    program = place.folder / "bin" / "roadstead"
+    program.write_text('#!/bin/sh\necho "$@" "$ROADSTEAD_SCOPE"\nexit 1\n')
+    program.chmod(0o755)
+    place.answer(fleet="one")
+    given = {**OF_AZD, "webhookUrl": "https://app.example.com/api/github"}
+    done = place.hook("check", **given, ROADSTEAD_ENTRA_CLIENT_ID=TARGET)
+    options = f"--azure one --wait 5m --subscription {SUBSCRIPTION} --url https://app.example.com"
+    assert f"doctor {options} api://{TARGET}/.default\n" in done.stdout
+    assert done.returncode == 1
+    done = place.hook("check", **given)
+    assert (done.returncode, f"  roadstead doctor {options}\n" in done.stdout) == (0, True)
+
+
 def test_the_hook_after_everything_says_what_is_next(place: Place) -> None:
-    done = place.hook("finish", webhookUrl="https://app.example.com/api/github")
+    place.answer(fleet="one")
+    done = place.hook("finish", AZURE_ENV_NAME="mine", webhookUrl="https://app.example.com/api/github")
     assert "https://app.example.com/api/github" in done.stdout
+    assert "roadstead setup github one\n" in done.stdout
     assert "roadstead status --watch --url https://app.example.com\n" in done.stdout
 
 
@@ -266,6 +320,23 @@ def test_each_path_of_the_guide_has_five_commands_with_the_sign_in_of_entra() ->
     assert [command.partition(" infra/")[0] for command in rest] == [
         *("az login", "cp", "make package", "roadstead deploy", "roadstead setup github FLEET")
     ]
+
+
+def test_the_guide_counts_what_it_asks_for() -> None:
+    guide = (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
+    rows = dict(re.findall(r"^\| ([a-z, ]+) \| [^|]+ \| (.+) \|$", guide, re.MULTILINE))
+    alone = commands_of("Deploy with the Azure CLI alone")
+    looks = [command for command in alone if "--before" in command or "--what-if" in command]
+    least = f"{len(commands_of('Deploy'))} | {len(alone) - len(looks)}, and {len(looks)} that look"
+    assert rows["commands"] == least
+    verify = [command for command in commands_of("Verify") if command.startswith("roadstead")]
+    assert rows["commands to verify it"].endswith(f" | {len(verify)}")
+    (minutes,) = {*rows["minutes, estimated"].split(" | ")}
+    steps = re.findall(r"\| (\d+) min \|$", guide, re.MULTILINE)
+    assert int(minutes) == sum(map(int, steps)) + 2, "and two in the browser"
+    example = (ROOT / "infra" / "example.bicepparam").read_text()
+    lines = re.findall(r"^param (\w+) ", example, re.MULTILINE)
+    assert rows["answers, or lines of the parameter file"] == f"5 | {len(lines)}"
 
 
 def commands_of(title: str) -> list[str]:

@@ -28,6 +28,7 @@ from shared.plan.plan import Action, Item, Plan
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW
+from tests.support.git_folders import WITHOUT_APP, committed
 from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import push
 from tests.support.roadstead_command import roadstead, write
@@ -94,6 +95,21 @@ def test_the_exit_status_shows_whether_there_are_changes(
     assert done.stdout.splitlines()[0].endswith(summary), done.stdout + done.stderr
     assert done.returncode == status
     assert roadstead("plan", cwd=tmp_path, ROADSTEAD_URL=url).returncode == (1 if status == 1 else 0)
+
+
+def test_who_follows_a_branch_without_stages_is_said_with_an_app_and_without_one(
+    tmp_path: Path, url: str
+) -> None:
+    committed(tmp_path, fleet_files.following_branch(PUSHED))
+    app, commit = ({"ROADSTEAD_URL": url}, ()), (WITHOUT_APP, ("--against", "HEAD"))
+    for environment, options in (app, commit):
+        done = roadstead("plan", *options, cwd=tmp_path, **environment)
+        said = "3 clusters follow main of example/fleet by themselves: what is new there is on them at once"
+        assert said in " ".join(done.stdout.split()), done.stdout + done.stderr
+        view = json.loads(roadstead("plan", "-o", "json", *options, cwd=tmp_path, **environment).stdout)
+        assert [text.startswith("3 clusters follow") for text in view["platform"]["followed"]] == [True]
+    write(tmp_path, PUSHED)
+    assert "by themselves" not in roadstead("plan", "--against", "HEAD", cwd=tmp_path, **WITHOUT_APP).stdout
 
 
 def test_what_azure_does_not_have_is_shown_and_changes_no_exit_status(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shared.cluster.failures.errors import Dependency, InvalidManifest
-from shared.ports.git_host import Capability
+from shared.ports.git_host import Capability, Issue
 from tests.support.git_hosts import ON_GITHUB, Case, git_host_case, having
 
 pytestmark = pytest.mark.lives
@@ -47,6 +48,26 @@ def test_an_open_issue_of_ours_is_found_by_its_marker_and_no_other_one(case: Cas
     assert case.host.find_issue(MARKER) == newest
     case.host.close_issue(newest)
     assert case.host.find_issue(MARKER) == first
+
+
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
+def test_what_people_have_opened_is_listed_with_whether_its_text_was_edited(case: Case) -> None:
+    issues = case.git.pulls.issues
+    case.branch("next", {"a.yaml": b"2\n"})
+    case.git.pulls.open("Two", "next", "main")
+    first = issues.create("A cluster, please", "text", "contributor")
+    edited = issues.create("Another one", "mine", "reviewer")
+    closed = issues.create("An old one", "text", "contributor")
+    issues.create("by an app", "text", "robot[bot]")
+    issues.create("of nobody any more", "text", "")
+    issues.change(closed.number, state="closed", state_reason="completed")
+    issues.edit(edited.number, "theirs")
+    at = first.created_at.replace(microsecond=0)
+    found = [replace(issue, at=issue.at.replace(microsecond=0)) for issue in case.host.newest_issues()]
+    assert found == [
+        Issue(edited.number, "reviewer", 3, "theirs", edited.created_at.replace(microsecond=0), edited=True),
+        Issue(first.number, "contributor", 4, "text", at),
+    ]
 
 
 def test_an_issue_that_does_not_exist_any_more_is_a_dependency(case: Case) -> None:

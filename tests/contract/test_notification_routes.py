@@ -60,7 +60,13 @@ def test_teams_gets_a_card_with_the_text_and_the_links(inbox: Inbox) -> None:
     assert (json.loads(body)["type"], card["type"]) == ("message", "AdaptiveCard")
     texts = [run["text"] for block in card["body"] for run in block["inlines"]]
     assert "Which: one 12:00:00, two 12:00:00" in texts
-    assert [action["url"].startswith("https://") for action in card["actions"]] == [True, True]
+    assert [action["title"] for action in card["actions"]] == [
+        "one",
+        "two",
+        "commit c0ffeec0",
+        "plan c0ffeec0",
+    ]
+    assert all(action["url"].startswith("https://") for action in card["actions"])
 
 
 @pytest.mark.parametrize("letter", ["a", '"', "é", "\N{GRINNING FACE}", "\\"])

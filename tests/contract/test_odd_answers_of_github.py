@@ -85,6 +85,26 @@ CALLS: dict[str, tuple[Call, Any]] = {
     ),
     "members": (lambda github: github.team_members("acme/ops"), [USER]),
     "issue": (lambda github: github.find_issue("mark"), [{"number": 1, "user": USER, "body": "mark"}]),
+    "issues of people": (
+        lambda github: github.newest_issues(),
+        {
+            "data": {
+                "repository": {
+                    "issues": {
+                        "nodes": [
+                            {
+                                "number": 1,
+                                "body": "text",
+                                "createdAt": "2026-01-01T00:00:00Z",
+                                "lastEditedAt": None,
+                                "author": {"__typename": "User", "login": "ann", "databaseId": 7},
+                            }
+                        ]
+                    }
+                }
+            }
+        },
+    ),
     "new issue": (lambda github: github.open_issue("title", "body"), {"number": 1}),
     "tip": (lambda github: github.tip("roadstead/x"), REFERENCE),
     "commit": (lambda github: github.add_commit(NEW), {"sha": COMMIT, "tree": {"sha": COMMIT}}),

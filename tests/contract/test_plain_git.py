@@ -316,6 +316,7 @@ WRITES: dict[Capability, Callable[[GitHost], Any]] = {
     Capability.PROPOSALS: lambda found: found.move_branch("b", None, "a" * 40),
     Capability.AUTO_MERGE: lambda found: found.enable_auto_merge(1, "a" * 40),
     Capability.ISSUES: lambda found: found.open_issue("title", "body"),
+    Capability.FORMS: lambda found: found.newest_issues(),
 }
 
 

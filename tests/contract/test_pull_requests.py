@@ -109,6 +109,7 @@ def test_the_newest_check_run_counts_of_each_app_that_has_one_of_the_name(case: 
         (Capability.REVIEWS, lambda host: host.reviews(1)),
         (Capability.PROPOSALS, lambda host: host.tip("main")),
         (Capability.ISSUES, lambda host: host.find_issue("mark")),
+        (Capability.FORMS, lambda host: host.newest_issues()),
     ],
 )
 def test_a_host_refuses_what_it_lacks_and_says_what_is_lost(

@@ -256,6 +256,19 @@ def test_an_archive_has_the_plain_files_that_are_asked_for_byte_for_byte(case: C
     assert case.host.archive(linked, []) == {}
 
 
+def test_files_of_an_archive_are_asked_for_once(tmp_path: Path) -> None:
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
+        commit = server.create_repository("acme/fleet").commit(
+            {"a.yaml": b"1", "b.yaml": b"2", "c.yaml": b"3"}
+        )
+        adapter = GitHubHost("acme/fleet", github_auth(token="local"), base_url=server.url)
+        assert adapter.archive(commit, ["a.yaml", "b.yaml"]) == {"a.yaml": b"1", "b.yaml": b"2"}
+    assert adapter.archive(commit, ["b.yaml", "not there"]) == {"b.yaml": b"2"}  # nobody answers any more
+    with pytest.raises(Unavailable):
+        adapter.archive(commit, ["b.yaml", "c.yaml"])
+    adapter.close()
+
+
 def test_what_is_not_in_the_repository_is_a_missing_dependency(case: Case) -> None:
     case.git.commit({"a.yaml": b"1"})
     with pytest.raises(Dependency, match=UNKNOWN):

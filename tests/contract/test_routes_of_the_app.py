@@ -13,14 +13,14 @@ from tests.support.receivers import https_inbox
 
 ROOT = Path(__file__).parents[2]
 SENDS = """
-import function_app
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import Route, RouteType
 from shared.load_settings import load_settings
+from shared.production import build_ports
 route = Route("ops", RouteType.SLACK, "OPS")
 message = Outgoing("1", "example", "a test", Severity.INFO, "", (), ())
-function_app.build_ports(load_settings()).routes.send(route, message)
+build_ports(load_settings()).routes.send(route, message)
 """
 
 

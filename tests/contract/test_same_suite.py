@@ -30,6 +30,7 @@ SUITE: dict[ModuleType, frozenset[Capability]] = {
 """The modules of the suite, each with what a host needs to be in it."""
 NARROWER = {
     "test_our_comment_on_an_issue_is_found_by_its_marker_and_nobody_elses": "issues",
+    "test_what_people_have_opened_is_listed_with_whether_its_text_was_edited": "issue forms",
     "test_the_host_merges_by_itself_with_a_method_that_the_repository_allows": "auto-merge",
     "test_github_says_that_it_is_not_allowed_to_merge_or_has_nothing_to_wait_for": "auto-merge",
     "test_a_truncated_tree_is_an_error_and_never_a_short_list": "an answer that is cut short",
@@ -37,7 +38,7 @@ NARROWER = {
     "test_a_token_that_may_write_nothing_is_said_where_github_says_it": "whether a token may write",
     "test_a_read_says_when_the_token_ends_and_nothing_for_one_without_an_end": "the end of a token",
 }
-"""Tests that a host of their module is not in, with the line of the table in docs/architecture.md."""
+"""Tests that a host of their module is not in, with the line of the table in docs/git-hosts.md."""
 
 
 def _own_hosts(function: Any) -> list[str] | None:
@@ -69,7 +70,7 @@ def test_each_host_has_every_test_of_what_it_has() -> None:
 
 
 def test_what_is_left_out_on_a_host_is_a_line_of_the_table(pytestconfig: Any) -> None:
-    page = (pytestconfig.rootpath / "docs" / "architecture.md").read_text()
+    page = (pytestconfig.rootpath / "docs" / "git-hosts.md").read_text()
     lines = {
         text.split("|")[1].strip(): text.split("|")[2:6] for text in page.splitlines() if text[:2] == "| "
     }

@@ -107,19 +107,6 @@ def test_a_record_may_be_larger_than_a_property(state: State) -> None:
     assert found.document == document
 
 
-def test_clusters_are_recorded_for_the_group_that_they_delete(state: State) -> None:
-    assert state.group_delete_intents("s|rg-one") == []
-    one, two, three = (GroupMember(name, "0badcafe") for name in ("one", "two", "three"))
-    for intent in (two, one, one):
-        state.add_group_delete_intent("s|rg-one", intent)
-    state.add_group_delete_intent("s|rg-ones", three)
-    assert state.group_delete_intents("s|rg-one") == [one, two]
-    state.remove_group_delete_intent("s|rg-one", one)
-    state.remove_group_delete_intent("s|rg-one", GroupMember("two", "another"))
-    assert state.group_delete_intents("s|rg-one") == [two]
-    assert state.clusters() == []
-
-
 def test_named_records_come_in_the_order_of_their_names_given(state: State) -> None:
     for name in ("a", "b", "c"):
         state.save(fresh(name))
@@ -145,7 +132,6 @@ def test_the_members_of_a_group_are_found_and_those_of_no_other_group(state: Sta
     state.remove_group_member("s|rg-one", one)
     assert state.group_members("s|rg-one") == [again, two]
     assert state.group_members("s|rg-ones") == [one]
-    assert state.group_delete_intents("s|rg-one") == []
 
 
 @pytest.mark.parametrize("items", [1, 5000])

@@ -115,19 +115,6 @@ def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
     assert not state.delivery_seen("other")
 
 
-def test_a_delivery_remembers_when_the_head_that_it_announced_was_pushed(state: State) -> None:
-    head = "c" * 40
-    assert state.announced_at(head) is None
-    state.remember_delivery("digest-1", later(5), head=head, pushed=NOW)
-    assert state.announced_at(head) == NOW
-    state.remember_delivery("digest-2", later(6), head=head)
-    assert state.announced_at(head) == later(6)
-    assert (state.delivery_seen("digest-1"), state.delivery_seen(head)) == (True, False)
-    assert state.announced_at("d" * 40) is None
-    assert state.prune_deliveries(later(7)) == 3
-    assert state.announced_at(head) is None
-
-
 def test_events_that_a_record_has_are_found_with_those_in_the_table_each_once(state: State) -> None:
     state.append([event(1), event(2)])
     state.save(replace(record(), etag="", recent_events=(event(2), event(3))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,9 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.http_server import HttpServer
 from shared.adapters.tables import storage_tables, table_service
 from shared.cluster.failures.errors import Unavailable
-from shared.ports import State
+from shared.ports import GroupMember, State
+from shared.ports.state.clusters import CLUSTERS
+from shared.ports.tables import Table
 from tests.support.azurite import KEY
 from tests.support.receivers import answering
 
@@ -25,16 +27,22 @@ CALLS: dict[str, Callable[[State], object]] = {
     "a read": lambda state: state.cluster("one"),
     "a query": lambda state: state.clusters(),
     "a write": lambda state: state.save_timer_run("sweep", NOW),
-    "a transaction": lambda state: state.remember_delivery("digest", NOW, head="head"),
+    "a transaction": lambda state: state.add_group_members(
+        [("g", GroupMember(name, "uid")) for name in "ab"]
+    ),
 }
 
 
-def state_at(url: str) -> State:
+def tables_at(url: str) -> Mapping[str, Table]:
     text = f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY}"
     service = table_service(
         connection_string=f"{text};TableEndpoint={url}/devstoreaccount1", endpoint=None, credential=None
     )
-    return State(storage_tables(service), "example")
+    return storage_tables(service)
+
+
+def state_at(url: str) -> State:
+    return State(tables_at(url), "example")
 
 
 def pages(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -52,6 +60,49 @@ def test_more_than_a_page_is_asked_for_in_pages() -> None:
     with HttpServer(pages) as server:
         state = state_at(server.url)
         assert not [*state.notices(10_000), *state.acts(10_000), *state.dead_letters(1001)]
+
+
+class PagedTable:
+    """Answers a query in pages of one entity, ``last`` of them; ``asked`` are those that were asked for.
+
+    What it answers to the page ``broken`` is no answer of the service.
+    """
+
+    def __init__(self, last: int, broken: int = 0) -> None:
+        self.asked, self._last, self._broken = list[int](), last, broken
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        number = int(Request(environ).args.get("NextRowKey", 1))
+        self.asked.append(number)
+        body = json.dumps({"value": [{"PartitionKey": "example", "RowKey": str(number)}]})
+        reply = Response("<html>" if number == self._broken else body, content_type="application/json")
+        if number < self._last:
+            reply.headers["x-ms-continuation-NextPartitionKey"] = "example"
+            reply.headers["x-ms-continuation-NextRowKey"] = str(number + 1)
+        return reply(environ, start_response)
+
+
+@pytest.mark.parametrize("last", [1, 2, 5])
+def test_each_page_of_a_query_is_read_once_and_in_order(last: int) -> None:
+    paged = PagedTable(last)
+    with HttpServer(paged) as server:
+        found = [entity["RowKey"] for entity in tables_at(server.url)[CLUSTERS].query("example")]
+    assert (found, paged.asked) == ([str(number) for number in range(1, last + 1)], [*range(1, last + 1)])
+
+
+def test_a_query_that_is_left_has_asked_for_one_page_more_at_most() -> None:
+    paged = PagedTable(9)
+    with HttpServer(paged) as server:
+        found = tables_at(server.url)[CLUSTERS].query("example")
+        assert [next(found)["RowKey"] for _ in range(2)] == ["1", "2"]
+        found.close()  # type: ignore[attr-defined]
+    assert paged.asked == [1, 2, 3]
+
+
+@pytest.mark.parametrize("broken", [1, 2, 3])
+def test_a_list_of_which_a_page_cannot_be_read_is_no_shorter_list(broken: int) -> None:
+    with HttpServer(PagedTable(3, broken)) as server, pytest.raises(Unavailable, match="cannot be read"):
+        list(tables_at(server.url)[CLUSTERS].query("example"))
 
 
 def test_a_transaction_whose_answer_is_cut_off_is_unavailable() -> None:

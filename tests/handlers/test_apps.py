@@ -11,10 +11,12 @@ from pathlib import Path
 import azure.functions as func
 import pytest
 
-from handlers.apps import blueprints
+from handlers.apps import Functions
 from handlers.sign_in import SignIn
+from handlers.triggers import TABLE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.settings import App
+from tools.functions import table
 
 pytestmark = pytest.mark.lives
 
@@ -30,9 +32,9 @@ OF_CLUSTERS = {
 def names(app: App) -> set[str]:
     """Return the names of the functions of an app."""
     made = func.FunctionApp()
-    for blueprint in blueprints(
-        app, MemoryCloud().ports, SignIn(), webhook_secrets=(), form_secrets=("s",), approval_keys={}
-    ):
+    ports = MemoryCloud().ports
+    functions = Functions(ports, SignIn(), webhook_secrets=(), form_secrets=("s",), approval_keys={})
+    for blueprint in functions.app(app):
         made.register_functions(blueprint)
     return {str(function.get_function_name()) for function in made.get_functions()}
 
@@ -42,6 +44,10 @@ def test_every_function_runs_in_one_app() -> None:
     assert len(everything) == len(set(everything))
     assert {app: names(app) for app in OF_CLUSTERS} == OF_CLUSTERS
     assert {"github", "planner", "clusters", "approve", "replay", "resend_overdue"} <= names(App.CONTROL)
+
+
+def test_the_table_of_triggers_is_that_of_the_declarations() -> None:
+    assert TABLE.read_text() == table(), "make generate writes it again"
 
 
 @pytest.mark.parametrize("app", [*App, None])

@@ -16,6 +16,7 @@ from handlers.acts import ACTS
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import INCLUDED, Role
 from shared.app.api.audit import AuditedAct
+from shared.app.console.github_setup import AGAIN, CREATED, HOME, INSTALLED
 from shared.app.http_result import HttpResult
 from shared.frozen import replace
 from tests.support.console_pages import Shown, browse, shown
@@ -95,7 +96,11 @@ def told(cloud: MemoryCloud, reply: func.HttpResponse) -> str:
     return Shown(page.get_body().decode()).text
 
 
-@pytest.mark.parametrize("name", [*FORMS, "sign-in", "sign-out"])
+OTHERS = ("sign-in", "sign-out", *(path.strip("/") for path in (HOME, CREATED, INSTALLED, AGAIN)))
+"""The addresses of the forms that are no act of the API."""
+
+
+@pytest.mark.parametrize("name", [*FORMS, *OTHERS])
 def test_no_form_of_another_site_has_an_effect(cloud: MemoryCloud, done: list[str], name: str) -> None:
     token = token_of(cloud)
     for where, headers in ELSEWHERE.items():

@@ -16,6 +16,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
 from shared.app.api.views.plans import plan_view
 from shared.app.console.pages import plan_page
+from shared.app.console.recent import SECONDS
 from shared.app.console.render import POLICY
 from tests.support import fleet_files
 from tests.support.console_pages import Shown, browse, shown
@@ -118,6 +119,7 @@ def plan_of(cloud: MemoryCloud) -> schema.PlanView:
 
 def page_of(cloud: MemoryCloud, view: schema.PlanView, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """Return the page of a plan that the API would show."""
+    cloud.clock.advance(SECONDS)  # for so long visits share a page
     monkeypatch.setattr(plan_page, "plan_view", lambda *_: view)
     return shown(cloud.ports, f"/plans/{'0' * 40}")
 
@@ -128,6 +130,7 @@ def test_no_text_of_the_fleet_becomes_an_element_or_a_script(
     view = plan_of(cloud)
     clean = page_of(cloud, {**view, "problems": ["a problem"], "next": "z"}, monkeypatch)
     attacked: schema.PlanView = hostile({**view, "problems": ["a problem"], "next": "z"})
+    cloud.clock.advance(SECONDS)
     monkeypatch.setattr(plan_page, "plan_view", lambda *_: attacked)
     body = browse(cloud.ports, f"/plans/{'0' * 40}").get_body().decode()
     seen = Shown(body)

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from bench.counting import Call, Watched
+from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import FLEET
-from shared.ports import State
+from shared.app.api import schema
+from shared.app.api.views.clusters import fleet_view
+from shared.app.console.pages import fleet_page
+from shared.ports import Ports, State
 from shared.ports.process import in_turn
 from tests.support.console_pages import browse
 from tests.support.pipeline_runs import ready
 
+VIEWERS = 20
 
-def test_a_cluster_costs_four_reads_one_more_costs_two_and_a_second_visit_within_seconds_none() -> None:
-    cloud, reads = ready("one", "two"), list[str]()
+
+def watched(cloud: MemoryCloud) -> tuple[Ports, list[str]]:
+    """Return ports of an instance of its own, and the reads that it does."""
+    reads = list[str]()
 
     def note(call: Call) -> None:
         reads.append(f"{call.method} {call.given} {call.named}")
 
     tables: Any = {name: Watched(table, note) for name, table in cloud.state.tables.items()}
-    ports = replace(cloud.ports, state=State(tables, FLEET, in_turn))
+    return replace(cloud.ports, state=State(tables, FLEET, in_turn)), reads
+
+
+def test_a_cluster_costs_four_reads_one_more_costs_two_and_a_second_visit_within_seconds_none() -> None:
+    ports, reads = watched(ready("one", "two"))
     browse(ports, "/clusters/one")
     assert len(reads) == 4, "with two of the whole fleet that all pages share: its records, and its plan"
     reads.clear()
@@ -32,3 +46,28 @@ def test_a_cluster_costs_four_reads_one_more_costs_two_and_a_second_visit_within
     browse(ports, "/")
     browse(ports, "/rollouts")
     assert sum("summary" in read for read in reads) == 1
+
+
+def test_twenty_people_at_once_cost_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud, made = ready("one", "two"), list[str]()
+
+    def counted(*given: Any) -> schema.FleetView:
+        made.append("the page")
+        return fleet_view(*given)
+
+    monkeypatch.setattr(fleet_page, "fleet_view", counted)
+    alone, of_one = watched(cloud)
+    browse(alone, "/")
+    together, of_all = watched(cloud)
+    browse(together, "/nowhere")  # starts the instance
+    with ThreadPoolExecutor(VIEWERS) as pool:
+        replies = list(pool.map(lambda _: browse(together, "/").status_code, range(VIEWERS)))
+    assert replies == [200] * VIEWERS
+    assert sorted(of_all) == sorted(of_one)
+    assert len(made) == 2, "once for the one, and once for the twenty"
+
+
+def test_the_first_page_looks_for_no_record_that_cannot_be_read() -> None:
+    ports, reads = watched(ready("one"))
+    browse(ports, "/")
+    assert not [read for read in reads if "Timestamp" in read]

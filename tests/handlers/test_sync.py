@@ -45,6 +45,18 @@ def test_a_head_that_was_planned_is_left_alone() -> None:
     assert not cloud.broker.peek("plans")
 
 
+def test_a_pull_request_whose_webhook_was_lost_gets_its_plan() -> None:
+    cloud = ready("one")
+    git = cloud.repository
+    git.reset(git.head("main"), "two")
+    head = git.commit(dict(fleet_files.fleet("one", "two")), branch="two")
+    number = git.pulls.open("Add two", "two", "main").number
+    assert ask(cloud)[0] == 200
+    cloud.run(seconds=60, until=lambda: False)
+    record = cloud.state.pull(number)
+    assert (record.head if record else "") == head
+
+
 def test_a_second_sync_and_the_webhook_that_comes_late_count_nothing_twice() -> None:
     cloud = ready("one")
     commit = cloud.repository.push(fleet_files.fleet("one", "two"))

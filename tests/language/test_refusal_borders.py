@@ -241,10 +241,11 @@ def test_validate_and_azure_agree_about_sizes(size: str, kind: str) -> None:
     beside: dict[str, Any] = {"System": {"mode": "System"}, "Windows": {"osType": "Windows"}}
     beside["enableFIPS"] = {"enableFIPS": True}
     pool = {**SPEC["nodePools"][1], "vmSize": size, **beside.get(kind, {})}
-    wrong = {"small": ("System",), "arm": ("Windows",), "confidential": ("Windows", "enableFIPS")}
-    refused = kind in wrong.get(SIZES[size], ())
+    named = {"small": {"System": "vmSize"}, "arm": {"Windows": "vmSize", "enableFIPS": "enableFIPS"}}
+    named["confidential"] = {"Windows": "vmSize", "enableFIPS": "vmSize"}
+    field = named.get(SIZES[size], {}).get(kind, "")
     spec = {**SPEC, "nodePools": [SPEC["nodePools"][0], pool]}
-    check_all_agree(spec, refused=refused, field="nodePools[apps].vmSize")
+    check_all_agree(spec, refused=bool(field), field=f"nodePools[apps].{field or 'vmSize'}")
 
 
 @BORDER

@@ -32,6 +32,8 @@ def test_a_message_says_what_where_since_when_why_what_next_and_where_to_look() 
         "Why: the cluster two: no vCPUs are left",
         "Next: Raise the quota.",
         "Which: one 12:00:01, two 12:01:05",
+        "Page: https://app.example.com/clusters/one",
+        "Page: https://app.example.com/clusters/two",
         f"Commit c0ffeec0: commit https://github.com/example/fleet/commit/{commit}, "
         f"plan https://app.example.com/plans/{commit}",
     ]

@@ -6,7 +6,6 @@ from tests.simulation.check_mutations import CHECK_MUTATIONS
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
-from tests.simulation.gap_mutations import GAP_MUTATIONS
 from tests.simulation.gate_mutations import GATE_MUTATIONS
 from tests.simulation.identity_mutations import IDENTITY_MUTATIONS
 from tests.simulation.lifetime_mutations import LIFETIME_MUTATIONS
@@ -44,7 +43,6 @@ ALL = (
     *CONTEST_MUTATIONS,
     *SWEEP_MUTATIONS,
     *CHECK_MUTATIONS,
-    *GAP_MUTATIONS,
     *ROUTE_MUTATIONS,
     *PAUSE_MUTATIONS,
     *ROLLOUT_MUTATIONS,

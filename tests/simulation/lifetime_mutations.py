@@ -42,7 +42,12 @@ def an_end_is_never_proposed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ends, "_asks", lambda *_: False)
 
 
+def an_end_comes_in_a_freeze(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ends, "held_start", lambda *_: None)
+
+
 LIFETIME_MUTATIONS = (
+    mutation(an_end_comes_in_a_freeze, LIFETIMES, RULE),
     mutation(an_extension_counts_for_nothing, LIFETIMES, RULE),
     mutation(a_protected_cluster_ends, LIFETIMES, RULE),
     mutation(an_end_comes_before_its_time, LIFETIMES, RULE),

@@ -256,7 +256,7 @@ MUTATIONS = (
     mutation(
         a_stale_head_is_not_confirmed,
         "stale-head",
-        *("unrequested delete", "unrequested change", "gaps"),
+        *("unrequested delete", "unrequested change"),
         often="add remove",
     ),
     mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),

@@ -2,11 +2,11 @@
 
 It is a program of its own. What it knows of Azure: a provider is registered once; a template writes the
 secrets that have a value, gives the others a first one where the compiled template does, and leaves what is
-there; what it creates has the outputs, tags and settings that Microsoft's compiler resolved (``AZ_OUTPUTS``,
-``AZ_FIRST``, ``AZ_RESOURCES``, ``AZ_SETTINGS``). An app has the values of its references to the vault as they
-were when it fetched them (learn.microsoft.com/azure/app-service/app-service-key-vault-references). Resource
-Manager shows no value of a secret. ``@-`` is standard input (azure-cli, ``_expand_file_prefixed_files``). The
-log has every command.
+there; what it creates has the outputs, tags, settings and queues that Microsoft's compiler resolved
+(``AZ_OUTPUTS``, ``AZ_FIRST``, ``AZ_RESOURCES``, ``AZ_SETTINGS``, ``AZ_QUEUES``). An app has the values of its
+references to the vault as they were when it fetched them (learn.microsoft.com/azure/app-service/
+app-service-key-vault-references). Resource Manager shows no value of a secret. ``@-`` is standard input
+(azure-cli, ``_expand_file_prefixed_files``). The log has every command.
 """
 
 from __future__ import annotations
@@ -252,6 +252,13 @@ def _monitor(url: str, state: dict[str, Any]) -> Any:
     return {"value": [{"name": r["name"], "properties": monitor["rules"].get(r["name"])} for r in known]}
 
 
+def _list(found: dict[str, Any] | str, prefix: str) -> Any:
+    """Return a list as Resource Manager has it; a text is an error."""
+    if isinstance(found, str):
+        return found
+    return {"value": [{"name": prefix + name, "properties": its} for name, its in found.items()]}
+
+
 def _rest(given: dict[str, str], state: dict[str, Any]) -> Any:
     url, method = given["--url"], given["--method"]
     if "/microsoft.insights/" in url.lower():
@@ -274,6 +281,11 @@ def _rest(given: dict[str, str], state: dict[str, Any]) -> Any:
                 for name, value in running.items()
             ]
         }
+    if "/Microsoft.Web/sites/" in url and "/functions?" in url:
+        app = url.split("/")[-2]
+        return _list(state.get("functions", {}).get(app, {"ready": {}}), f"{app}/")
+    if "/Microsoft.ServiceBus/namespaces/" in url:
+        return _list(state.get("queues") or json.loads(os.environ["AZ_QUEUES"]), "")
     if "/Microsoft.Web/sites/" in url:
         return Shown(os.environ["AZ_HOST"])
     return f"NotFound: {url}"

@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.language.model.node_pool_parts import VirtualMachinesProfile
+from shared.language.resolve.rules.aks_rules import broken_rules
 
 _GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SAMPLES: tuple[Any, ...] = (
@@ -149,4 +150,8 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-SPECS = specs().filter(lambda spec: _good(TypeAdapter(ClusterSpec), spec))
+def _allowed(spec: dict[str, Any]) -> bool:
+    return _good(TypeAdapter(ClusterSpec), spec) and not any(broken_rules(ClusterSpec.model_validate(spec)))
+
+
+SPECS = specs().filter(_allowed)

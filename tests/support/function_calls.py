@@ -9,7 +9,7 @@ from typing import Any
 
 import azure.functions as func
 
-from handlers.apps import blueprints
+from handlers.apps import Functions
 from handlers.sign_in import KEY, SignIn
 from shared.app.api.access import Role
 from shared.app.console.github_setup import GitHubSetup
@@ -33,10 +33,9 @@ def function_app(
     git_host: str = "github",
 ) -> func.FunctionApp:
     """Return the app on ports; without ``sign_in``, callers have the keys above."""
-    app = func.FunctionApp()
-    for group in App:
-        for blueprint in blueprints(
-            group,
+    made, app = (
+        func.FunctionApp(),
+        Functions(
             ports,
             sign_in or SignIn(keys=KEYS),
             git_host=git_host,
@@ -44,9 +43,11 @@ def function_app(
             form_secrets=(webhook_secret,),
             approval_keys=APPROVAL_KEYS,
             github_setup=setup,
-        ):
-            app.register_functions(blueprint)
-    return app
+        ),
+    )
+    for blueprint in [blueprint for group in App for blueprint in app.app(group)]:
+        made.register_functions(blueprint)
+    return made
 
 
 def started(ports: Ports, sign_in: SignIn | None = None) -> dict[str, Any]:

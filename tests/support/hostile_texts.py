@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from shared.app.console.pages import PAGES
 ATTACK = (
     "\"'><script>alert(1)</script><img src=x onerror=alert(1)>`<b>`[a](javascript:a)\u202e\x1b[2J\x00\r\n"
 )
-VIEWS = {"cluster_detail", "drift_of_cluster", "describe_unknown"}
+VIEWS = {"cluster_detail", "drift_of_cluster", "describe_unknown", "costs_by_name", "open_requests"}
 """What the pages read, apart from what is named ``..._view``."""
 NAMED = {"labels", "outputs"}
 """What has names of the fleet as its keys."""
@@ -24,6 +25,11 @@ def attacked(value: Any, attack: str = ATTACK, *, keys: bool = False) -> Any:
     """Return an object of the API in which every text but a time ends with an attack."""
     if isinstance(value, str):
         return value if TIME.match(value) else value + attack
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {part.name: attacked(getattr(value, part.name), attack) for part in fields(value)}
+        return replace(value, **found)
+    if isinstance(value, tuple):
+        return tuple(attacked(part, attack) for part in value)
     if isinstance(value, dict):
         named = {key: attacked(part, attack, keys=key in NAMED) for key, part in value.items()}
         return {key + attack * keys: part for key, part in named.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
@@ -13,9 +12,8 @@ from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
 from shared.app.worker.worker import INVOCATION_SECONDS
 from shared.cluster.record_parts import Phase
-from shared.ports import FleetRecord, Ports
+from shared.ports import Ports
 from tests.support import fleet_files
-from tests.support.replaced_ports import Around
 
 
 def pushed(cloud: MemoryCloud, commit: str) -> Push:
@@ -94,17 +92,6 @@ def another_worker_for_each_message(cloud: MemoryCloud) -> None:
         deliver(queue, lock, replace(ports, kubernetes=cloud.connections()))
 
     cloud.deliver = elsewhere  # type: ignore[method-assign]
-
-
-def without_group_index(cloud: MemoryCloud) -> None:
-    """Let the deleter find a new table where the fleet's record and the index were."""
-    deliver = cloud.deliver
-
-    def lost(queue: str, lock: SessionLock, ports: Ports) -> None:
-        state: Any = Around(ports.state, fleet=FleetRecord, group_members=lambda _: ())
-        deliver(queue, lock, replace(ports, state=state) if queue == "deletes" else ports)
-
-    cloud.deliver = lost  # type: ignore[method-assign]
 
 
 def with_two_removed() -> MemoryCloud:

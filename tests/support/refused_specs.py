@@ -19,6 +19,7 @@ NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft
 NAMES = {
     **{"V1": f"{NETWORK}/virtualNetworks/v1/subnets/a", "V1B": f"{NETWORK}/virtualNetworks/v1/subnets/b"},
     "V2": f"{NETWORK}/virtualNetworks/v2/subnets/a",
+    "LONG": f"{NETWORK}/virtualNetworks/{'n' * 64}/subnets/a",
     "USER": f"{NETWORK.replace('Network', 'ManagedIdentity')}/userAssignedIdentities/one",
     **{
         name: f"{NETWORK.replace('Network', 'Compute')}/{kind}/one"
@@ -28,6 +29,11 @@ NAMES = {
             ("HOSTS", "hostGroups"),
         )
     },
+}
+ZONES = {
+    "ZONE": f"{NETWORK}/privateDnsZones",
+    "DNS": f"{NETWORK}/dnszones",
+    "OTHERDNS": f"{NETWORK.replace('/net/', '/other/')}/dnszones",
 }
 SPEC: dict[str, Any] = {
     **{"subscriptionId": SUBSCRIPTION, "resourceGroup": "rg", "location": "westeurope"},
@@ -53,8 +59,9 @@ def named(value: Any) -> Any:
         return {key: named(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [named(inner) for inner in value]
-    if isinstance(value, str) and value.startswith("ZONE/"):
-        return f"{NETWORK}/privateDnsZones/{value.removeprefix('ZONE/')}"
+    if isinstance(value, str) and value.partition("/")[0] in ZONES:
+        kind, _, name = value.partition("/")
+        return f"{ZONES[kind]}/{name}"
     return NAMES.get(value, value) if isinstance(value, str) else value
 
 

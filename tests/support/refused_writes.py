@@ -16,6 +16,11 @@ OWN_IDENTITY: dict[str, Any] = {"identity": {"type": "UserAssigned", "userAssign
 ADDRESS = {"publicIPs": [{"id": f"{GROUP}/Microsoft.Network/publicIPAddresses/a"}]}
 ON, OVERLAY = {"enabled": True}, {"networkPlugin": "azure", "networkPluginMode": "overlay"}
 FLAT = {"networkPlugin": "azure"}
+ISOLATED: dict[str, Any] = {
+    "networkProfile": {"outboundType": "none"},
+    "bootstrapProfile": {"artifactSource": "Cache"},
+}
+PUBLIC_ZONES = [f"{GROUP.replace('/rg/', group)}/Microsoft.Network/dnszones/z" for group in ("/a/", "/b/")]
 PROVISIONS: dict[str, Any] = {"nodeProvisioningProfile": {"mode": "Auto"}}
 NAT = {"outboundType": "managedNATGateway"}
 MANAGED = {"managedOutboundIPProfile": {"count": 2}}
@@ -71,6 +76,31 @@ CREATED: dict[str, dict[str, Any]] = {
     "ranges-of-aks": net(**OVERLAY, podCidr="172.30.0.0/16"),
     "pods-and-services-are-apart": net(**OVERLAY, podCidr="10.0.0.0/8"),
     "pod-range-of-a-flat-network": net(**FLAT, podCidr="10.244.0.0/16"),
+    "isolated-nodes-are-managed": ISOLATED | {"autoUpgradeProfile": {"nodeOSUpgradeChannel": "Unmanaged"}},
+    "isolated-without-kubenet": ISOLATED | net(outboundType="none", networkPlugin="kubenet"),
+    "proxy-is-http": {"httpProxyConfig": {"httpProxy": "https://p.example:1"}},
+    "proxy-exceptions-are-hosts": {"httpProxyConfig": {"httpProxy": "http://p:1", "noProxy": ["*.example"]}},
+    "zones-of-one-group": {
+        "ingressProfile": {"webAppRouting": {"enabled": True, "dnsZoneResourceIds": PUBLIC_ZONES}}
+    },
+    "one-gateway-of-istio": {
+        "ingressProfile": {
+            "webAppRouting": {
+                "enabled": True,
+                "gatewayAPIImplementations": {"appRoutingIstio": {"mode": "Enabled"}},
+            }
+        },
+        "serviceMeshProfile": {"mode": "Istio"},
+    },
+    "mesh-of-the-version": {"serviceMeshProfile": {"mode": "Istio", "istio": {"revisions": ["asm-1-25"]}}},
+    "no-policy-engine-without-plugin": net(networkPlugin="none", networkPolicy="calico"),
+    "acceleration-needs-cilium": net(
+        **OVERLAY, advancedNetworking={"enabled": True, "performance": {"accelerationMode": "BpfVeth"}}
+    ),
+    "pods-of-a-subnet": net(**OVERLAY) | {"pool": {"vnetSubnetID": SUBNET, "podSubnetID": f"{SUBNET}p"}},
+    "nodes-in-no-delegated-subnet": net(**FLAT) | {"pool": {"vnetSubnetID": SUBNET, "podSubnetID": SUBNET}},
+    "labels-of-the-network": net(**OVERLAY) | {"pool": {"vnetSubnetID": SUBNET + "s" * 63}},
+    "routes-of-kubenet": net(networkPlugin="kubenet", podCidr="10.128.0.0/9") | {"pool": {"count": 401}},
     "azure-policy-is-azure": net(networkPlugin="kubenet", networkPolicy="azure"),
     "cilium-has-its-policy": net(**OVERLAY, networkDataplane="cilium", networkPolicy="calico"),
     "load-balancer-ports-of-all-nodes": lb(allocatedOutboundPorts=32008),
@@ -206,6 +236,7 @@ POOLS: dict[str, dict[str, Any]] = {
     "reservation-without-host": {**RESERVED, "hostGroupID": "h"},
     "reservation-without-ultra-disks": {**RESERVED, "enableUltraSSD": True},
     "divided-gpu": {"gpuInstanceProfile": "MIG1g", "vmSize": "Standard_D4s_v5"},
+    "fips-on-arm": {"enableFIPS": True, "vmSize": "Standard_D4ps_v5"},
     "taints-are-unique": {"nodeTaints": ["team=a:NoSchedule", "team=b:NoSchedule"]},
     "swap-needs-a-kubelet-that-takes-it": {"linuxOSConfig": {"swapFileSizeMB": 1500}},
     "quota-period": {"kubeletConfig": {"cpuCfsQuotaPeriod": "100"}},
@@ -266,6 +297,9 @@ POOLS_OF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "image-Windows2022": ({"kubernetesVersion": "1.37"}, {**WINDOWS, "osSKU": "Windows2022"}),
     "image-AzureContainerLinux": (LONG_TERM, {"osSKU": "AzureContainerLinux"}),
     "own-and-managed-subnets": ({}, {"vnetSubnetID": SUBNET}),
+    "enclaves-without-overlay": (net(**OVERLAY), {"vmSize": "Standard_DC4s_v2"}),
+    "isolated-without-windows": (ISOLATED, WINDOWS),
+    "proxy-without-windows": ({"httpProxyConfig": {"httpProxy": "http://p:1"}}, WINDOWS),
     "one-virtual-network": (
         {"pool": {"vnetSubnetID": SUBNET}},
         {"vnetSubnetID": SUBNET.replace("Networks/v/", "Networks/other/")},

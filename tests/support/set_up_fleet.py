@@ -38,6 +38,12 @@ FIRST = {
 }
 """What the template writes where there is no value yet."""
 
+QUEUES = {
+    queue.name.rpartition("/")[2]: {**queue.properties, "status": "Active"}
+    for queue in of_type("Microsoft.ServiceBus/namespaces/queues", EXAMPLE)
+}
+"""The queues that the template creates, as Resource Manager shows them."""
+
 
 class LateClock:
     """The clock of GitHub: the real one, or so many seconds after it."""
@@ -81,6 +87,7 @@ class SetUpFleet:
             "AZ_DENIES": self.denies,
             "AZ_OUTPUTS": json.dumps({name: {"value": value} for name, value in outputs(EXAMPLE).items()}),
             **{"AZ_FIRST": json.dumps(FIRST), "AZ_RESOURCES": json.dumps(tagged)},
+            "AZ_QUEUES": json.dumps(QUEUES),
             **{"AZ_SETTINGS": json.dumps(self.settings), "SSL_CERT_FILE": str(self.folder / "ca.pem")},
         }
 

@@ -12,7 +12,8 @@ import azure.functions as func
 from localcloud.memory.memory_cloud import EVENTS, QUEUES
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.api.access import Principal, Role
-from shared.app.api.acts.requests import ClusterRequest, request_cluster
+from shared.app.api.acts.request_limits import ClusterRequest
+from shared.app.api.acts.requests import request_cluster
 from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.acts.tries import begin_try
 from shared.cluster.queues.envelopes import job_message

@@ -13,7 +13,7 @@ def sync(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Plan a commit now whose webhook was lost, as the timer does every five minutes."""
+    """Plan a commit now whose webhook was lost, as the timer does every five minutes, and pull requests."""
     with connect(url, key_file, timeout) as api:
         receipt = api.sync(reason)
     commit = receipt["commit"][:8]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,10 +35,12 @@ def doctor(
             help="Ask Azure what would stop a deployment with this parameter file, with the Azure CLI.",
         ),
     ] = None,
-    alerts: Annotated[
+    azure: Annotated[
         str,
         typer.Option(
-            "--alerts", metavar="FLEET", help="Also read the alert rules of the fleet, with the Azure CLI."
+            "--azure",
+            metavar="FLEET",
+            help="Also read functions, queues and alerts, with the Azure CLI.",
         ),
     ] = "",
     location: Annotated[
@@ -63,8 +65,8 @@ def doctor(
     """Have each app examine itself, and show what is wrong and what mends it.
 
     Settings, versions, clocks, credentials, and what each identity may do. With --before, nothing has to be
-    deployed: providers, regions, permissions, names, quotas and policies. With --alerts, also whether alerts
-    would reach somebody. Ends with 1 if anything is wrong.
+    deployed: providers, regions, permissions, names, quotas and policies. With --azure, also functions,
+    properties of queues, and whom alerts reach. Ends with 1 if anything is wrong.
     """
     now = datetime.now(UTC)
     if before is not None:
@@ -72,8 +74,8 @@ def doctor(
     else:
         with connect(url, key_file, timeout) as api:
             view = answered(api, reason, seconds(wait))
-        if alerts:
-            view["findings"] += _of_alerts(alerts, subscription, now)
+        if azure:
+            view["findings"] += _in_azure(azure, subscription, view["apps"], now)
         now = datetime.now(UTC)
 
     def table(wide: bool) -> RenderableType:  # noqa: ARG001
@@ -100,13 +102,15 @@ def _before(parameters: Path, location: str, subscription: str, now: datetime) -
     return {"apps": [], "findings": _findings(found, now)}
 
 
-def _of_alerts(fleet: str, subscription: str, now: datetime) -> list[schema.FindingView]:
-    """Return what keeps alerts from somebody; what is asked of Azure is printed to stderr."""
-    from cli.setup.alerts import alert_obstacles
+def _in_azure(
+    fleet: str, subscription: str, apps: Sequence[schema.ExaminedApp], now: datetime
+) -> list[schema.FindingView]:
+    """Return what is wrong in Azure; what is asked of it is printed to stderr."""
+    from cli.setup.deployed_checks import azure_obstacles
 
-    az = Az(partial(typer.echo, err=True))
+    az, known = Az(partial(typer.echo, err=True)), {app["app"]: app.get("functions", ()) for app in apps}
     try:
-        return _findings(alert_obstacles(az, fleet, account(az, subscription)), now)
+        return _findings(azure_obstacles(az, fleet, account(az, subscription), known), now)
     except DeploymentFailed as error:
         raise CommandError(str(error)) from error
 

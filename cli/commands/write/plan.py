@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +24,7 @@ from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.platform_view import NO_PLATFORM, PlatformView
 from cli.text import line
 from cli.worktree import Worktree, open_commit, open_worktree
+from shared.frozen import replace
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
@@ -106,6 +106,7 @@ def plan(
         )
         if app is not None:
             lacking = what_azure_lacks(_chosen(planned, names), desired, app)
+    platform = replace(platform, followed=against.sources(desired))
     planned = replace(planned, problems=(*planned.problems, *platform.problems))
     items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)

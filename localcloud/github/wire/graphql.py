@@ -1,7 +1,8 @@
-"""GitHub's GraphQL API as far as PyGithub's mutations need it: one mutation with one input.
+"""GitHub's GraphQL API as far as the adapter asks it: auto-merge, and the issues of a repository.
 
-Source: docs.github.com/graphql/reference (the public schema), and "Forming calls with GraphQL": a refusal is
-answered with 200 and ``errors``, each with a type, a path and a message.
+``graphql-core`` parses, validates and executes. The schema has the types, fields and arguments of GitHub's
+public schema that are needed (docs.github.com/graphql/reference). "Forming calls with GraphQL": a refusal is
+answered with 200 and ``errors``, each with a message, and one of GitHub's own with a type and a path.
 """
 
 from __future__ import annotations
@@ -10,53 +11,147 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from graphql import GraphQLError, GraphQLResolveInfo, build_schema, graphql_sync
 from werkzeug.wrappers import Request, Response
 
+from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_json import read_object
+from localcloud.github.wire.github_json import JsonObject, read_object
 from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.issues import IssueRecord
+from localcloud.github.world.people import OPERATOR, PEOPLE
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 
 PATH = "/graphql"
-ENABLE = "enablePullRequestAutoMerge"
-INPUT = {
-    *("authorEmail", "clientMutationId", "commitBody", "commitHeadline"),
-    *("expectedHeadOid", "mergeMethod", "pullRequestId"),
+MOST = 100
+"""docs.github.com/graphql/overview, "Node limit": a connection lists 1 to 100."""
+_SCHEMA = build_schema("""
+scalar DateTime
+scalar GitObjectID
+scalar URI
+enum PullRequestMergeMethod { MERGE REBASE SQUASH }
+enum IssueState { CLOSED OPEN }
+enum IssueOrderField { COMMENTS CREATED_AT UPDATED_AT }
+enum OrderDirection { ASC DESC }
+input IssueOrder { direction: OrderDirection! field: IssueOrderField! }
+input EnablePullRequestAutoMergeInput {
+  authorEmail: String
+  clientMutationId: String
+  commitBody: String
+  commitHeadline: String
+  expectedHeadOid: GitObjectID
+  mergeMethod: PullRequestMergeMethod = MERGE
+  pullRequestId: ID!
 }
-"""The fields of EnablePullRequestAutoMergeInput, of which ``pullRequestId`` is required."""
-METHODS = ("MERGE", "REBASE", "SQUASH")
-"""The values of PullRequestMergeMethod; the first one is the default."""
-_MUTATION = re.compile(r"mutation \w+\(\$input: (\w+)!\) \{ (\w+)\(input: \$input\) \{ \w+ \} \}")
+type EnablePullRequestAutoMergePayload { clientMutationId: String }
+interface Actor { login: String! url: URI! }
+type User implements Actor { login: String! url: URI! databaseId: Int }
+type Bot implements Actor { login: String! url: URI! databaseId: Int }
+type Issue {
+  number: Int!
+  title: String!
+  body: String!
+  author: Actor
+  createdAt: DateTime!
+  lastEditedAt: DateTime
+}
+type IssueConnection { nodes: [Issue] totalCount: Int! }
+type Repository {
+  issues(
+    after: String, before: String, first: Int, last: Int, orderBy: IssueOrder, states: [IssueState!]
+  ): IssueConnection!
+}
+type Query { repository(followRenames: Boolean = true, name: String!, owner: String!): Repository }
+type Mutation {
+  enablePullRequestAutoMerge(input: EnablePullRequestAutoMergeInput!): EnablePullRequestAutoMergePayload
+}
+""")
 
-Find = Callable[[int], GitRepository | None]
-"""Takes the number of a repository."""
+Info = GraphQLResolveInfo[Any]
+Find = Callable[[int | str], GitRepository | None]
+"""Takes the number of a repository, or "owner/name"."""
+
+
+class _Refusal(GraphQLError):
+    """What GitHub refuses, with a type of its own."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 def answer(request: Request, find: Find) -> Response:
-    """Enable auto-merge, or say why not; anything else than this mutation is refused."""
+    """Execute an operation, or say why not."""
     body = read_object(request)
-    found = _MUTATION.fullmatch(str(body.get("query") or ""))
-    given: Any = (body.get("variables") or {}).get("input")
-    if found is None or found.groups() != (f"{ENABLE[:1].upper()}{ENABLE[1:]}Input", ENABLE):
-        return _refused(f"the local GitHub has no other operation than {ENABLE}")
-    wrong = sorted({*given} - INPUT) if isinstance(given, dict) else ["input"]
-    method = "" if wrong else str(given.get("mergeMethod", METHODS[0]))
-    if wrong or method not in METHODS or "pullRequestId" not in given:
-        return _refused(f"Variable $input of type {found[1]}! was provided invalid value: {wrong}")
-    node = re.fullmatch(r"PR_(\d+)_(\d+)", str(given["pullRequestId"]))
-    repository = find(int(node[1])) if node else None
-    if node is None or repository is None:
-        return _refused(f"Could not resolve to a node with the id '{given['pullRequestId']}'", "NOT_FOUND")
-    try:
-        head = str(given.get("expectedHeadOid") or "")
-        repository.pulls.enable_auto_merge(int(node[2]), method.lower(), head)
-    except Dependency as error:
-        return _refused(str(error), "NOT_FOUND")
-    except InvalidManifest as error:
-        return _refused(str(error), "UNPROCESSABLE")
-    return json_response(200, {"data": {ENABLE: {"clientMutationId": given.get("clientMutationId")}}})
+    variables: Any = body.get("variables")
+    done = graphql_sync(_SCHEMA, str(body.get("query") or ""), _Root(find), variable_values=variables)
+    said: JsonObject = {"data": done.data}
+    if done.errors:
+        said["errors"] = [_written(error) for error in done.errors]
+    return json_response(200, said)
 
 
-def _refused(message: str, kind: str = "") -> Response:
-    error = {"message": message, **({"type": kind, "path": [ENABLE]} if kind else {})}
-    return json_response(200, {"data": {ENABLE: None}, "errors": [error]})
+def _written(error: GraphQLError) -> JsonObject:
+    cause = error.original_error or error
+    kind = {"type": cause.kind} if isinstance(cause, _Refusal) else {}
+    return {**kind, **error.formatted}
+
+
+class _Root:
+    """The operations; the library calls what has the name of a field."""
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    def repository(self, _: Info, owner: str, name: str, **__: Any) -> _Repository:
+        found = self._find(f"{owner}/{name}")
+        if found is None:
+            raise _Refusal(f"Could not resolve to a Repository with the name '{owner}/{name}'.", "NOT_FOUND")
+        return _Repository(found)
+
+    def enablePullRequestAutoMerge(self, _: Info, input: JsonObject) -> JsonObject:
+        node = re.fullmatch(r"PR_(\d+)_(\d+)", str(input["pullRequestId"]))
+        repository = self._find(int(node[1])) if node else None
+        if node is None or repository is None:
+            raise _Refusal(f"Could not resolve to a node with the id '{input['pullRequestId']}'", "NOT_FOUND")
+        method, head = str(input["mergeMethod"]).lower(), str(input.get("expectedHeadOid") or "")
+        try:
+            repository.pulls.enable_auto_merge(int(node[2]), method, head)
+        except Dependency as error:
+            raise _Refusal(str(error), "NOT_FOUND") from error
+        except InvalidManifest as error:
+            raise _Refusal(str(error), "UNPROCESSABLE") from error
+        return {"clientMutationId": input.get("clientMutationId")}
+
+
+class _Repository:
+    def __init__(self, git: GitRepository) -> None:
+        self._git = git
+
+    def issues(self, _: Info, first: int = 0, **given: Any) -> JsonObject:
+        if not 1 <= first <= MOST:
+            raise _Refusal(
+                "You must provide a `first` value from 1 to 100 to paginate the connection",
+                "MISSING_PAGINATION_BOUNDARIES",
+            )
+        if (given.get("states"), given.get("orderBy")) != (
+            ["OPEN"],
+            {"field": "CREATED_AT", "direction": "DESC"},
+        ):
+            raise _Refusal("the local GitHub lists open issues alone, newest first", "UNPROCESSABLE")
+        found = self._git.pulls.issues.listed()
+        return {"nodes": [_issue(issue) for issue in found[:first]], "totalCount": len(found)}
+
+
+def _issue(record: IssueRecord) -> JsonObject:
+    kind = "Bot" if record.author.endswith("[bot]") else "User"
+    account = PEOPLE.get(record.author, OPERATOR).id
+    author = {"__typename": kind, "login": record.author.removesuffix("[bot]"), "databaseId": account}
+    return {
+        "number": record.number,
+        "title": record.title,
+        "body": record.body,
+        "author": author if record.author else None,
+        "createdAt": in_seconds(record.created_at),
+        "lastEditedAt": in_seconds(record.edited_at) if record.edited_at else None,
+    }

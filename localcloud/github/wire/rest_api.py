@@ -161,7 +161,7 @@ class RestApi:
             self._credentials.check_members(request.headers.get("Authorization", ""))
             return reviews.members(self.teams, request, f"{path['owner']}/{path['slug']}")
         if call == graphql.PATH:
-            return graphql.answer(request, self._numbered)
+            return graphql.answer(request, self._known)
         full_name = f"{path.pop('owner')}/{path.pop('name')}"
         repository = self._store.find(full_name)
         if repository is None:
@@ -182,9 +182,11 @@ class RestApi:
                 self._limit.give_back()
         return reply
 
-    def _numbered(self, number: int) -> GitRepository | None:
+    def _known(self, known: int | str) -> GitRepository | None:
+        if isinstance(known, str):
+            return self._store.find(known)
         found = (self._store.find(name) for name in self._store.names())
-        return next((own for own in found if own is not None and own.id == number), None)
+        return next((own for own in found if own is not None and own.id == known), None)
 
     def _of_app(self, request: Request, call: str, path: Mapping[str, Any]) -> Response:
         """Answer what an App may ask of itself."""

@@ -13,7 +13,7 @@ from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
 from localcloud.github.world.text_limits import MAX_ANNOTATIONS
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
-from shared.ports.git_host import Capability, CommitStatus, HookDelivery, co_authors
+from shared.ports.git_host import Capability, CommitStatus, HookDelivery, Issue, co_authors
 from shared.ports.pull_requests import (
     Annotation,
     AutoMerge,
@@ -239,6 +239,23 @@ class WorldHost:
     def close_pull(self, number: int) -> None:
         """Close a pull request."""
         self._pulls.change(number, state="closed")
+
+    def newest_issues(self) -> Sequence[Issue]:
+        """Return what people have opened, of the newest hundred open issues."""
+        self._require(Capability.FORMS)
+        people = (issue for issue in self._pulls.issues.listed()[:100] if issue.author)
+        return [
+            Issue(
+                issue.number,
+                issue.author,
+                PEOPLE.get(issue.author, OPERATOR).id,
+                issue.body,
+                issue.created_at,
+                issue.edited_at is not None,
+            )
+            for issue in people
+            if not issue.author.endswith("[bot]")
+        ]
 
     def find_issue(self, marker: str) -> int | None:
         """Return our newest open issue with the marker."""

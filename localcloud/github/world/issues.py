@@ -35,6 +35,7 @@ class IssueRecord:
     state_reason: str | None = None
     comments: tuple[str, ...] = ()
     commenters: tuple[str, ...] = field(default=(), compare=False)
+    edited_at: datetime | None = None
 
 
 @dataclass
@@ -85,6 +86,11 @@ class IssueStore:
         with self._lock:
             self._issues[number] = replace(self._known(number), state=state, state_reason=state_reason)
             return self._issues[number]
+
+    def edit(self, number: int, body: str) -> None:
+        """Replace the text of an issue, as its author does, and everybody who may write."""
+        with self._lock:
+            self._issues[number] = replace(self._known(number), body=body, edited_at=self.clock())
 
     def delete(self, number: int) -> None:
         """Delete an issue, as an administrator does."""

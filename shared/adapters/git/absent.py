@@ -32,6 +32,7 @@ class Absent:
     add_commit = move_branch = delete_branch = _refused(Capability.PROPOSALS)
     open_pull = edit_pull = close_pull = _refused(Capability.PROPOSALS)
     enable_auto_merge = _refused(Capability.AUTO_MERGE)
+    newest_issues = _refused(Capability.FORMS)
     find_issue = open_issue = comment_issue = close_issue = _refused(Capability.ISSUES)
 
     def permissions(self) -> Mapping[str, str] | None:

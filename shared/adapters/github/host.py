@@ -1,7 +1,7 @@
 """The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method makes one HTTP call (a cached blob, tree, comparison or history: none; an archive or a head:
-two; the changes since a commit: one for each hundred).
+Every method makes one HTTP call (a cached blob, tree, comparison or history: none; an archive, of which a
+file is not cached, or a head: two; the changes since a commit: one for each hundred).
 GitHub counts those of a head only where the answer has changed, so each of thousands of deletes reads it.
 Blobs are immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is
 verified by its id. So is the history of a commit: a comparison of two that exist, their files, and the
@@ -335,8 +335,20 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         return data
 
     def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
-        """Return the plain files at these paths; raise Unavailable unless the tarball is complete."""
-        return read_archive(self._client.archive_link(commit), paths, timeout=TIMEOUT)
+        """Return the plain files at these paths; raise Unavailable unless the tarball is complete.
+
+        The tarball is asked for where a file is not in memory: so the plans of one commit ask once.
+        """
+        blobs = {entry.path: entry.sha for entry in self.tree(commit) if entry.plain}
+        wanted = {path: blobs[path] for path in paths if path in blobs}
+        known = {path: self._blobs.get(sha) for path, sha in wanted.items()}
+        if None not in known.values():
+            return {path: content for path, content in known.items() if content is not None}
+        found = read_archive(self._client.archive_link(commit), paths, timeout=TIMEOUT)
+        for path, content in found.items():
+            if blob_id(content) == wanted.get(path):  # .gitattributes may have changed its line ends
+                self._blobs.put(wanted[path], content)
+        return found
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Create the commit status; raise InvalidManifest when GitHub rejects its content."""

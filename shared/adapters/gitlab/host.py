@@ -21,7 +21,7 @@ from shared.adapters.gitlab.merge_requests import GitLabMergeRequests
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, HookDelivery
 
-CAPABILITIES = frozenset(Capability) - {Capability.WRITTEN_CHECKS}
+CAPABILITIES = frozenset(Capability) - {Capability.WRITTEN_CHECKS, Capability.FORMS}
 _STATES = {"failure": "failed", "error": "failed"}
 """GitLab's names of states that differ from ours; "canceled" would say that a person stopped it."""
 _ENDED = {"success": "success", "failed": "failure", "canceled": "cancelled", "skipped": "skipped"}

@@ -126,14 +126,13 @@ def fleet_problem(
 def followed_sources(fleet: FleetRecord) -> list[schema.FollowedSource]:
     """Return the sources besides the fleet repository that clusters follow by rollout."""
     return [
-        {
-            "repository": known.url,
-            "branch": known.branch,
-            "commit": known.commit,
-            "clusterCount": known.clusters,
-            "problem": known.problem,
-            "suggestedAction": known.remedy,
-        }
+        projected(
+            schema.FollowedSource,
+            known,
+            repository=known.url,
+            clusterCount=known.clusters,
+            suggestedAction=known.remedy,
+        )
         for known in fleet.followed
     ]
 

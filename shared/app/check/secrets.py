@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from shared.app.access.context import StepContext
 from shared.app.check.readings import as_far_as_known
+from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.app.worker.steps.flux.applied import apply_over, is_as_applied
 from shared.cluster.failures.errors import ReconcileError, SecretMissing
@@ -119,11 +120,11 @@ def _renew(
 
 
 def may_apply(record: ClusterRecord, ports: Ports) -> bool:
-    """Return whether a check may apply something: the last job has ended, and the record is still the same.
+    """Return whether a check may apply something: the last job has ended, and no other has started since.
 
     The job of a new commit, or one that goes on after a failure or a suspension, applies everything.
     """
     if is_unfinished(record):
         return False
     current = ports.state.cluster(record.name)
-    return current is not None and (current.uid, current.etag) == (record.uid, record.etag)
+    return current is not None and is_beside(current, record)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from shared.app.api import schema
-from shared.app.api.parts import exact, iso
+from shared.app.api.parts import exact, projected
 from shared.app.examination import APPS, function_app, guide_of
 from shared.app.health.health import HealthReading
 from shared.cluster.failures.errors import Unreadable
@@ -46,23 +46,17 @@ def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = N
         findings.append(("control", Finding("record of the fleet", str(error), _RECORD, reading.at)))
     findings += of_control(reading, fleet, ports.state.count_dead_letters(), ports.git_host.name)
     return {
-        "apps": [
-            {"app": app, "examinedAt": exact(known[app].at), "version": known[app].version}
-            if app in known
-            else {"app": app, "examinedAt": None, "version": ""}
-            for app in APPS
-        ],
+        "apps": [_examined(app, known.get(app)) for app in APPS],
         "findings": [
-            {
-                "app": app,
-                "what": finding.what,
-                "problem": finding.problem,
-                "since": iso(finding.since),
-                "remedy": finding.remedy,
-            }
-            for app, finding in dict.fromkeys(findings)
+            projected(schema.FindingView, finding, app=app) for app, finding in dict.fromkeys(findings)
         ],
     }
+
+
+def _examined(app: str, row: Examination | None) -> schema.ExaminedApp:
+    if row is None:
+        return {"app": app, "examinedAt": None, "version": "", "functions": []}
+    return {"app": app, "examinedAt": exact(row.at), "version": row.version, "functions": [*row.functions]}
 
 
 def absent(known: Mapping[str, Examination], asked: datetime, now: datetime) -> Iterator[tuple[str, Finding]]:
@@ -108,7 +102,7 @@ def of_control(
             yield app, Finding(credential.name, credential.problem, f"renew {credential.name}", now)
     last = fleet.gaps.last
     if last is not None and now - last.found <= GAP:
-        said = f"no webhook announced {last.commit[:8]}"
+        said = f"no webhook had {last.commit[:8]} planned"
         remedy = f"see the last deliveries of the webhook on the git host: {guide_of(host)}"
         yield app, Finding("webhook", said, remedy, last.found)
     if letters:

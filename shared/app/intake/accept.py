@@ -4,7 +4,8 @@ A delivery is recognised by the digest of its body. Whoever recorded one can sen
 because GitHub's signature covers the body alone; it then starts nothing, and nothing more is stored.
 
 A hint, which nobody signed, has the branch or the pull request read, and no more: no commit of it is waited
-for, and all hints of some seconds are one message.
+for, and all hints of some seconds are one message: those on the branch, those on each pull request that has a
+plan, and those with any other number, which have the host's list read.
 """
 
 from __future__ import annotations
@@ -103,6 +104,9 @@ def _ignored(delivery: Taken, ports: Ports) -> HttpResult | None:
 
 def _queued(delivery: Taken, ports: Ports) -> HttpResult:
     commit = _commit_of(delivery)
+    if isinstance(delivery, PullChanged) and not delivery.head and ports.state.pull(delivery.number) is None:
+        send(PreviewRequest(), ports)
+        return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
     if isinstance(delivery, ReviewDelivery):
         send(ReviewRequest(commit=delivery.commit), ports)
     elif isinstance(delivery, IssueOpened):
@@ -127,12 +131,7 @@ def _queued(delivery: Taken, ports: Ports) -> HttpResult:
         send(request, ports, message_id=f"push:{delivery.digest}")
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     try:
-        if isinstance(delivery, Push):
-            ports.state.remember_delivery(
-                delivery.digest, ports.clock(), head=delivery.commit, pushed=delivery.at
-            )
-        else:
-            ports.state.remember_delivery(delivery.digest, ports.clock())
+        ports.state.remember_delivery(delivery.digest, ports.clock())
     except Retryable as error:
         log.warning("a delivery is queued and not remembered: %s: %s", error.kind, error)
     queued = "request" if isinstance(delivery, IssueOpened) else "plan"

@@ -1,4 +1,4 @@
-"""The head of the branch: when it is read, when it counts, and which heads no webhook announced."""
+"""The head of the branch: when it is read, when it counts, and which heads no webhook had planned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from shared.cluster.reporting.measurements import of_plan
 from shared.frozen import dataclass, replace
 from shared.logs import about
 from shared.ports import BranchHead, BranchRead, Capability, FleetRecord, Ports
-from shared.ports.state import Deliveries
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +104,7 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
         if decided.head is not None and Capability.WEBHOOKS not in ports.git_host.capabilities:
             return replace(decided, gaps=fleet.gaps)
         if decided.head is not None:
-            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet, ports.state))
+            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet))
         _leave(request, head, decided, fleet, ports)
     return decided
 
@@ -273,27 +272,17 @@ def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
     return replace(fleet, reads=reads)
 
 
-# Which heads count as repaired gaps: found by the timer or an operator, and announced by no webhook.
+# Which heads count as repaired gaps: the timer or an operator found them before a webhook had them planned.
 #
 # The planner saves the count with the head that it begins to plan, over the version that it read, so that a
 # repeated message, a second tick or a crash counts nothing twice.
 
 
-def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord, deliveries: Deliveries) -> Gaps:
-    """Return the fleet's gaps once ``head`` is planned for a request; reads one entity for a missed head."""
+def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord) -> Gaps:
+    """Return the fleet's gaps once ``head`` is planned for a request."""
     found, before = request.found, fleet.planning or fleet.commit
     if found is None or head == before or not before:
         return fleet.gaps  # the first head of a fleet was pushed before there was anybody to announce it to
-    if is_announced(deliveries.announced_at(head), fleet):
-        return fleet.gaps
+    if fleet.problem is not None:
+        return fleet.gaps  # its webhook may have come, and its plan failed
     return fleet.gaps.and_one(Gap(head, found.at, found.by))
-
-
-def is_announced(pushed: datetime | None, fleet: FleetRecord) -> bool:
-    """Return whether a push that a webhook announced brought the branch to where it is now.
-
-    ``pushed`` is when the head was pushed at last, as announced; None if it never was. A push before the last
-    plan is an earlier one: the branch has come back to this head since, and nothing announced that. The read
-    of the last plan may have been stale by ``LAG``.
-    """
-    return pushed is not None and (fleet.reads.planned_at is None or pushed > fleet.reads.planned_at - LAG)

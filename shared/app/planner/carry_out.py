@@ -146,6 +146,7 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
             promotions=rules_of(desired.promotions),
             channels=channels_of(desired.environments, rules_of(desired.promotions)),
             had=tuple(_had(rules.had, desired, at)),
+            asks_by_issue=desired.asks_by_issue,
         )
     again = (item for item in plan.items if item.awaits_deletion or item.action is Action.REBUILD)
     unread = {old: new for old, new in fleet.expects.replacing.items() if old in inputs.unreadable}

@@ -22,6 +22,7 @@ from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
 from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
 from shared.cluster.history import Gaps, by_whom
+from shared.cluster.lifetime import recovering
 from shared.cluster.pace import starting, starts
 from shared.cluster.queues.envelopes import continuation
 from shared.cluster.queues.message_parts import Approval
@@ -235,7 +236,7 @@ def _started(
     accepted = replace(accepted, job=job, rollout=commit if wanted.rollout else "")
     accepted = under_installation(accepted, computed.fleet.app.installation)
     if record is None and computed.fleet.is_behind:
-        accepted = replace(accepted, ownership=replace(accepted.ownership, recovering=True))
+        accepted = recovering(accepted)
     restored = record is not None and record.deleting and not accepted.deleting
     approved = _approved_by(accepted, plan_record.approval)
     rebuild = desired.rebuild if desired and item.action is Action.REBUILD else ""

@@ -37,6 +37,10 @@ AT_ONCE = 50
 """So many clusters are looked at by one run of the timer, and by one message."""
 OVER = "<!-- roadstead:end over -->"
 """The first characters of the comment with which a proposal ends."""
+UNSURE = (
+    "**Ask its owner first.** The tables of Roadstead were lost or restored since the cluster was created. "
+    "Whether somebody had extended it by command is not known any more."
+)
 
 
 def watch_lifetimes(ports: Ports) -> None:
@@ -142,7 +146,8 @@ def _removed(record: ClusterRecord, head: Head, now: datetime) -> tuple[tuple[st
     newest = replace(record, document={**record.document, "spec": spec})
     if life is None or now < life.over or spared(newest, now):
         return (), False
-    return head.folder(record.name), spec.get("lifetimeEnd") == "delete"
+    by_itself = spec.get("lifetimeEnd") == "delete" and not record.azure.lifetime.unsure
+    return head.folder(record.name), by_itself
 
 
 def _propose(
@@ -235,6 +240,7 @@ def _text(record: ClusterRecord, life: Lifetime) -> PullText:
     parts = [
         f"The lifetime of {code(name)} is over. It ended at {life.over:%Y-%m-%d %H:%M} UTC.",
         *put_off,
+        *([UNSURE] if state.unsure else ()),
         f"- **Merge** this to delete the cluster, with the guards of any delete.\n"
         f"- **Extend** it with {code(f'roadstead extend {name} --for 24h --reason TEXT')}, or with another "
         "end in its manifest: then this is closed.\n"

@@ -23,10 +23,13 @@ from shared.language.resolve.repository_layout import (
     cluster_path,
     shared_paths,
 )
+from shared.language.resolve.rules.between_clusters import Census, FleetLimits, clashes_between
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.work import Work
+from shared.language.stored_cluster import StoredCluster
 from shared.ports import FleetRecord, Ports
 from shared.prices.price_file import Prices
+from shared.prices.quota_prices import QuotaPrices
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,21 @@ class Head:
             return found
         first = found[0]
         return f"{first.field}: {first.message}" if first.field else first.message
+
+    def refused(self, new: Desired) -> str:
+        """Return why a plan would not take one more cluster as it is, "" where it would."""
+        manifest, config = self._layers.manifest, self.ports.config
+        quotas = manifest.spec.cluster_quotas if manifest else ()
+        prices = QuotaPrices(self.prices()) if any(quota.list_price is not None for quota in quotas) else None
+        limits = FleetLimits(quotas, config.vaults, config.reaches_private, prices)
+        stays = {name: own.desired for name, own in self.records.items() if name in self.desired.invalid}
+        others = {
+            name: own if isinstance(own, StoredCluster) else StoredCluster(own.document())
+            for name, own in {**stays, **self.desired.clusters}.items()
+        }
+        clashes = clashes_between({new.name: new}, others, {}, limits, Census([new]))
+        (problem,) = (found for _, found in clashes.get(new.name, (((), ""),))[:1])
+        return problem
 
     @cached_property
     def _files(self) -> Files:

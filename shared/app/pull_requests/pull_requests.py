@@ -112,13 +112,15 @@ def handle(request: QueueRequest, ports: Ports) -> None:
 def _preview(request: PreviewRequest, ports: Ports) -> None:
     pull, began = None, ports.elapsed()
     try:
+        if not request.pull:
+            return preview_new(ports)
         pull = ports.git_host.pull(request.pull)
         if pull is None or not pull.open or pull.base != ports.config.branch:
             log.info("pull request %d is not open into %s", request.pull, ports.config.branch)
-            return
+            return None
         if (pull.merge is None or request.head not in ("", pull.head)) and request.attempt < MERGE_ATTEMPTS:
             send_unlike(request.next_attempt(), ports, after=MERGE_SECONDS)
-            return
+            return None
         view = _view(pull, ports)
         _report(pull, view, ports)
         if view.is_uncounted and not request.attempt:  # once: clusters that answer have counted by then
@@ -134,6 +136,15 @@ def _preview(request: PreviewRequest, ports: Ports) -> None:
             raise
         else:
             _report(pull, replace(_empty(pull, ports), refusal=f"could not be planned: {error.kind}"), ports)
+
+
+def preview_new(ports: Ports) -> None:
+    """Queue the plan of each open pull request whose head has none."""
+    for pull in ports.git_host.open_pulls(ports.config.branch):
+        known = ports.state.pull(pull.number)
+        if known is None or known.head != pull.head:
+            request = PreviewRequest(pull=pull.number, head=pull.head)
+            send(request, ports, message_id=f"pull:{pull.number}:{pull.head}")
 
 
 def _plan_newer_head(reported: Pull, request: PreviewRequest, ports: Ports) -> None:

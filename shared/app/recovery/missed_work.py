@@ -11,6 +11,7 @@ from shared.app import outbox
 from shared.app.door import newer_epoch
 from shared.app.notifications import notifications_of
 from shared.app.outbox import send, send_all
+from shared.app.pull_requests.pull_requests import preview_new
 from shared.app.records import Transition, change
 from shared.app.repository import is_own
 from shared.app.runs import record_end
@@ -24,7 +25,6 @@ from shared.cluster.queues.message_parts import MissedHead
 from shared.cluster.queues.messages import (
     NotifyRequest,
     PlanRequest,
-    PreviewRequest,
     ReportRequest,
     ReviewRequest,
     RolloutRequest,
@@ -76,11 +76,7 @@ def plan_missed_pulls(ports: Ports) -> None:
     host = ports.git_host
     if Capability.PULLS not in host.capabilities or _delivers(host):
         return
-    for pull in host.open_pulls(ports.config.branch):
-        known = ports.state.pull(pull.number)
-        if known is None or known.head != pull.head:
-            request = PreviewRequest(pull=pull.number, head=pull.head)
-            send(request, ports, message_id=f"pull:{pull.number}:{pull.head}")
+    preview_new(ports)
 
 
 def _delivers(host: GitHost) -> bool:

@@ -194,14 +194,3 @@ def of_revision(revision: str) -> Announcement | None:
         return None
     instead = "upgrade to a supported revision: add it, move the workloads, then remove this one"
     return Announcement(f"revision {revision} of Istio", ISTIO[max(minor, min(ISTIO))], instead, MESH)
-
-
-LAST_OF_REVISION: Mapping[int, int] = {24: 33, 25: 33, 26: 34, 27: 35, 28: 35, 29: 36, 30: 36}
-"""The newest minor of Kubernetes 1 for each revision asm-1-N: "Compatible AKS versions" of ``MESH``."""
-
-
-def last_of_revision(revision: str) -> tuple[int, int] | None:
-    """Return the newest version of Kubernetes that a revision of Istio is for, None where nobody says."""
-    found = re.fullmatch(r"asm-1-(\d+)", revision)
-    minor = LAST_OF_REVISION.get(int(found[1])) if found else None
-    return None if minor is None else (1, minor)

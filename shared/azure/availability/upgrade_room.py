@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from shared.azure.availability.announcements import MESH, last_of_revision
 from shared.azure.availability.offered import Offer, Size, Subnet
 from shared.azure.availability.offers import TOTAL, addresses_of, sized, subnet_name
 from shared.azure.changes.upgrades import not_offered
@@ -113,15 +112,6 @@ def _features(spec: ClusterSpec, to: str, runs: str) -> Iterator[Blocker]:
                 "change the manifest first",
                 Actor.MANIFEST,
                 f"{_AKS}upgrade-os-version",
-            )
-    mesh, minor = spec.service_mesh_profile, numbers(to)[:2]
-    for revision in (mesh.istio.revisions or ()) if mesh and mesh.istio else ():
-        last = last_of_revision(revision)
-        if last is not None and minor > last:
-            why = f"is for Kubernetes 1.{last[1]} at most"
-            act = "upgrade the mesh first: add a newer revision, move the workloads, then remove this one"
-            yield Blocker(
-                BlockerKind.FEATURE, f"revision {revision} of Istio", why, act, Actor.MANIFEST, MESH
             )
 
 

@@ -42,9 +42,10 @@ Adapters raise these and nothing else; ``str(error)`` is safe to show: it never 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from shared.azure.drift.activity import FieldAuthor
+if TYPE_CHECKING:
+    from shared.azure.drift.activity import FieldAuthor
 
 
 class ReconcileError(Exception):

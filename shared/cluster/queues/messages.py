@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -23,8 +23,9 @@ from shared.cluster.queues.message_parts import (
     RolloutAct,
     Wire,
 )
+from shared.schedules import CLOCK_SKEW
 
-CLOCKS_DIFFER = timedelta(seconds=5)
+CLOCKS_DIFFER = 2 * CLOCK_SKEW
 """By how much two clocks may differ: the one message comes that much after the last event."""
 
 
@@ -272,7 +273,8 @@ class PromotionRequest(QueueRequest):
 class IssueRequest(QueueRequest):
     """Answer the issue of a ``number`` by which an account of the host asks for a cluster.
 
-    ``body`` is its text as it was opened. Each account has a session: it asks for one at a time.
+    ``body`` is its text as it was opened; ``edited``: it was found with another one. Each account has a
+    session: it asks for one at a time.
     """
 
     SESSION = "{fleet}:request:{account}"
@@ -283,6 +285,7 @@ class IssueRequest(QueueRequest):
     login: str
     account: int
     body: str
+    edited: bool = False
 
 
 EVENT = "event:"
@@ -326,7 +329,10 @@ class ExamineRequest(QueueRequest):
 
 
 class PreviewRequest(QueueRequest):
-    """Plan a pull request; ``head`` is its newest commit, according to the event. A flood costs few plans."""
+    """Plan a pull request; ``head`` is its newest commit, according to the event. A flood costs few plans.
+
+    Without a number, it is each open one whose head has no plan.
+    """
 
     QUEUE = "previews"
     SESSION = "pull-{pull}"
@@ -334,7 +340,7 @@ class PreviewRequest(QueueRequest):
     WINDOW = 10
     ASKED = True
     kind: Literal["pull"] = "pull"
-    pull: int
+    pull: int = 0
     head: str = ""
 
 

@@ -145,7 +145,7 @@ GAPS = Metric(
     "roadstead.repaired_gaps",
     MetricKind.GAUGE,
     "{gap}",
-    "heads that were planned although no webhook announced them, since the fleet was planned first",
+    "heads that were found before a webhook had them planned, since the fleet was planned first",
 )
 END_AGE = Metric(
     "roadstead.end.age",

@@ -18,6 +18,7 @@ from shared.cluster.findings.conditions import (
     with_summary,
 )
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
+from shared.cluster.lifetime import recovering
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe
 from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import AzureLife, Phase, Removals
@@ -224,8 +225,7 @@ def accept_recovery(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
         trial = replace(trial, ended=now, end=TrialEnd.RESTORED)
     return with_summary(
         replace(
-            record,
-            ownership=replace(record.ownership, recovering=True),
+            recovering(record),
             phase=working_phase(record),
             job=job_after(record.job, _same(record), now=now),
             divergence=replace(record.divergence, held=None, trial=trial),

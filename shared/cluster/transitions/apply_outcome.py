@@ -184,8 +184,6 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     record = with_condition(record, _condition(record, True, reason, outcome.note, now))
     if outcome.facts is not None:
         record = replace(record, observation=replace(record.observation, facts=outcome.facts))
-    if outcome.had_systems and not record.azure.had_systems:
-        record = replace(record, azure=replace(record.azure, had_systems=True))
     if outcome.pins:
         desired = StoredCluster(record.document).with_pins(outcome.pins)
         record = replace(record, document=desired.document(), digest=desired.digest)

@@ -48,6 +48,7 @@ class DesiredFleet:
     - ``rollout``: how changes reach the clusters; None where all start at once, or fleet.yaml is invalid.
     - ``promotions``: what is promoted without anybody asking.
     - ``may_replace``: by invalid cluster, the clusters that its file seems to say that it replaces.
+    - ``asks_by_issue``: whether somebody may have a cluster by an issue.
     - ``missed``: the invalid clusters whose pins the commit would move.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
@@ -71,6 +72,7 @@ class DesiredFleet:
     promotions: tuple[PromotionRule, ...] = ()
     may_replace: Mapping[str, frozenset[str]] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
+    asks_by_issue: bool = False
 
     def explained(self, name: str) -> ResolvedCluster | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

@@ -227,6 +227,8 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         _rollout(layers.manifest),
         layers.manifest.spec.promotions if layers.manifest else (),
         {name: said_to_replace(name, resolver.content(name)) for name in invalid},
+        asks_by_issue=layers.manifest is not None
+        and any(rule.github for rule in layers.manifest.spec.self_service),
     )
 
 

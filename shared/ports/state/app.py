@@ -28,8 +28,6 @@ MOST_PAGES = 20
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _READS = 3
 """How often what the notifier remembers is read where somebody replaces it meanwhile."""
-_HEAD = "head."
-"""What the keys of heads begin with; a digest has no point."""
 
 
 class Acts(TableRepository):
@@ -72,29 +70,15 @@ def newest_changes(acts: Acts) -> Sequence[Act]:
 
 
 class Deliveries(TableRepository):
-    """The webhook deliveries that were accepted, by the digest of their bodies, and the announced heads."""
+    """The webhook deliveries that were accepted, by the digest of their bodies."""
 
     def delivery_seen(self, digest: str) -> bool:
         """Return whether a webhook delivery was queued before."""
         return self._entity(_DELIVERY, safe_key(digest)) is not None
 
-    def remember_delivery(
-        self, digest: str, at: datetime, *, head: str = "", pushed: datetime | None = None
-    ) -> None:
-        """Remember a webhook delivery, and the ``head`` that it announced, in one transaction; twice is once.
-
-        ``pushed`` is when the head was pushed, by GitHub's clock; ``at`` stands in for a delivery without it.
-        """
-        moments = {safe_key(digest): at}
-        if head:
-            moments[f"{_HEAD}{safe_key(head)}"] = pushed or at
-        self._tables[DELIVERIES].put(self._fleet, {key: {"at": when} for key, when in moments.items()})
-
-    def announced_at(self, head: str) -> datetime | None:
-        """Return when a head was pushed according to the last delivery that announced it, None for none."""
-        entity = self._entity(_DELIVERY, f"{_HEAD}{safe_key(head)}")
-        moment = entity.get("at") if entity else None
-        return moment if isinstance(moment, datetime) else None
+    def remember_delivery(self, digest: str, at: datetime) -> None:
+        """Remember a webhook delivery; twice is once."""
+        self._tables[DELIVERIES].put(self._fleet, {safe_key(digest): {"at": at}})
 
     def prune_deliveries(self, before: datetime) -> int:
         """Remove deliveries that were remembered before a time; return how many were removed."""

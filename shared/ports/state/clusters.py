@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 
@@ -28,13 +28,15 @@ EVENTS = "roadsteadevents"
 FLEETS = "roadsteadfleets"
 READ_ALONE = 100
 """Up to so many records are read by themselves, and not with the whole fleet."""
+KNOWN_SUMMARIES = 16_384
+"""So many summaries that a process has read it does not parse again."""
 _KEYS = ("PartitionKey", "RowKey")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A cluster that lives in a resource group, is to live there, or is about to delete it."""
+    """A cluster that lives in a resource group, or is to live there."""
 
     cluster: str
     uid: str
@@ -161,22 +163,6 @@ class Clusters(TableRepository):
     def _groups(self) -> str:
         return f"groups|{self._fleet}"
 
-    def add_group_delete_intent(self, group: str, intent: GroupMember) -> None:
-        """Save that a cluster is about to delete a resource group; saving it twice is the same."""
-        self._tables[FLEETS].put(self._intents(group), {f"{intent.cluster}:{intent.uid}": {}})
-
-    def group_delete_intents(self, group: str) -> Sequence[GroupMember]:
-        """Return the intents to delete a resource group."""
-        found = self._tables[FLEETS].query(self._intents(group), select=_KEYS)
-        return [GroupMember(*entity["RowKey"].split(":")) for entity in found]
-
-    def remove_group_delete_intent(self, group: str, intent: GroupMember) -> None:
-        """Remove an intent; one that does not exist is success."""
-        self._tables[FLEETS].remove([(self._intents(group), f"{intent.cluster}:{intent.uid}")])
-
-    def _intents(self, group: str) -> str:
-        return f"leaving|{self._fleet}|{safe_key(group)}"
-
     def append(self, events: Sequence[Event]) -> None:
         """Save events; an event that was saved before is not duplicated."""
         for cluster, own in itertools.groupby(events, key=attrgetter("cluster")):
@@ -264,12 +250,16 @@ RECORD = RecordKind(CLUSTER, CLUSTERS, "{}", _record)
 EVENT = TextKind[Event]("event", EVENTS, Event)
 
 
+_summary_in = lru_cache(KNOWN_SUMMARIES)(_SUMMARY.read)
+_details_in = lru_cache(KNOWN_SUMMARIES)(_DETAILS.read)
+
+
 def _short(entity: Entity) -> ClusterSummary:
-    return _SUMMARY.read(entity.get("summary", ""))
+    return _summary_in(entity.get("summary", ""))
 
 
 def _detailed(entity: Entity) -> ClusterSummary:
-    return replace(_short(entity), details=_DETAILS.read(entity.get("details", "")))
+    return replace(_short(entity), details=_details_in(entity.get("details", "")))
 
 
 def _continuation(entity: Entity) -> Continuation:

@@ -139,6 +139,8 @@ class FleetRules:
     """What the targets of promotions, and the environments with a channel, had."""
     calendar: Calendar = NOTHING
     """The change windows and freezes."""
+    asks_by_issue: bool = False
+    """Whether somebody may ask for a cluster by an issue."""
 
     @property
     def proposes(self) -> bool:
@@ -197,7 +199,7 @@ class FleetRecord:
     contested: tuple[str, ...] = ()
     """The clusters that wait for a takeover, as of the last report."""
     gaps: Gaps = field(default_factory=Gaps)
-    """The heads that no webhook had announced."""
+    """The heads that somebody found before a webhook had them planned."""
     rollout: str = ""
     """The commit whose rollout has clusters that did not start or end yet, "" for none."""
     last_valid: str = ""

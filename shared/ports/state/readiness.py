@@ -83,13 +83,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """What an app found of itself at a time; ``settings`` has of a secret a few bits of its hash."""
+    """What an app found of itself at a time; ``settings`` has of a secret a few bits of its hash.
+
+    ``functions`` are the names of those that it has.
+    """
 
     app: str
     at: datetime
     version: str
     settings: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 class Examinations(TableRepository):

@@ -17,7 +17,7 @@ from cli import templates
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts import issue_requests
-from shared.app.api.acts.issue_requests import MARKER, handle
+from shared.app.api.acts.issue_requests import FORGOTTEN, MARKER, find_missed, handle
 from shared.app.intake.accept import accept
 from shared.app.intake.github_webhook import read_delivery
 from shared.app.intake.issue_form import HEADINGS, LONGEST, is_form, read_form
@@ -80,7 +80,7 @@ def test_an_issue_with_the_form_opens_the_pull_request_is_answered_and_closed() 
     assert f"/pull/{pull.number} adds the cluster `test-aks`" in answer(cloud, number)
     assert "Who merges it: a person" in answer(cloud, number)
     manifest = cloud.repository.files(cloud.repository.head(pull.head))["clusters/test-aks/cluster.yaml"]
-    assert b'requested-by: "github.contributor"' in manifest
+    assert b'{requested-by: "github.contributor", requested-by-id: "github-4"}' in manifest
     (act,) = [act for act in cloud.state.acts(10, None) if act.action == "request"]
     assert (act.by, act.client, act.result) == ("github.contributor", f"issue {number}", "accepted")
 
@@ -192,6 +192,80 @@ def test_an_issue_that_was_deleted_is_let_go() -> None:
     cloud.repository.pulls.issues.delete(number)
     deliver(cloud, number, text())
     assert cloud.ports.state.fleet().commit
+
+
+def missed(cloud: MemoryCloud, body: str = text(), login: str = "contributor") -> int:
+    """Open an issue whose webhook is lost, and let the timer look."""
+    number = cloud.repository.pulls.issues.create("A cluster, please", body, login).number
+    find_missed(cloud.ports)
+    cloud.run()
+    return number
+
+
+def test_an_issue_whose_webhook_was_lost_is_found_and_answered_once() -> None:
+    cloud = fleet(RULE)
+    number = missed(cloud)
+    find_missed(cloud.ports)
+    deliver(cloud, number, text())  # late
+    assert "adds the cluster `test-aks`" in answer(cloud, number)
+    assert len(open_pulls(cloud)) == 1
+
+
+def test_a_found_issue_whose_text_was_edited_is_refused_and_asks_for_nothing() -> None:
+    cloud = fleet(RULE)
+    number = cloud.repository.pulls.issues.create(
+        "A cluster, please", text(reason="mine"), "contributor"
+    ).number
+    cloud.repository.pulls.issues.edit(number, text())
+    find_missed(cloud.ports)
+    cloud.run()
+    assert "it was edited before Roadstead read it" in answer(cloud, number)
+    assert open_pulls(cloud) == []
+
+
+@pytest.mark.parametrize(
+    ("login", "body"),
+    [("mallory", text()), ("contributor", "It does not work"), ("robot[bot]", text())],
+)
+def test_an_issue_of_somebody_else_or_without_the_form_is_left_as_it_is_by_the_timer_too(
+    login: str, body: str
+) -> None:
+    cloud = fleet(RULE)
+    issue = cloud.repository.pulls.issues.get(missed(cloud, body, login))
+    assert issue is not None
+    assert (issue.state, issue.comments, open_pulls(cloud)) == ("open", (), [])
+
+
+def test_an_issue_of_long_ago_is_left_as_it_is() -> None:
+    cloud = fleet(RULE)
+    number = cloud.repository.pulls.issues.create("A cluster, please", text(), "contributor").number
+    cloud.clock.advance(FORGOTTEN.total_seconds() + 60)
+    find_missed(cloud.ports)
+    cloud.run()
+    issue = cloud.repository.pulls.issues.get(number)
+    assert issue is not None
+    assert (issue.state, issue.comments) == ("open", ())
+
+
+def test_a_fleet_whose_rules_name_nobody_of_github_reads_no_issue() -> None:
+    cloud = fleet(RULE.replace("github: [Contributor, acme/approvers], ", ""))
+    around(cloud, "git_host", newest_issues=lambda: pytest.fail("it was read"))
+    find_missed(cloud.ports)
+
+
+def test_a_team_is_read_once_for_all_issues() -> None:
+    cloud = fleet(RULE.replace("Contributor, ", ""))
+    real, read = cloud.ports.git_host.team_members, list[str]()
+
+    def members(team: str) -> Any:
+        read.append(team)
+        return real(team)
+
+    for number in range(3):
+        cloud.repository.pulls.issues.create("A cluster, please", text(), f"stranger-{number}")
+    around(cloud, "git_host", team_members=members)
+    find_missed(cloud.ports)
+    assert read == ["acme/approvers"]
 
 
 @given(st.text(max_size=300))

@@ -13,7 +13,8 @@ from localcloud.github.world.git_host import WorldHost
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import Principal, Role
 from shared.app.api.acts.fleet import pause
-from shared.app.api.acts.requests import ClusterRequest, request_cluster, slug
+from shared.app.api.acts.request_limits import ClusterRequest, requester
+from shared.app.api.acts.requests import request_cluster
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.cluster.record_parts import Phase
@@ -56,7 +57,7 @@ def test_the_pull_request_adds_one_file_and_a_merge_creates_the_cluster() -> Non
     record = cloud.state.cluster("test-aks")
     assert record is not None
     assert (record.desired.environment, record.document["spec"]["lifetime"]) == ("development", "8h")
-    assert record.desired.labels["requested-by"] == "dana-example.com"
+    assert record.desired.labels == {"requested-by": "dana-example.com", "requested-by-id": "7"}
 
 
 def test_whoever_asks_twice_gets_the_same_pull_request() -> None:
@@ -77,7 +78,7 @@ def test_a_person_has_as_many_at_once_as_the_rule_allows() -> None:
     ask(cloud)
     refused = ask(cloud, replace(ASKED, name="second-aks"))
     assert (refused.status, "may have 1 at once" in str(refused.body["error"])) == (409, True)
-    assert ask(cloud, replace(ASKED, name="third-aks"), replace(SOMEBODY, name="kim")).status == 201
+    assert ask(cloud, replace(ASKED, name="third-aks"), replace(SOMEBODY, id="8", name="kim")).status == 201
     (pull,) = [pull for pull in open_pulls(cloud) if "dana" in pull.head]
     cloud.repository.pulls.change(pull.number, state="closed")
     assert ask(cloud, replace(ASKED, name="second-aks")).status == 201
@@ -172,9 +173,41 @@ def test_a_name_that_yaml_takes_for_something_else_is_a_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a..b", "dana.lock", "x.lock@", ".x.", "\u674e\u96f7", "x" * 62 + ".y"])
 def test_a_branch_has_a_name_that_git_takes_whatever_the_caller_is_called(name: str) -> None:
-    who = slug(replace(SOMEBODY, name=name))
-    subprocess.run(["git", "check-ref-format", f"refs/heads/roadstead/request/f/{who}/x"], check=True)
-    assert who != "somebody"
+    for found in (
+        requester(replace(SOMEBODY, name=name)),
+        requester(replace(SOMEBODY, id=name)),
+        requester(replace(SOMEBODY, id=name, name=name)),
+    ):
+        branch = f"refs/heads/roadstead/request/f/{found.account}/{found.name}/x"
+        subprocess.run(["git", "check-ref-format", branch], check=True)
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_a_person_whose_name_has_changed_has_no_more_than_before(merged: bool) -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    if merged:
+        cloud.repository.pulls.merged_into_base(open_pulls(cloud)[0].number)
+    refused = ask(cloud, replace(ASKED, name="second-aks"), replace(SOMEBODY, name="new-name@example.com"))
+    assert (refused.status, "may have 1 at once" in str(refused.body["error"])) == (409, True)
+
+
+def test_somebody_else_with_the_name_that_a_person_had_has_a_limit_of_their_own() -> None:
+    cloud = fleet(RULE)
+    ask(cloud)
+    assert ask(cloud, replace(ASKED, name="second-aks"), replace(SOMEBODY, id="8")).status == 201
+
+
+def test_a_request_beyond_a_quota_is_refused_with_the_numbers_and_what_would_fit() -> None:
+    cloud = fleet(RULE)
+    fleet_file = cloud.repository.files(cloud.repository.head("main"))["fleet.yaml"]
+    count = len(phases(cloud))
+    quota = f"spec:\n  clusterQuotas:\n    - {{clusters: {count}}}\n".encode()
+    cloud.repository.commit({"fleet.yaml": fleet_file.replace(b"spec:\n", quota, 1)})
+    refused = ask(cloud)
+    said = f"the fleet: {count + 1} of {count} clusters; this commit adds 1; 0 would fit"
+    assert (refused.status, str(refused.body["error"]).startswith(said)) == (409, True)
+    assert open_pulls(cloud) == []
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.worker.steps.guards.still_removed import member_of
 from shared.cluster.failures.errors import (
     Conflict,
     Immutable,
@@ -29,6 +29,7 @@ from shared.cluster.transitions.lease import MAX_ABANDONED_LEASES
 from shared.json_tree import Json
 from shared.ports import GroupMember, Timing
 from shared.ports.azure import (
+    AzureCall,
     DeleteGroup,
     GetCluster,
     GetGroup,
@@ -41,17 +42,14 @@ from shared.resource_ids import GroupId
 from tests.support import fleet_files
 from tests.support.azure_ports import body as azure_body
 from tests.support.one_cluster import ONE, SUBSCRIPTION
-from tests.support.pipeline_runs import accepted, phases, push, without_group_index
+from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, frozen_before, on_azure
 
 pytestmark = pytest.mark.lives
 
 
-@pytest.mark.parametrize("indexed", [True, False])
-def test_a_group_that_another_cluster_will_use_is_not_deleted(indexed: bool) -> None:
+def test_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
     cloud = MemoryCloud()
-    if not indexed:
-        without_group_index(cloud)
     push(cloud, fleet_files.in_one_group("one"))
     cloud.run()
     azure, writes = cloud.ports.azure, iter(range(20))
@@ -312,7 +310,16 @@ def test_a_group_with_a_new_cluster_that_azure_lists_and_does_not_show_yet_is_le
     assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
 
 
-def test_a_new_cluster_waits_while_another_one_deletes_the_group() -> None:
+@pytest.mark.parametrize(
+    ("before", "deletes"),
+    [
+        pytest.param(ListResources, 0, id="which leaves the group once it is late"),
+        pytest.param(DeleteGroup, 1, id="which deletes it"),
+    ],
+)
+def test_a_new_cluster_waits_while_another_one_deletes_the_group(
+    before: type[AzureCall[Any]], deletes: int
+) -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.in_one_group("one"))
     cloud.run()
@@ -324,68 +331,50 @@ def test_a_new_cluster_waits_while_another_one_deletes_the_group() -> None:
         assert waits is not None
         assert waits.job.reason == "one is being deleted, maybe with the resource group rg-shared"
 
-    frozen_before(cloud, DeleteGroup, meanwhile)
+    frozen_before(cloud, before, meanwhile)
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
-    assert (accepted(cloud)["delete-group", "rg-shared"], accepted(cloud)["create", "two"]) == (1, 1)
+    assert (accepted(cloud)["delete-group", "rg-shared"], accepted(cloud)["create", "two"]) == (deletes, 1)
 
 
-def test_the_member_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None:
+def test_a_delete_has_its_step_stored_before_it_reads_who_else_is_in_the_group() -> None:
+    cloud, stored = MemoryCloud(), list[Step]()
+    push(cloud, fleet_files.in_one_group("one"))
+    cloud.run()
+    members = cloud.state.group_members
+
+    def read(group: str) -> Sequence[GroupMember]:
+        record = cloud.state.cluster("one")
+        assert record is not None
+        stored.append(record.job.step.name)
+        return members(group)
+
+    around(cloud, "state", group_members=read)
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    assert {*stored} == {Step.DELETE_RESOURCE_GROUP}
+
+
+def test_a_delete_that_failed_at_its_group_delays_no_cluster() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("lives", "fails"))
+    push(cloud, fleet_files.in_one_group("fails"))
     cloud.run()
 
     def refused(_: DeleteGroup) -> WriteResponse:
         raise Immutable("the group cannot be deleted")
 
     on_azure(cloud, DeleteGroup, refused)
-    push(cloud, fleet_files.fleet("lives"))
+    push(cloud, fleet_files.fleet())
     cloud.run()
-    assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
-    for record in cloud.state.clusters():
-        cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", member_of(record))
-    cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", GroupMember("gone", "0badcafe"))
-    changed = fleet_files.fleet("lives") | {"clusters/two/cluster.yaml": fleet_files.cluster("two")}
-    push(cloud, changed)
+    assert phases(cloud) == {"fails": Phase.FAILED}
+    push(cloud, fleet_files.in_one_group("two"))
     cloud.run(600)
     assert phases(cloud)["two"] is Phase.READY
 
 
-def test_a_worker_of_an_earlier_cluster_does_not_remove_the_member_of_a_later_one() -> None:
+def test_a_group_with_a_cluster_whose_record_cannot_be_read_is_not_empty() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleet_files.in_one_group("one"))
-    cloud.run()
-    forget, first = cloud.state.remove_group_delete_intent, list[tuple[str, GroupMember]]()
-
-    def stands_still(group: str, leaver: GroupMember) -> None:
-        first.append((group, leaver))
-        around(cloud, "state", remove_group_delete_intent=forget)
-        raise Unavailable("the worker stands still before its call")
-
-    around(cloud, "state", remove_group_delete_intent=stands_still)
-    push(cloud, fleet_files.fleet())
-    cloud.run()
-    push(cloud, fleet_files.in_one_group("one"))
-    cloud.run()
-
-    def wakes() -> None:
-        forget(*first[0])
-        push(cloud, fleet_files.in_one_group("two"))
-        cloud.run(8)
-
-    frozen_before(cloud, DeleteGroup, wakes)
-    push(cloud, fleet_files.fleet())
-    cloud.run()
-    assert phases(cloud) == {"two": Phase.READY}
-    assert accepted(cloud)["create", "two"] == 1
-
-
-@pytest.mark.parametrize("indexed", [True, False])
-def test_a_group_with_a_cluster_whose_record_cannot_be_read_is_not_empty(indexed: bool) -> None:
-    cloud = MemoryCloud()
-    if not indexed:
-        without_group_index(cloud)
     push(cloud, fleet_files.in_one_group("one", "two"))
     cloud.run()
     text = cloud.state.damage("two", "{")

@@ -84,9 +84,8 @@ def test_what_the_git_host_lacks_is_said_with_what_is_lost_and_makes_the_app_no_
 
 
 def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    section = page.partition("## Git hosts")[2].partition("\n## ")[0]
-    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    page = (ROOT / "docs" / "git-hosts.md").read_text()
+    table = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
     header, lines = table[0], {f"{cells[0]}: {cells[-1]}": cells for cells in table[1:]}
     columns = {command_of(name): number for number, name in enumerate(header)}
     said = {host: {text for text in lines if lines[text][columns[host]] == "no"} for host in CAPABILITIES}

@@ -20,6 +20,8 @@ from shared.app.intake.webhook import (
     ReviewDelivery,
 )
 from shared.app.outbox import HINT_SECONDS
+from shared.cluster.queues.messages import PreviewRequest
+from shared.ports.state import PullRecord
 from tests.support import fleet_files
 from tests.support.host_deliveries import (
     DEVOPS_PULL,
@@ -51,7 +53,7 @@ def pull_request(event: str, **changes: Any) -> Any:
 def _counted(cloud: MemoryCloud, name: str, calls: list[str]) -> Any:
     def call(*given: Any) -> Any:
         calls.append(name)
-        return getattr(cloud.repository, name)(*given)
+        return getattr(cloud.git_host, name)(*given)
 
     return call
 
@@ -82,6 +84,38 @@ def test_a_flood_of_hints_is_one_message_in_some_seconds_and_the_last_of_them_is
     assert counts.active + counts.scheduled <= (cloud.clock() - began).total_seconds() / HINT_SECONDS + 1
     cloud.run(seconds=60)
     assert cloud.state.fleet().commit == commit
+
+
+def test_a_flood_of_hints_with_numbers_that_nobody_knows_is_one_message_in_some_seconds() -> None:
+    cloud = ready("one")
+    cloud.clock.advance(100)
+    git = cloud.repository
+    git.reset(git.head("main"), "two")
+    head = git.commit(dict(fleet_files.fleet("one", "two")), branch="two")
+    opened = git.pulls.open("Add two", "two", "main").number
+    calls = list[str]()
+    around(cloud, "git_host", pull=_counted(cloud, "pull", calls))
+    began = cloud.clock()
+    for number in (*range(1000, 1200), opened):
+        for status in ("active", "abandoned"):
+            found = pull_request("git.pullrequest.updated", status=status, pullRequestId=number)
+            assert accept(found, cloud.ports).status == 202
+        cloud.clock.advance(0.1)
+    counts = cloud.broker.counts("previews")
+    most = (cloud.clock() - began).total_seconds() / PreviewRequest.WINDOW + 1
+    assert counts.active + counts.scheduled <= most
+    cloud.run(seconds=120, until=lambda: False)
+    record = cloud.state.pull(opened)
+    assert (record.head if record else "") == head
+    assert len(calls) <= 5, "the numbers that nobody has are not asked for"
+
+
+def test_a_hint_on_a_pull_request_that_has_a_plan_is_a_message_of_its_own() -> None:
+    cloud = ready("one")
+    cloud.state.save_pull(PullRecord(7, COMMIT, COMMIT, cloud.clock(), "Add two"))
+    accept(pull_request("git.pullrequest.updated", status="active"), cloud.ports)
+    counts = cloud.broker.counts("previews")
+    assert counts.active + counts.scheduled == 2, "its plan, and the end of its tries"
 
 
 @pytest.mark.parametrize("host", [DEVOPS, GITLAB])

@@ -24,6 +24,7 @@ from shared.plan.hold_kinds import HoldKind
 from shared.ports import CommitStatus, Message
 from shared.ports.pull_requests import AutoMerge
 from tests.support import fleet_files
+from tests.support.lost_tables import CONFIG, recovered, with_epoch
 from tests.support.notifications import notifying
 from tests.support.notified import OPS
 from tests.support.one_cluster import files, ready, record
@@ -358,6 +359,30 @@ def test_an_end_that_deletes_is_merged_by_the_host_once_it_has_its_plan() -> Non
     accept(pushed(cloud, cloud.repository.head("main")), cloud.ports)
     cloud.run()
     assert (phases(cloud), accepted(cloud)["delete", "one"]) == ({}, 1)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_after_tables_that_were_lost_or_restored_a_person_decides_an_end_that_was_extended(
+    lost: bool,
+) -> None:
+    cloud = with_epoch(MemoryCloud(config=CONFIG, throttle=False))
+    push(cloud, files("  expires: 2026-01-02\n  lifetimeEnd: delete\n"))
+    cloud.run()
+    cloud.repository.pulls.allows_auto_merge = True
+    cloud.repository.pulls.required_checks = ("roadstead/plan",)
+    older = cloud.state.backup()
+    assert put_off(cloud, hours=48).ok
+    push(cloud, files("  expires: 2026-01-02\n  lifetimeEnd: delete\n  tags: {cost: a}\n"))
+    cloud.run()
+    cloud.restore(None if lost else older)
+    assert recovered(cloud)
+    later(cloud, 60)
+    (pull,) = open_pulls(cloud)
+    assert ("Ask its owner first" in pull.body, "Who merges it" in pull.body) == (True, False)
+    cloud.ports.git_host.set_status(pull.sha, CommitStatus("success", "planned", "roadstead/plan"))
+    assert [own.number for own in open_pulls(cloud)] == [pull.number]
+    assert put_off(cloud).ok
+    assert open_pulls(cloud) == []
 
 
 def test_an_end_that_deletes_stays_open_and_says_who_must_act_where_the_host_does_not_merge() -> None:

@@ -11,12 +11,9 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.planner import planner
 from shared.app.recovery.missed_work import WEBHOOK_SECONDS, plan_missed_head
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import FoundBy, Gap
-from shared.cluster.queues.message_parts import MissedHead
-from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import Capability
 from tests.support import fleet_files
@@ -122,16 +119,6 @@ def test_a_webhook_that_comes_while_the_timer_waits_for_it_leaves_no_gap() -> No
     assert (cloud.state.fleet().commit, gaps(cloud)) == (commit, 0)
 
 
-def test_a_push_that_is_announced_and_waits_in_the_queue_is_no_gap_when_the_timer_is_first() -> None:
-    cloud = ready("one", "two")
-    commit = drop(cloud)
-    accept(pushed(cloud, commit), cloud.ports)
-    cloud.clock.advance(60)
-    missed = PlanRequest(reason="missed head", found=MissedHead(by=FoundBy.TIMER, at=cloud.clock()))
-    planner.handle(missed, cloud.ports)
-    assert (cloud.state.fleet().commit, gaps(cloud)) == (commit, 0)
-
-
 def test_a_webhook_that_comes_after_the_gap_was_repaired_counts_nothing_and_takes_nothing_back() -> None:
     cloud = ready("one", "two")
     commit = drop(cloud)
@@ -149,7 +136,7 @@ def test_the_first_head_of_a_fleet_is_no_gap() -> None:
     assert (cloud.state.fleet().commit, gaps(cloud)) == (commit, 0)
 
 
-def test_a_plan_that_the_timer_repeats_is_no_gap() -> None:
+def test_a_head_that_is_planned_after_a_failure_is_no_gap() -> None:
     cloud = ready("one", "two")
     around(cloud, "git_host", tree=_fails)
     commit = push(cloud, files("announced"))
@@ -158,18 +145,6 @@ def test_a_plan_that_the_timer_repeats_is_no_gap() -> None:
     cloud.ports = replace(cloud.ports, git_host=cloud.git_host)
     tick(cloud)
     assert (cloud.state.fleet().commit, gaps(cloud)) == (commit, 0)
-
-
-def test_a_gap_whose_first_plan_failed_counts_once() -> None:
-    cloud = ready("one", "two")
-    around(cloud, "git_host", tree=_fails)
-    drop(cloud)
-    plan_missed_head(cloud.ports)
-    cloud.run(30, until=lambda: False)
-    assert gaps(cloud) == 0
-    cloud.ports = replace(cloud.ports, git_host=cloud.git_host)
-    tick(cloud)
-    assert gaps(cloud) == 1
 
 
 def test_a_gap_whose_plan_is_cut_off_and_repeated_counts_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Throttled, Unauthenticated, VaultForbidden, VaultUnavailable
-from shared.cluster.findings.health import HealthCondition
+from shared.cluster.findings.health import HEALTHY, HealthCondition
 from shared.cluster.record_parts import Condition, Phase
 from shared.kubernetes.bootstrap_secrets import VERSIONS
 from shared.ports import VaultSecret
@@ -149,26 +150,43 @@ def test_a_secret_that_somebody_deleted_or_changed_in_the_cluster_is_reported_an
     assert found(cloud).reason == "ObjectMissing"
 
 
-def test_a_check_whose_record_changed_meanwhile_leaves_the_new_version_to_the_next_one() -> None:
-    cloud = hydrated()
-    cloud.vault.set("fleet-age", NEXT)
+def _saved_meanwhile(cloud: MemoryCloud, save: Callable[[], None]) -> list[str]:
+    """Check a cluster whose vault answers after ``save``; return what is applied."""
     vaults = cloud.ports.vaults
 
     class Slow:
-        """A vault that answers after somebody has saved the record."""
-
         def secret(self, vault: str, name: str) -> VaultSecret:
             answer = vaults.secret(vault, name)
-            cloud.state.save(
-                replace(record(cloud), ownership=replace(record(cloud).ownership, has_rival=False))
-            )
+            save()
             return answer
 
     cloud.with_ports(lambda ports: replace(ports, vaults=Slow()))
     with counted(cloud) as calls:
         check(cloud)
-    assert "sops-age" not in calls.applied
-    assert value_of(cloud) == VALUE
+    return list(calls.applied)
+
+
+def test_a_check_applies_a_new_version_also_where_a_sweep_saves_the_record_meanwhile() -> None:
+    cloud = hydrated()
+    cloud.vault.set("fleet-age", NEXT)
+
+    def save() -> None:
+        cloud.state.save(replace(record(cloud), ownership=replace(record(cloud).ownership, has_rival=False)))
+
+    assert "sops-age" in _saved_meanwhile(cloud, save)
+    assert (value_of(cloud), found(cloud).reason) == (NEXT, HEALTHY)
+
+
+def test_a_check_whose_cluster_has_a_new_job_meanwhile_leaves_the_new_version_to_it() -> None:
+    cloud = hydrated()
+    cloud.vault.set("fleet-age", NEXT)
+
+    def save() -> None:
+        saved = record(cloud)
+        cloud.state.save(replace(saved, job=replace(saved.job, sequence=saved.job.sequence + 1)))
+
+    assert "sops-age" not in _saved_meanwhile(cloud, save)
+    assert (value_of(cloud), record(cloud).condition(SECRETS)) == (VALUE, None)
 
 
 def test_the_clusters_of_a_message_share_one_read_of_a_secret() -> None:

@@ -1,4 +1,4 @@
-"""The lock-down of Flux on a cluster whose record does not know its teams, as restored tables leave it."""
+"""The lock-down of Flux that somebody takes away after the step that has set it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.kubernetes.system_objects import SYSTEM
 from shared.ports import KubernetesApi
 from shared.resource_ids import ClusterId
-from tests.support.calls_inside import counted
-from tests.support.flux_components import FILE
-from tests.support.one_cluster import files, live, record, world
+from tests.support.one_cluster import files, live, world
 from tests.support.operator_clusters import (
     SHOP,
     at_instance,
@@ -64,35 +62,6 @@ def is_multitenant(cloud: MemoryCloud, fleet: Fleet) -> bool:
     return set(FLAGS["kustomize-controller"]) <= set(args)
 
 
-def changed(before: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the fleet with another Flux, whose controllers log more."""
-    replaced = before[FILE].replace(b"--log-level=info", b"--log-level=debug")
-    assert replaced != before[FILE]
-    return before | {FILE: replaced}
-
-
-@pytest.mark.parametrize("fleet", [of_components, of_operator])
-def test_tables_from_before_the_first_team_leave_flux_locked_down(fleet: Fleet) -> None:
-    cloud = running(fleet(""))
-    older = cloud.state.backup()
-    assert brought(cloud, fleet("") | TEAM) is Phase.READY
-    assert is_locked(cloud, fleet)
-    cloud.state.restore(older)
-    assert not record(cloud).azure.had_systems
-    assert brought(cloud, fleet("  tags: {round: two}\n")) is Phase.READY
-    assert is_locked(cloud, fleet)
-    assert record(cloud).azure.had_systems
-
-
-def test_the_lock_down_is_kept_also_when_the_file_of_flux_has_changed() -> None:
-    cloud = running(files())
-    older = cloud.state.backup()
-    assert brought(cloud, files() | TEAM) is Phase.READY
-    cloud.state.restore(older)
-    assert brought(cloud, changed(files())) is Phase.READY
-    assert is_locked(cloud, of_components)
-
-
 @pytest.mark.parametrize("fleet", [of_components, of_operator])
 def test_no_team_comes_to_a_cluster_that_lost_the_lock_down_after_it_was_set(fleet: Fleet) -> None:
     cloud, seen = running(fleet("")), list[bool]()
@@ -134,26 +103,3 @@ def unlock(cloud: MemoryCloud, fleet: Fleet) -> None:
         at = At(kind, "kustomize-controller", NAMESPACE)
         patch = {"spec": {"template": {"spec": {"containers": containers}}}}
     world(cloud).patch(at, patch, MERGE, WriteMode(manager="kubectl-edit"))
-
-
-def test_a_manifest_that_forbids_the_lock_down_has_none_also_then() -> None:
-    cloud = running(files())
-    older = cloud.state.backup()
-    assert brought(cloud, files() | TEAM) is Phase.READY
-    cloud.state.restore(older)
-    assert brought(cloud, files("  flux: {lockdown: false}\n")) is Phase.READY
-    assert not is_locked(cloud, of_components)
-
-
-def test_a_cluster_without_teams_is_asked_for_them_once_for_each_flux_that_it_gets() -> None:
-    cloud = MemoryCloud(throttle=False)
-    with counted(cloud) as first:
-        assert brought(cloud, files()) is Phase.READY
-    with counted(cloud) as second:
-        assert brought(cloud, files("  tags: {round: two}\n")) is Phase.READY
-    with counted(cloud) as upgrade:
-        assert brought(cloud, changed(files("  tags: {round: two}\n"))) is Phase.READY
-    asked = [calls.listed.count("Namespace") for calls in (first, second, upgrade)]
-    assert asked == [1, 0, 1]
-    assert not is_locked(cloud, of_components)
-    assert not record(cloud).azure.had_systems

@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from localcloud.azure.world.refusals import isolation_rules
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite
 from shared.json_tree import Json
 
 _NET = "networkProfile"
 _PORTS = f"{_NET}.loadBalancerProfile.allocatedOutboundPorts"
-_PORTS_OF_AN_ADDRESS, _PODS_OF_A_NODE = 64000, 2**8
+_PORTS_OF_AN_ADDRESS, _PODS_OF_A_NODE, _LONGEST_LABEL = 64000, 2**8, 63
 _OWN_SUBNET, _OTHER_NETWORK = (
     "Cannot use a custom subnet because agent pool {pool} is using a managed subnet. Please omit the "
     "vnetSubnetID parameter from the request.",
@@ -95,7 +96,57 @@ def _several_networks(asked: RequestedWrite) -> bool:
     return len({str(subnet).lower().split("/subnets/")[0] for subnet in subnets if subnet}) > 1
 
 
+def _pods_elsewhere(asked: RequestedWrite) -> bool:
+    flat = asked.now(f"{_NET}.networkPlugin") == "azure" and not asked.now(f"{_NET}.networkPluginMode")
+    return not flat and any(pool.get("podSubnetID") for pool in pools_of(asked))
+
+
+def _nodes_in_a_delegated_subnet(asked: RequestedWrite) -> bool:
+    own = {str(pool["vnetSubnetID"]).lower() for pool in pools_of(asked) if pool.get("vnetSubnetID")}
+    subnets = [pool.get("podSubnetID") for pool in pools_of(asked)]
+    subnets.append((asked.now("apiServerAccessProfile") or {}).get("subnetId"))
+    return any(str(subnet).lower() in own for subnet in subnets if subnet)
+
+
+def _no_label(asked: RequestedWrite) -> bool:
+    overlay = asked.now(f"{_NET}.networkPluginMode") == "overlay"
+    ids = [str(pool.get("vnetSubnetID") or "") for pool in pools_of(asked)]
+    return overlay and any(len(name) > _LONGEST_LABEL for text in ids for name in text.split("/"))
+
+
 RULES = (
+    *isolation_rules.OF_POOLS,
+    RefusalRule(
+        "pods-of-a-subnet",
+        "docs concepts-network-cni-overview: the options for addresses; configure-kubenet",
+        "agentPoolProfile.podSubnetID",
+        "podSubnetID is allowed only with networkPlugin azure without networkPluginMode.",
+        _pods_elsewhere,
+    ),
+    RefusalRule(
+        "nodes-in-no-delegated-subnet",
+        "docs concepts-network-cni-overview: the subnet of a pool can't be a delegated subnet",
+        "agentPoolProfile.vnetSubnetID",
+        "The subnet of the nodes is delegated to Microsoft.ContainerService/managedClusters.",
+        _nodes_in_a_delegated_subnet,
+        code="SubnetIsDelegated",
+    ),
+    RefusalRule(
+        "labels-of-the-network",
+        "docs concepts-network-azure-cni-overlay: names of 63 characters or fewer",
+        "agentPoolProfile.vnetSubnetID",
+        "The names of the subnet, its network and its resource group must have 63 characters or fewer.",
+        _no_label,
+    ),
+    RefusalRule(
+        "routes-of-kubenet",
+        "docs configure-kubenet: a maximum of 400 routes in a UDR",
+        "agentPoolProfile.count",
+        "A cluster with networkPlugin kubenet cannot have more than 400 nodes.",
+        lambda asked: (
+            asked.now(f"{_NET}.networkPlugin") == "kubenet" and sum(map(_largest, pools_of(asked))) > 400
+        ),
+    ),
     RefusalRule(
         "own-and-managed-subnets",
         "MicrosoftDocs/azure-docs#116169; Azure/AKS#2927",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from localcloud.azure.world.refusals import api_server_rules
+from localcloud.azure.world.refusals import api_server_rules, isolation_rules
 from localcloud.azure.world.refusals.rule import (
     Broken,
     RefusalRule,
@@ -129,6 +129,7 @@ def _turns_kms_on(asked: RequestedWrite) -> bool:
 
 RULES = (
     *api_server_rules.RULES,
+    *isolation_rules.RULES,
     RefusalRule(
         "node-images-by-one-channel",
         "docs auto-upgrade-node-os-image; azurerm cluster: node_os_upgrade_channel",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from localcloud.azure.world.catalog import parse
 from localcloud.azure.world.refusals.rule import Broken, RefusalRule, RequestedWrite
 from localcloud.azure.world.refusals.windows_rules import windows
@@ -33,6 +35,14 @@ def _series(asked: RequestedWrite) -> str:
     """Return the series of a size without its number, such as dps of Standard_D4ps_v5."""
     name = str(asked.now("vmSize") or "").lower().removeprefix("standard_").split("_")[0]
     return "".join(letter for letter in name if letter.isalpha())
+
+
+def _divisible(asked: RequestedWrite) -> bool:
+    """Whether a size is of the series of A100, H100 or H200; later ones may be, and are taken."""
+    size = str(asked.now("vmSize")).lower().removeprefix("standard_")
+    generation = re.search(r"_v(\d+)", size)
+    other = re.search(r"_(t4|a10|v710|mi300x)_", size) or size.startswith("nv")
+    return size[:1] == "n" and not other and generation is not None and int(generation[1]) > 3
 
 
 def _trusted(asked: RequestedWrite) -> bool:
@@ -102,7 +112,28 @@ RULES = (
         "docs gpu-multi-instance: supported on NVIDIA A100, H100, and H200 series GPU VM sizes",
         "gpuInstanceProfile",
         "gpuInstanceProfile is not supported by the VM size.",
-        lambda asked: asked.says("gpuInstanceProfile") and asked.now("vmSize") and _series(asked)[:1] != "n",
+        lambda asked: asked.says("gpuInstanceProfile") and asked.now("vmSize") and not _divisible(asked),
+    ),
+    RefusalRule(
+        "fips-on-arm",
+        "docs enable-fips-nodes: with Arm64 VMs only with Azure Linux 3.0+",
+        "enableFIPS",
+        "FIPS on an Arm64 VM size needs osSKU AzureLinux.",
+        lambda asked: (
+            asked.now("enableFIPS")
+            and _series(asked) in _ARM
+            and not str(asked.now("osSKU")).startswith("AzureLinux")
+        ),
+    ),
+    RefusalRule(
+        "enclaves-without-overlay",
+        "docs concepts-network-azure-cni-overlay: you can't use DCsv2-series virtual machines",
+        "vmSize",
+        "DCsv2-series virtual machines are not supported with networkPluginMode overlay.",
+        lambda asked: (
+            re.fullmatch(r"standard_dc\d+s_v2", str(asked.now("vmSize")).lower())
+            and asked.now("cluster.networkProfile.networkPluginMode") == "overlay"
+        ),
     ),
     RefusalRule(
         "taints-are-unique",

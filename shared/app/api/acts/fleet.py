@@ -21,12 +21,12 @@ from shared.app.recovery.missed_work import request_missing_plan
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unavailable
 from shared.cluster.history import FoundBy
 from shared.cluster.queues.envelopes import Envelope
-from shared.cluster.queues.messages import ExamineRequest, PlanRequest
+from shared.cluster.queues.messages import ExamineRequest, PlanRequest, PreviewRequest
 from shared.masking import cut
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import RouteType
-from shared.ports import DeadLetter, FleetRecord, Ports
+from shared.ports import Capability, DeadLetter, FleetRecord, Ports
 from shared.ports.state.fleet import Pause
 from shared.sentences import some_of
 
@@ -135,8 +135,13 @@ def ask_apps(actor: str, ports: Ports) -> schema.ExaminationReceipt:
 
 
 def sync(actor: str, ports: Ports) -> HttpResult:
-    """Read the head of the branch, and queue its plan unless it was planned or is being planned."""
+    """Read the head of the branch, and queue its plan unless it was planned or is being planned.
+
+    Pull requests are read too: a webhook of one may be lost, and no timer looks where the host sends them.
+    """
     read = ports.git_host.read_head(ports.config.branch)
+    if Capability.PULLS in ports.git_host.capabilities:
+        send(PreviewRequest(), ports)
     queued = request_missing_plan(read, FoundBy.SYNC, ports)
     receipt: schema.SyncReceipt = {"commit": read.commit, "queued": queued, "by": operator(actor)}
     return HttpResult(202 if queued else 200, receipt)

@@ -1,28 +1,25 @@
 """A cluster by an issue: what was opened with the form is asked for, answered in the issue, and closed.
 
 The text is that of the moment at which the issue was opened, so nobody who edits it asks in another one's
-name. Of somebody whom no rule of ``selfService`` names, an issue is left as it is: a flood of strangers
-costs no answer. Messages of an account have a session, so nobody waits for another one's.
+name. A timer finds the issues of which no webhook came; one that was edited meanwhile is refused. Of
+somebody whom no rule of ``selfService`` names, an issue is left as it is: a flood of strangers costs no
+answer. Messages of an account have a session, so nobody waits for another one's.
 """
 
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.app.api.access import Caller, Principal
-from shared.app.api.acts.requests import (
-    WITHOUT_REASON,
-    ClusterRequest,
-    GitHubPerson,
-    is_named,
-    request_cluster,
-)
+from shared.app.api.acts.request_limits import ClusterRequest, GitHubPerson, named
+from shared.app.api.acts.requests import WITHOUT_REASON, request_cluster
 from shared.app.api.audit import AuditedAct, audited
 from shared.app.http_result import HttpResult
-from shared.app.intake.issue_form import HEADINGS, LONGEST, read_form
+from shared.app.intake.issue_form import HEADINGS, LONGEST, is_form, read_form
 from shared.app.outbox import send
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import seconds_until_again
@@ -31,6 +28,7 @@ from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.queues.messages import IssueRequest
 from shared.language.model.base import ClusterName, Location, ObjectName, shown
 from shared.language.model.cluster.lifetime import Lifetime
+from shared.masking import cut
 from shared.ports import Capability, Ports
 
 log = logging.getLogger(__name__)
@@ -38,6 +36,11 @@ log = logging.getLogger(__name__)
 MARKER = "<!-- roadstead:request -->"
 """The first characters of the comment that answers an issue."""
 AGAIN = "An edit of this issue changes nothing: open another one with the form."
+EDITED = "it was edited before Roadstead read it, and nobody knows with which text it was opened"
+FORGOTTEN = timedelta(days=3)
+"""So long after it was opened an issue is looked for. GitHub has the deliveries of three days, to send them
+again (docs.github.com/webhooks, "Redelivering webhooks"); an older issue surprises whoever opened it."""
+NEEDED = frozenset({Capability.ISSUES, Capability.FORMS, Capability.PROPOSALS})
 OTHER_FORM = (
     f"this is not what the form writes, with each heading once and in order, or has over {LONGEST} characters"
 )
@@ -67,13 +70,40 @@ def handle(request: IssueRequest, ports: Ports) -> None:
             send(request.next_attempt(), ports, after=seconds)
 
 
+def find_missed(ports: Ports) -> None:
+    """Queue what was opened with the form and is open still; one call, where a rule names people of GitHub.
+
+    Asking again changes nothing: the answer of an issue is written once.
+    """
+    fleet, host = ports.state.fleet(), ports.git_host
+    if not fleet.rules.asks_by_issue or not host.capabilities >= NEEDED:
+        return
+    since = ports.clock() - FORGOTTEN
+    found = [issue for issue in host.newest_issues() if issue.at >= since and is_form(issue.body)]
+    people = {issue.number: GitHubPerson(issue.login, issue.account) for issue in found}
+    known = named([*people.values()], Head(fleet, ports).self_service(), ports) if found else frozenset()
+    for issue in found:
+        if people[issue.number] in known:
+            log.warning("issue %d has no answer yet; it is answered now", issue.number)
+            send(
+                IssueRequest(
+                    number=issue.number,
+                    login=issue.login,
+                    account=issue.account,
+                    body=cut(issue.body, LONGEST + 1),
+                    edited=issue.edited,
+                ),
+                ports,
+            )
+
+
 def _answer(request: IssueRequest, ports: Ports) -> None:
     host, person = ports.git_host, GitHubPerson(request.login, request.account)
-    if not {Capability.ISSUES, Capability.PROPOSALS} <= host.capabilities:
+    if not host.capabilities >= NEEDED:
         log.warning("issue %d gets no answer: the app may write no issues or no branches", request.number)
         return
     head = Head(ports.state.fleet(), ports)
-    if not any(is_named(person, rule, ports) for rule in head.self_service()):
+    if not named([person], head.self_service(), ports):
         log.info("issue %d is of nobody whom a rule of selfService names", request.number)
         return
     if host.comment(request.number, MARKER) is None:
@@ -83,6 +113,8 @@ def _answer(request: IssueRequest, ports: Ports) -> None:
 
 def _said(request: IssueRequest, person: GitHubPerson, ports: Ports) -> str:
     """Return the answer, once the pull request is open."""
+    if request.edited:
+        return _refused(EDITED)
     answers = read_form(request.body)
     problem = OTHER_FORM if answers is None else ""
     try:

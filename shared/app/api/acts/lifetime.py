@@ -37,7 +37,7 @@ def extend(
         if hold:
             until = now + lasts
             asked = Postponement(until, by, reason, life.in_git if life else until)
-            after = with_lifetime(record, hold=asked)
+            after = with_lifetime(record, hold=asked, unsure=False)
             what = f"on hold until {_moment(asked)} by {by_whom(by, reason)}"
             return Transition(after, [lifetime_event(after, "Held", what)], then=[Envelope(ProposeRequest())])
         if life is None:
@@ -47,7 +47,7 @@ def extend(
             once = f"{name} was extended until {_moment(before)} by {before.by}"
             raise Refusal(409, f"{once}, once for each end: give it another one in git")
         longer = Postponement(max(life.ends, now) + lasts, by, reason, life.in_git)
-        after = with_lifetime(record, extension=longer)
+        after = with_lifetime(record, extension=longer, unsure=False)
         what = f"extended until {_moment(longer)} by {by_whom(by, reason)}"
         return Transition(after, [lifetime_event(after, "Extended", what)], then=[Envelope(ProposeRequest())])
 

@@ -80,11 +80,12 @@ class HealthView(TypedDict):
 
 
 class ExaminedApp(TypedDict):
-    """An app, when it examined itself last, None for never, and the version that did."""
+    """An app, when it examined itself last, None for never, and the version and the functions that it has."""
 
     app: str
     examinedAt: str | None
     version: str
+    functions: list[str]
 
 
 class FindingView(TypedDict):
@@ -169,7 +170,7 @@ class FailingRoute(TypedDict):
 
 
 class GapView(TypedDict):
-    """A head that no webhook had announced; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
+    """A head that no webhook had planned; ``foundBy`` is ``timer``, or ``sync`` for an operator."""
 
     commit: str
     foundAt: str | None

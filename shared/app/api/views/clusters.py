@@ -222,7 +222,7 @@ def _with_names(
 
 
 def _repaired(last: Gap | None) -> schema.GapView | None:
-    """Return the newest head that no webhook had announced."""
+    """Return the newest head that no webhook had planned."""
     return projected(schema.GapView, last, foundBy=last.by) if last else None
 
 

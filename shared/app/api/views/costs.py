@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 
 from shared.app.api import schema
-from shared.app.api.parts import iso
+from shared.app.api.parts import projected
 from shared.app.costs.daily_costs import DAYS
 from shared.app.costs.known_costs import FleetCosts, known_costs
+from shared.frozen import replace
 from shared.ports import Ports
 from shared.ports.state import SubscriptionCosts
 from shared.prices import own_prices
@@ -39,7 +40,7 @@ def costs_view(ports: Ports) -> schema.CostsView:
         "ownUse": own_use_view(ports),
         "listProblem": next((listed.problem for listed in found.listed if listed.problem), ""),
         "problems": [
-            {"subscription": record.subscription, "problem": record.problem, "at": iso(record.tried)}
+            projected(schema.CostProblem, record, at=record.tried)
             for record in found.records
             if record.problem
         ],
@@ -76,44 +77,22 @@ def own_use_view(ports: Ports) -> schema.OwnUse | None:
         "currency": "USD",
         "region": own_prices.REGION,
         "operations": [
-            {
-                "kind": line.kind,
-                "operation": line.operation,
-                "count": round(line.count, 1),
-                "listed": round(line.listed, 4),
-            }
+            projected(schema.UsedOperation, line, count=round(line.count, 1), listed=round(line.listed, 4))
             for line in lines
         ],
     }
 
 
 def _cluster(cost: KnownCost, found: FleetCosts) -> schema.ClusterCost:
-    return {
-        "name": cost.name,
-        "environment": cost.environment,
-        "owner": cost.owner,
-        "systems": list(cost.systems),
-        "asleep": cost.asleep,
-        "listed": _listed(cost.name, found),
-        "billed": _billed_of(cost.name, found),
-    }
+    listed, billed = _listed(cost.name, found), _billed_of(cost.name, found)
+    return projected(schema.ClusterCost, cost, listed=listed, billed=billed)
 
 
 def _listed(name: str, found: FleetCosts) -> schema.ListedCost | None:
     listed = found.listed_by.get(name)
     if listed is None:
         return None
-    price = listed.clusters[name]
-    return {
-        "low": price.low,
-        "high": price.high,
-        "idleLow": price.idle_low,
-        "idleHigh": price.idle_high,
-        "unpriced": price.unpriced,
-        "currency": listed.currency,
-        "pricesOf": listed.day,
-        "foundAt": iso(listed.at),
-    }
+    return projected(schema.ListedCost, listed.clusters[name], listed, pricesOf=listed.day, foundAt=listed.at)
 
 
 def _billed_of(name: str, found: FleetCosts) -> schema.BilledCost | None:
@@ -122,28 +101,13 @@ def _billed_of(name: str, found: FleetCosts) -> schema.BilledCost | None:
 
 
 def _billed(amount: float, record: SubscriptionCosts) -> schema.BilledCost:
-    return {
-        "cost": amount,
-        "currency": record.currency,
-        "since": record.since,
-        "until": record.until,
-        "readAt": iso(record.at),
-    }
+    return projected(schema.BilledCost, record, cost=amount, readAt=record.at)
 
 
 def _groups(found: FleetCosts, by: str) -> Iterator[schema.CostGroupView]:
+    """Yield the groups; clusters that are listed in several currencies have no sums."""
     for name, group in grouped(found.clusters, by).items():
-        sums = found.currency != ""
-        yield {
-            "name": name,
-            "clusters": group.clusters,
-            "listedClusters": group.listed if sums else 0,
-            "low": group.low if sums else 0,
-            "high": group.high if sums else 0,
-            "asleep": group.asleep,
-            "idleLow": group.idle_low if sums else 0,
-            "idleHigh": group.idle_high if sums else 0,
-            "unpriced": group.unpriced,
-            "billedClusters": group.billed_clusters,
-            "billed": group.billed if group.billed_clusters and found.billed_currency else None,
-        }
+        without = replace(group, listed=0, low=0, high=0, idle_low=0, idle_high=0)
+        sums = group if found.currency else without
+        billed = group.billed if group.billed_clusters and found.billed_currency else None
+        yield projected(schema.CostGroupView, sums, name=name, listedClusters=sums.listed, billed=billed)

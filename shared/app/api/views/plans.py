@@ -303,10 +303,5 @@ def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
 
 def _commit(change: BranchCommit, ports: Ports) -> schema.LogCommit:
     files = ports.git_host.files_between(change.commit, change.parents[0])
-    return {
-        "commit": change.commit,
-        "title": cut(change.message.strip().partition("\n")[0], TITLE),
-        "author": change.author,
-        "fileCount": len(files),
-        "files": list(files[:NAMED]),
-    }
+    title = cut(change.message.strip().partition("\n")[0], TITLE)
+    return projected(schema.LogCommit, change, title=title, fileCount=len(files), files=files[:NAMED])

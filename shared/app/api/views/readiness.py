@@ -41,16 +41,13 @@ def cluster_readiness(
     """Return whether a cluster is ready; a reading of an earlier life of it does not count."""
     known = known.of(record.uid)
     found = readiness_of(record, known.seen, known.room, to or wanted_version(record), ports.clock())
-    return {
-        "name": record.name,
-        "to": found.to,
-        "state": found.state.value,
-        "blockers": [projected(schema.BlockerView, blocker) for blocker in found.blockers],
-        "unknown": list(found.unknown),
-        "notes": list(found.notes),
-        "readAt": exact(found.at) if found.at else None,
-        "reads": known.seen.reads if known.seen else 0,
-    }
+    return projected(
+        schema.ClusterReadiness,
+        found,
+        name=record.name,
+        readAt=exact(found.at) if found.at else None,
+        reads=known.seen.reads if known.seen else 0,
+    )
 
 
 def unknown_names(names: Iterable[str], ports: Ports) -> list[str]:

@@ -41,11 +41,15 @@ SECTIONS: Sequence[tuple[str, str]] = (
 
 @dataclass(frozen=True)
 class PageRoute:
-    """The address of a page, with its parts in braces, the section that it is in, and what makes it."""
+    """The address of a page, with its parts in braces, the section that it is in, and what makes it.
+
+    ``own``: everybody has one of their own.
+    """
 
     address: str
     section: str
     make: Make
+    own: bool = False
 
     def parts(self, path: str) -> Mapping[str, str] | None:
         """Return the parts that an address has, None for the address of another page."""
@@ -66,7 +70,7 @@ PAGES = (
     PageRoute("/versions", "Versions", versions_page.make),
     PageRoute("/systems", "Systems", systems_page.make),
     PageRoute("/costs", "Costs", costs_page.make),
-    PageRoute("/requests", "Requests", requests_page.make),
+    PageRoute("/requests", "Requests", requests_page.make, own=True),
     PageRoute("/activity", "Activity", activity_page.make),
 )
 

@@ -27,7 +27,14 @@ def make(visit: Visit) -> Page:
         return message("No such time", "The parameter before must be a time in ISO 8601.", 400)
     if before is not None and before.tzinfo is None:
         before = before.replace(tzinfo=UTC)
-    audit = audit_view(SEARCHED if chosen else ACTS, before, visit.ports)
+    limit = SEARCHED if chosen else ACTS
+    visit.ahead(
+        lambda: audit_view(limit, before, visit.ports),
+        lambda: routes_view(visit.ports),
+        lambda: dead_letters_view(visit.ports),
+        lambda: _events(chosen.get("cluster", ""), visit),
+    )
+    audit = audit_view(limit, before, visit.ports)
     acts = [act for act in audit["acts"] if _matches(act, chosen)]
     routes = routes_view(visit.ports)["routes"]
     sent = [(route["name"], message) for route in routes for message in route["messages"]]

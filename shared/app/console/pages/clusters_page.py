@@ -8,6 +8,8 @@ from shared.app.api.parts import ClusterPage
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.clusters import UnknownCommit, fleet_view
 from shared.app.api.views.costs import costs_by_name
+from shared.app.api.views.notifications import failing_routes
+from shared.app.api.views.rollouts import waits_now
 from shared.app.console.pages.costs_page import money, span_of
 from shared.app.console.visit import Page, Visit, message
 from shared.cluster.record_parts import Phase
@@ -44,11 +46,20 @@ def make(visit: Visit) -> Page:
     except ValueError:
         phases = ", ".join(Phase)
         return message("No such filter", f"The phases are {phases}; sort is by name or phase.", 400)
+    columns = [name for name in visit.asked("columns").split(",") if name in COLUMNS] or list(SHOWN)
+    ports, state = visit.ports, visit.ports.state
+    visit.ahead(
+        lambda: state.summaries(details=selection.needs_details),
+        lambda: state.plan(state.fleet().commit),
+        lambda: waits_now(state.fleet(), ports),
+        lambda: failing_routes(state.fleet(), ports),
+        state.count_dead_letters,
+        *([state.costs] if COSTS & {*columns} else []),
+    )
     try:
         view = fleet_view(visit.ports, ClusterPage(visit.asked("after"), ROWS), selection)
     except UnknownCommit:
         return message("No such commit", "The commit was not planned.", 404)
-    columns = [name for name in visit.asked("columns").split(",") if name in COLUMNS] or list(SHOWN)
     names = [cluster["name"] for cluster in view["clusters"]]
     return Page(
         "Clusters",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from shared.app.api import schema
 from shared.app.api.parts import ClusterPage
 from shared.app.api.views.cluster_list import ClusterSelection, Sort
 from shared.app.api.views.clusters import fleet_view
+from shared.app.api.views.notifications import failing_routes
 from shared.app.api.views.plans import plans_view
 from shared.app.api.views.rollouts import rollout_view, rollouts_view, waits_now
 from shared.app.console.pages.rollouts_page import Cells, cells_of
@@ -50,20 +52,21 @@ class Need:
 def make(visit: Visit) -> Page:
     """Return the page of the whole fleet."""
     ports, state = visit.ports, visit.ports.state
+    health = partial(visit.health.read, records=False)
     visit.ahead(
         state.summaries,
-        visit.health.read,
+        health,
         lambda: plans_view(ports),
         lambda: state.plan(state.fleet().commit),
         lambda: waits_now(state.fleet(), ports),
         state.rollouts,
-        state.sweep,
         state.count_dead_letters,
+        lambda: failing_routes(state.fleet(), ports),
     )
     fleet = fleet_view(ports, ClusterPage(limit=0), ClusterSelection(sort=Sort.PHASE))
     rollouts = [entry for entry in rollouts_view(ports)["rollouts"] if entry["underWay"]]
     under_way = [view for entry in rollouts if (view := rollout_view(entry["commit"], ports))]
-    health = health_view(visit.health.read()).body
+    app = health_view(health()).body
     since = (ports.clock() - RECENT).isoformat()
     plans = plans_view(ports)["plans"]
     return Page(
@@ -71,14 +74,14 @@ def make(visit: Visit) -> Page:
         "fleet_page.html",
         {
             "needs": sorted(
-                [*_of_fleet(fleet), *_of_rollouts(under_way), *_of_clusters(fleet), *_of_app(fleet, health)],
+                [*_of_fleet(fleet), *_of_rollouts(under_way), *_of_clusters(fleet), *_of_app(fleet, app)],
                 key=lambda need: not need.urgent,
             ),
             "view": fleet,
             "left": fleet["attentionCount"] - sum(cause["clusterCount"] for cause in fleet["attention"]),
             "rollouts": [(view, strips_of(view)) for view in under_way],
             "plans": [plan for plan in plans if (plan["plannedAt"] or "") >= since] or plans[:1],
-            "health": health,
+            "health": app,
         },
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 from shared.app.api import schema
 from shared.app.api.parts import PAGE, ClusterPage
 from shared.app.api.views.plans import plan_view, pull_plan_view
+from shared.app.api.views.rollouts import waits_now
 from shared.app.console.visit import Page, Visit, message
 from shared.cluster.history import by_whom
 from shared.frozen import dataclass
@@ -46,6 +47,8 @@ class Group:
 def make(visit: Visit) -> Page:
     """Return the plan of a commit, or a page of it where it has very many clusters."""
     commit, after = visit.path["commit"], visit.asked("after")
+    state = visit.ports.state
+    visit.ahead(state.summaries, lambda: state.plan(commit), lambda: waits_now(state.fleet(), visit.ports))
     view = plan_view(commit, visit.ports, ClusterPage(after, PAGE))
     if view is None:
         missing = f"The commit {cut(commit, 40)} was not planned. The address has its full id."

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shared.app.api.acts.requests import open_requests, rules_for, slug
+from shared.app.api.acts.request_limits import Requester, requester, rules_for
+from shared.app.api.acts.requests import open_requests
 from shared.app.console.visit import Page, Visit, message
 from shared.app.proposals.head import Head
 from shared.cluster.failures.errors import InvalidManifest
-from shared.cluster.lifetime import REQUESTED_BY
+from shared.cluster.lifetime import REQUESTED_BY, REQUESTED_BY_ID
 from shared.ports import Capability
 
 NO_PULLS = (
@@ -24,15 +25,15 @@ def make(visit: Visit) -> Page:
     ports = visit.ports
     if Capability.PROPOSALS not in ports.git_host.capabilities:
         return message("Requests", NO_PULLS, 200)
-    head, who, problem = Head(ports.state.fleet(), ports), slug(visit.principal), ""
+    head, who, problem = Head(ports.state.fleet(), ports), requester(visit.principal), ""
     try:
         rules = rules_for(visit.principal, head.self_service())
     except InvalidManifest as error:
         rules, problem = (), str(error)
     made = [
-        (found, found.details.labels[REQUESTED_BY])
+        (found, Requester(labels[REQUESTED_BY_ID], labels.get(REQUESTED_BY, "")))
         for found in ports.state.summaries(details=True)
-        if found.details and found.details.labels.get(REQUESTED_BY)
+        if REQUESTED_BY_ID in (labels := found.details.labels if found.details else {})
     ]
     chosen = {
         "classes": _once(name for rule in rules for name in rule.classes),

@@ -49,12 +49,15 @@ class Waiting:
 
 def make(visit: Visit) -> Page:
     """Return the list, newest first."""
+    state = visit.ports.state
+    visit.ahead(state.fleet, state.summaries, state.rollouts)
     return Page("Rollouts", "rollouts_page.html", {"rollouts": rollouts_view(visit.ports)["rollouts"]})
 
 
 def make_one(visit: Visit) -> Page:
     """Return the rollout of a commit."""
-    commit = visit.path["commit"]
+    commit, state = visit.path["commit"], visit.ports.state
+    visit.ahead(state.fleet, state.summaries, lambda: state.rollout(commit))
     view = rollout_view(commit, visit.ports, ClusterPage(visit.asked("after"), WAITING_SHOWN))
     if view is None:
         missing = f"The commit {cut(commit, 40)} has no rollout: it changes no cluster in stages."

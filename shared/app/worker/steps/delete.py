@@ -134,7 +134,6 @@ def delete_resource_group(context: StepContext) -> Outcome:
     if state_of(live) == "Deleting":
         write = None if was_accepted(context, DELETE) else DELETE
         return Wait(context.poll_seconds, f"Azure is deleting {what}", write)
-    context.ports.state.add_group_delete_intent(group_of(record), member_of(record))
     others = others_in_group(context)
     if others:
         return _retained(what, f"{', '.join(others[:5])} belong in it")
@@ -180,9 +179,7 @@ def finalize(context: StepContext) -> Outcome:
     if record.desired.is_attached:
         released = record.condition(CONDITIONS[Step.RELEASE])
         return Done("; ".join(["released", *([released.message] if released else [])]))
-    state, group, member = context.ports.state, group_of(record), member_of(record)
-    state.remove_group_delete_intent(group, member)
-    state.remove_group_member(group, member)
+    context.ports.state.remove_group_member(group_of(record), member_of(record))
     deletes = (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP)
     retained = [record.condition(CONDITIONS[step]) for step in deletes if _is_retained(record, step)]
     return Done("; ".join(["deleted", *(condition.message for condition in retained if condition)]))

@@ -26,6 +26,8 @@ PORTS_OF_AN_ADDRESS = 64_000
 ADDRESSES_OF_A_NODE = 256
 """A node has a /24 of the pods' range, with overlay and with kubenet (concepts-network-azure-cni-overlay)."""
 FEWEST_PODS = 30
+_ROUTES, _LABEL = 400, 63
+"""How many nodes kubenet has routes for (configure-kubenet), and the longest value of a label."""
 _EGRESS = ("managed_outbound_ips", "outbound_ips", "outbound_ip_prefixes")
 
 
@@ -119,6 +121,33 @@ def _managed_subnet(spec: ClusterSpec, pool: NodePool) -> Broken:
     )
 
 
+def _own_pods(spec: ClusterSpec, pool: NodePool) -> Broken:
+    """Return what of the network the subnet of a pool's pods does not go with."""
+    if pool.pod_subnet_id is None:
+        return False
+    if spec.network_profile.network_plugin_mode == "overlay":
+        return {"other": "networkPluginMode: overlay"}
+    plugin = spec.network_profile.network_plugin
+    return {"other": f"networkPlugin: {plugin}"} if plugin != "azure" else False
+
+
+def _delegated(spec: ClusterSpec, pool: NodePool) -> Broken:
+    """Return for which purpose AKS delegates the subnet of a pool's nodes."""
+    access, own = spec.api_server_access_profile, (pool.vnet_subnet_id or "").lower()
+    subnets = {
+        "podSubnetID": [other.pod_subnet_id for other in spec.node_pools],
+        "apiServerAccessProfile.subnetId": [access.subnet_id if access else None],
+    }
+    found = [field for field, ids in subnets.items() if own and own in [(text or "").lower() for text in ids]]
+    return {"field": found[0]} if found else False
+
+
+def _long_names(spec: ClusterSpec, pool: NodePool) -> Broken:
+    """Return the first name in a subnet's id that is too long for the label that overlay makes of it."""
+    long = next((name for name in (pool.vnet_subnet_id or "").split("/") if len(name) > _LABEL), None)
+    return long is not None and spec.network_profile.network_plugin_mode == "overlay" and {"name": long}
+
+
 def _balances_other_egress(spec: ClusterSpec) -> bool:
     network = spec.network_profile
     balancer = network.load_balancer_profile
@@ -134,7 +163,15 @@ def _balances_other_egress(spec: ClusterSpec) -> bool:
 def _secures_without_cilium(spec: ClusterSpec) -> bool:
     networking = spec.network_profile.advanced_networking
     security = networking.security if networking else None
-    return bool(security and security.enabled and spec.network_profile.network_dataplane == "azure")
+    asks = security and (security.enabled or security.advanced_network_policies in ("L7", "FQDN"))
+    return bool(asks and spec.network_profile.network_dataplane == "azure")
+
+
+def _accelerates_without_cilium(spec: ClusterSpec) -> bool:
+    networking = spec.network_profile.advanced_networking
+    performance = networking.performance if networking else None
+    accelerated = performance is not None and performance.acceleration_mode == "BpfVeth"
+    return accelerated and spec.network_profile.network_dataplane != "cilium"
 
 
 def _outbound_nat_off(spec: ClusterSpec, pool: NodePool) -> bool:
@@ -242,6 +279,31 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "needs networkDataplane: cilium; write that, or remove it",
         "azure-rest-api-specs AdvancedNetworkingSecurity.enabled: only on cilium based clusters",
     ),
+    ClusterRule(
+        (_NET, "advancedNetworking", "performance"),
+        _accelerates_without_cilium,
+        "BpfVeth needs networkDataplane: cilium; write that, or None",
+        "how-to-enable-ebpf-host-routing: only on Azure CNI powered by Cilium",
+    ),
+    ClusterRule(
+        (_NET, "networkPolicy"),
+        lambda spec: (
+            spec.network_profile.network_plugin == "none"
+            and spec.network_profile.network_policy not in (None, "none")
+        ),
+        "AKS installs no policy engine with networkPlugin: none; remove it, or write another plugin",
+        "use-byo-cni; type ErrorCode of AKS: NetworkPolicyNotSupportedForNone",
+    ),
+    ClusterRule(
+        (_NET, "networkPlugin"),
+        lambda spec: (
+            spec.network_profile.network_plugin == "kubenet"
+            and sum(map(most_nodes, spec.node_pools)) > _ROUTES
+        ),
+        "kubenet has a route for each of at most 400 nodes; lower count or maxCount, or write azure in a new "
+        "cluster",
+        "configure-kubenet: you can't have an AKS cluster larger than 400 nodes",
+    ),
 )
 POOL_RULES: tuple[PoolRule, ...] = (
     PoolRule(
@@ -256,6 +318,26 @@ POOL_RULES: tuple[PoolRule, ...] = (
         _other_network,
         "is in another virtual network than that of node pool {first}; choose subnets of one network",
         "create-node-pools: all node pools must reside in the same virtual network",
+    ),
+    PoolRule(
+        "podSubnetID",
+        _own_pods,
+        "gives pods addresses of a subnet, which {other} does not; remove one of the two",
+        "concepts-network-cni-overview: options to choose from; configure-kubenet",
+    ),
+    PoolRule(
+        "vnetSubnetID",
+        _delegated,
+        "is also {field}, a subnet that AKS delegates to itself, and nodes are in none that is delegated; "
+        "choose another subnet for one of the two",
+        "concepts-network-cni-overview: can't be a delegated subnet; api-server-vnet-integration",
+    ),
+    PoolRule(
+        "vnetSubnetID",
+        _long_names,
+        "has the name {name}, which is longer than the 63 characters of the label that nodes get with "
+        "overlay; choose a subnet with shorter names",
+        "concepts-network-azure-cni-overlay, Limitations",
     ),
     PoolRule(
         "osType",

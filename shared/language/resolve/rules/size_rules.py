@@ -21,6 +21,8 @@ _CORES_OF_D = {1: 1, 2: 2, 3: 4, 4: 8, 5: 16, 11: 2, 12: 4, 13: 8, 14: 16, 15: 2
 _CORES_OF_G = {1: 2, 2: 4, 3: 8, 4: 16, 5: 32}
 _OLDER = {"D": _CORES_OF_D, "DS": _CORES_OF_D, "G": _CORES_OF_G, "GS": _CORES_OF_G}
 """The vCPUs of sizes before version 3 by family and number."""
+_UNDIVIDED = re.compile(r"_(T4|A10|V710|MI300X)(_|$)", re.IGNORECASE)
+"""GPUs that the name of a size has and that cannot be divided; those before version 4 cannot, either."""
 _CONFIDENTIAL = ("DC", "EC")
 """Families of confidential virtual machines: those with a (AMD) or e (Intel) as the first feature; the others
 have enclaves (use-cvm)."""
@@ -96,8 +98,20 @@ def first_of(others: dict[str, bool]) -> Broken:
 
 
 def _divides_nothing(_spec: ClusterSpec, pool: NodePool) -> Broken:
-    without = pool.vm_size is not None and not _size(pool).family.startswith("N")
+    size = _size(pool)
+    undivided = _UNDIVIDED.search(pool.vm_size or "") is not None
+    whole = undivided or size.version < 4 or not re.match("N[CD]", size.family)
+    without = pool.vm_size is not None and whole
     return pool.gpu_instance_profile is not None and without and {"size": pool.vm_size}
+
+
+def _arm_with_fips(_spec: ClusterSpec, pool: NodePool) -> bool:
+    return bool(pool.enable_fips) and _size(pool).is_arm and pool.os_sku not in ("AzureLinux", "AzureLinux3")
+
+
+def _enclaves_on_overlay(spec: ClusterSpec, pool: NodePool) -> bool:
+    size = _size(pool)
+    return spec.network_profile.network_plugin_mode == "overlay" and (size.family, size.version) == ("DC", 2)
 
 
 RULES: tuple[PoolRule, ...] = (
@@ -122,7 +136,20 @@ RULES: tuple[PoolRule, ...] = (
     PoolRule(
         "gpuInstanceProfile",
         _divides_nothing,
-        "divides a GPU, and {size} has none; choose a size with an A100, H100 or H200",
+        "divides a GPU, and {size} has none that can be; choose a size with an A100, H100 or H200",
         "gpu-multi-instance: A100, H100 and H200 series",
+    ),
+    PoolRule(
+        "enableFIPS",
+        _arm_with_fips,
+        "needs osSKU: AzureLinux on an Arm processor; write that, or choose a size without p",
+        "enable-fips-nodes, Limitations",
+    ),
+    PoolRule(
+        "vmSize",
+        _enclaves_on_overlay,
+        "is of the DCsv2 series, which does not go with networkPluginMode: overlay; choose DCas_v5 or "
+        "DCads_v5",
+        "concepts-network-azure-cni-overlay, Limitations",
     ),
 )

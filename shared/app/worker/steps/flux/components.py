@@ -8,7 +8,7 @@ from contextlib import suppress
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, LiveObjects, apply_differing, apply_over
 from shared.app.worker.steps.flux.pinned import instance_wait, pinned_components
-from shared.app.worker.steps.flux.removal import has_unknown_teams, record_components, remove_former
+from shared.app.worker.steps.flux.removal import record_components, remove_former
 from shared.cluster.failures.advice import after_refusal
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.cluster.job import WaitingOn, WaitKind
@@ -83,29 +83,14 @@ SHOWN = 3
 def ensure_components(context: StepContext) -> Outcome:
     """Apply the components where they differ, wait until their Deployments run, then remove former ones.
 
-    While they roll out, only the Deployments are read. The lock-down stays where teams are that the record
-    does not know.
+    While they roll out, only the Deployments are read.
     """
     try:
         manifests = pinned_components(context)
-        api = context.kubernetes()
-        live = live_of(manifests, api)
-        rolls_out = _rolling_out(context)
-        teams = has_unknown_teams(context.desired, manifests, live, api, rolls_out=rolls_out)
-        if teams:
-            context = replace(
-                context, record=replace(context.record, azure=replace(context.record.azure, had_systems=True))
-            )
-            manifests = pinned_components(context)
     except flux_objects.ComponentsError as error:
         return Fail(InvalidManifest(f"{context.desired.spec.flux.components}: {error}"))
-    outcome = _ensure(context, manifests, live, api)
-    return replace(outcome, had_systems=teams) if isinstance(outcome, Done) else outcome
-
-
-def _ensure(
-    context: StepContext, manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi
-) -> Outcome:
+    api = context.kubernetes()
+    live = live_of(manifests, api)
     note, deployments = "", _deployments(manifests, live) if _rolling_out(context) else None
     if deployments is None:
         applied = install(manifests, live, api)

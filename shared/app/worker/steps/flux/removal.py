@@ -1,25 +1,19 @@
-"""What an earlier components file had and the present one lacks is removed; unknown teams hold that."""
+"""What an earlier components file had and the present one lacks is removed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared.app.worker.steps.flux.applied import LiveObjects
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us
-from shared.kubernetes.flux_instance import INSTANCE
-from shared.kubernetes.flux_lockdown import is_locked_down
 from shared.kubernetes.flux_objects import (
     INVENTORY,
     in_order_of_removal,
     inventory_of,
     is_applied,
     listed_in,
-    ref_of,
     removable,
 )
-from shared.kubernetes.system_objects import SYSTEM
-from shared.language.desired import Desired
 from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
 from shared.sentences import many, some_of
@@ -75,46 +69,3 @@ def _save(refs: frozenset[ObjectRef] | set[ObjectRef], live: Json | None, api: K
     inventory = inventory_of(refs)
     if not is_applied(inventory, live) or (live is not None and listed_in(live) != refs):
         api.apply(inventory)
-
-
-# Teams on a cluster whose record has never had a system, as tables that were restored say it.
-#
-# The teams' objects are still there, and without the lock-down of Flux they would have all rights: it is
-# not taken away while a namespace of a system exists.
-
-_RUNS = ("Deployment", INSTANCE.kind)
-"""The kinds that the lock-down changes."""
-
-
-def has_unknown_teams(
-    desired: Desired, manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi, *, rolls_out: bool
-) -> bool:
-    """Return whether namespaces of systems are on a cluster that is not locked down by its record.
-
-    That costs a call only where a write could take the lock-down away: the cluster runs another Flux than the
-    one of these components, or lacks a part of what runs. ``rolls_out``: these components were applied.
-    """
-    if is_locked_down(desired) or not desired.spec.flux.lockdown:
-        return False
-    if (not rolls_out and _is_new(manifests, live)) or _runs(manifests, live):
-        return False
-    return bool(api.list("v1", "Namespace", labels=SYSTEM))
-
-
-def _is_new(manifests: Sequence[Json], live: LiveObjects) -> bool:
-    """Return whether a cluster lacks every definition of the components, and so has no object of Flux."""
-    definitions = [manifest for manifest in manifests if manifest["kind"] == "CustomResourceDefinition"]
-    return bool(definitions) and all(_listed(definition, live) is None for definition in definitions)
-
-
-def _runs(manifests: Sequence[Json], live: LiveObjects) -> bool:
-    """Return whether what runs of Flux is as these components have it: not locked down, then."""
-    return all(
-        is_applied(manifest, _listed(manifest, live)) for manifest in manifests if manifest["kind"] in _RUNS
-    )
-
-
-def _listed(manifest: Json, live: LiveObjects) -> Json | None:
-    """Return an object as the cluster has it, from a list that the step needs later."""
-    live.kin(ref_of(manifest))
-    return live.get(ref_of(manifest))

@@ -22,7 +22,6 @@ from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.outbox import send
 from shared.app.repository import read_blobs, read_files, require_own
-from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import RecordList
 from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.queues.messages import PlanRequest
@@ -34,7 +33,7 @@ from shared.language.model.kinds import REBUILD
 from shared.language.resolve.repository_layout import Files, cluster_path
 from shared.language.yaml.parser import YamlError, parse
 from shared.plan.plan import Action
-from shared.ports import GroupMember, State
+from shared.ports import GroupMember
 
 # Whether the head of the branch asks for a rebuild of the cluster whose delete is about to begin.
 #
@@ -145,6 +144,10 @@ def _lost_replacement(context: StepContext, files: Files) -> Wait | None:
 
 
 # Resource groups that clusters of the fleet share: who lives in one, and who is about to delete it.
+#
+# The planner saves a cluster as a member of its group, then its record; the member goes once the delete has
+# ended. A delete has its step in its record before it reads who else is in the group, and a new cluster has
+# its record before it reads who deletes the group. So one of the two sees the other in any order of events.
 
 
 def others_in_group(context: StepContext) -> list[str]:
@@ -154,52 +157,34 @@ def others_in_group(context: StepContext) -> list[str]:
     the same moment, each would leave the group to the other. One whose record cannot be read counts: nobody
     knows that it lives elsewhere.
     """
-    past = (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
-    group = group_of(context.record)
-    found = _clusters_in(group, context.ports.state)
-    others = {
-        other.name
-        for other in found
-        if group_of(other) == group and not (other.deleting and other.job.step.name in past)
-    }
-    return sorted((others | found.unreadable_names) - {context.record.name})
-
-
-def _clusters_in(group: str, state: State) -> RecordList[ClusterRecord]:
-    """Return the records of the clusters that may be in a group, in order of their names.
-
-    The members may be more than the records, because the planner saves a cluster as a member before it saves
-    its first record. Before the first plan of new tables has ended, the whole fleet is read.
-    """
-    if not state.fleet().commit:
-        return state.clusters()
-    return state.clusters_named(sorted({member.cluster for member in state.group_members(group)}))
-
-
-def group_of(record: ClusterRecord) -> str:
-    """Return the key of the resource group in which a cluster lives, or is to live."""
-    return record.desired.id.group.key
+    found = _in_group(context)
+    others = {other.name for other in found if not (other.deleting and other.job.step.name in _AT_GROUP)}
+    return sorted(others | found.unreadable_names)
 
 
 def cluster_that_deletes_group(context: StepContext) -> str:
     """Return the cluster of the fleet that may be deleting the resource group now, "" when none does.
 
-    A delete saves its intent before it reads the other clusters, and a new cluster has its record before it
-    reads the intents. So one of the two sees the other in any order of events.
+    One whose record cannot be read does not: no worker writes without reading it.
     """
-    state = context.ports.state
-    for intent in state.group_delete_intents(group_of(context.record)):
-        try:
-            other = state.cluster(intent.cluster)
-        except Unreadable:  # nobody knows that it is not at its group
-            return intent.cluster
-        if other is not None and member_of(other) == intent and _at_its_group(other):
-            return other.name
-    return ""
+    deletes = (other for other in _in_group(context) if other.deleting and other.job.active)
+    return next((other.name for other in deletes if other.job.step.name is Step.DELETE_RESOURCE_GROUP), "")
 
 
-def _at_its_group(record: ClusterRecord) -> bool:
-    return record.deleting and record.job.active and record.job.step.name is Step.DELETE_RESOURCE_GROUP
+_AT_GROUP = (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
+
+
+def _in_group(context: StepContext) -> RecordList[ClusterRecord]:
+    """Return the records of the other clusters in the resource group, or to be in it."""
+    group, state = group_of(context.record), context.ports.state
+    members = {member.cluster for member in state.group_members(group)} - {context.record.name}
+    found = state.clusters_named(sorted(members))
+    return RecordList((record for record in found if group_of(record) == group), found.unreadable)
+
+
+def group_of(record: ClusterRecord) -> str:
+    """Return the key of the resource group in which a cluster lives, or is to live."""
+    return record.desired.id.group.key
 
 
 def member_of(record: ClusterRecord) -> GroupMember:
