@@ -26,10 +26,7 @@ _CHUNK = 1 << 16
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """Return the loop of all servers, in a thread that goes with the process.
-
-    A client may leave at any moment of the protocol; its connection ends there, after the server if need be.
-    """
+    """Return the loop of all servers, in a thread that goes with the process."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     return loop
@@ -48,7 +45,7 @@ class GitOverSsh:
         self._root, self._authorized, self._wanted = root.resolve(), authorized, port
         self._host_key = asyncssh.import_private_key(host_key)
         self._exchanges = ["diffie-hellman-group1-sha1"] if old else ()
-        self._connections: list[asyncssh.SSHServerConnection] = []
+        self._transports: list[asyncio.Transport | None] = []
 
     @property
     def known_hosts(self) -> str:
@@ -73,7 +70,7 @@ class GitOverSsh:
             server_host_keys=[self._host_key],
             kex_algs=self._exchanges,
             authorized_client_keys=asyncssh.import_authorized_keys(self._authorized),
-            acceptor=self._connections.append,
+            server_factory=lambda: _Opened(self._transports),
             process_factory=self._serve,
             encoding=None,
         )
@@ -81,9 +78,8 @@ class GitOverSsh:
     async def _end(self) -> None:
         self._server.close()
         await self._server.wait_closed()
-        for connection in self._connections:
-            connection.abort()
-            await connection.wait_closed()
+        for transport in filter(None, self._transports):
+            transport.abort()
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         program, _, argument = (process.command or "").partition(" ")
@@ -100,6 +96,16 @@ class GitOverSsh:
     def _repository(self, name: str) -> Path | None:
         path = (self._root / name.lstrip("/")).resolve()
         return path if path.is_relative_to(self._root) and (path / "HEAD").is_file() else None
+
+
+class _Opened(asyncssh.SSHServer):
+    """Keeps the transport of each connection: asyncssh forgets some whose clients have gone, still open."""
+
+    def __init__(self, transports: list[asyncio.Transport | None]) -> None:
+        self._transports = transports
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._transports.append(conn._transport)
 
 
 async def _run(process: asyncssh.SSHServerProcess[bytes], path: Path) -> None:
