@@ -99,7 +99,7 @@ class GitOverSsh:
 
 
 class _Opened(asyncssh.SSHServer):
-    """Keeps the transport of each connection: asyncssh forgets some whose clients have gone, still open."""
+    """Keeps the transport of each connection: asyncssh drops some that are open, as clients leave."""
 
     def __init__(self, transports: list[asyncio.Transport | None]) -> None:
         self._transports = transports
