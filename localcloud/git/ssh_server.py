@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import socket
 import threading
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,7 +22,14 @@ from localcloud.github.world.git_commands import git_environment
 USER = "git"
 _START_SECONDS = 10.0
 _CHUNK = 1 << 16
-_CLOSE_SECONDS = 5.0
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop of all servers, in a thread that goes with the process."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
 
 class GitOverSsh:
@@ -38,10 +45,7 @@ class GitOverSsh:
         self._root, self._authorized, self._wanted = root.resolve(), authorized, port
         self._host_key = asyncssh.import_private_key(host_key)
         self._exchanges = ["diffie-hellman-group1-sha1"] if old else ()
-        self._connections: list[asyncssh.SSHServerConnection] = []
-        self._sockets: list[socket.socket] = []
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._transports: list[asyncio.Transport | None] = []
 
     @property
     def known_hosts(self) -> str:
@@ -53,16 +57,12 @@ class GitOverSsh:
         return f"ssh://{USER}@127.0.0.1:{self.port}/{full_name}.git"
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(_START_SECONDS)
+        self._server = asyncio.run_coroutine_threadsafe(self._listen(), _loop()).result(_START_SECONDS)
         self.port = self._server.get_port()
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(_START_SECONDS)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        asyncio.run_coroutine_threadsafe(self._end(), _loop()).result(_START_SECONDS)
 
     async def _listen(self) -> asyncssh.SSHAcceptor:
         return await asyncssh.listen(
@@ -70,7 +70,7 @@ class GitOverSsh:
             server_host_keys=[self._host_key],
             kex_algs=self._exchanges,
             authorized_client_keys=asyncssh.import_authorized_keys(self._authorized),
-            server_factory=lambda: _Opened(self._connections, self._sockets),
+            server_factory=lambda: _Opened(self._transports),
             process_factory=self._serve,
             encoding=None,
         )
@@ -78,27 +78,8 @@ class GitOverSsh:
     async def _end(self) -> None:
         self._server.close()
         await self._server.wait_closed()
-        for connection in self._connections:
-            connection.abort()
-        await asyncio.gather(*(connection.wait_closed() for connection in self._connections))
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        if rest:
-            await asyncio.wait(rest, timeout=1)
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
-        await self._sockets_closed()
-
-    async def _sockets_closed(self) -> None:
-        """Wait until the loop has closed the sockets; one whose client takes nothing more is shut down."""
-        until = self._loop.time() + _CLOSE_SECONDS
-        while left := [found for found in self._sockets if found.fileno() != -1]:
-            for found in left:
-                with suppress(OSError):
-                    found.shutdown(socket.SHUT_RDWR)
-            if self._loop.time() > until:
-                break
-            await asyncio.sleep(0.01)
+        for transport in filter(None, self._transports):
+            transport.abort()
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         program, _, argument = (process.command or "").partition(" ")
@@ -118,14 +99,13 @@ class GitOverSsh:
 
 
 class _Opened(asyncssh.SSHServer):
-    """Notes each connection, also of a client that goes before it has signed in."""
+    """Keeps the transport of each connection: asyncssh drops some that are open, as clients leave."""
 
-    def __init__(self, connections: list[asyncssh.SSHServerConnection], sockets: list[socket.socket]) -> None:
-        self._connections, self._sockets = connections, sockets
+    def __init__(self, transports: list[asyncio.Transport | None]) -> None:
+        self._transports = transports
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
-        self._connections.append(conn)
-        self._sockets.append(conn.get_extra_info("socket"))
+        self._transports.append(conn._transport)
 
 
 async def _run(process: asyncssh.SSHServerProcess[bytes], path: Path) -> None:

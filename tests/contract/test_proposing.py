@@ -14,8 +14,9 @@ from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubHost, github_auth
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports import CommitStatus, NewCommit, PullText
+from shared.ports.git_host import Capability
 from shared.ports.pull_requests import AutoMerge
-from tests.support.git_hosts import ON_GITHUB, Case
+from tests.support.git_hosts import ON_GITHUB, Case, having
 from tests.support.github_app import APP, KEY
 
 pytestmark = pytest.mark.lives
@@ -145,6 +146,7 @@ def test_a_branch_holds_its_commit_when_another_one_is_pushed_by_force(case: Cas
 
 
 REQUIRED = "roadstead/plan"
+MERGING = having(Capability.PROPOSALS, Capability.AUTO_MERGE)
 
 
 def awaiting(case: Case) -> tuple[int, str]:
@@ -158,6 +160,7 @@ def passes(case: Case, commit: str, state: str = "success", *, pull: int = 0) ->
     case.host.set_status(commit, CommitStatus(state, "planned", REQUIRED, pull=pull))
 
 
+@pytest.mark.parametrize("case", MERGING, indirect=True)
 def test_the_host_merges_a_pull_request_once_what_its_rules_require_has_passed(case: Case) -> None:
     number, head = awaiting(case)
     assert [case.host.enable_auto_merge(number, head) for _ in range(2)] == [AutoMerge.ENABLED] * 2
@@ -187,6 +190,7 @@ def test_the_host_merges_by_itself_with_a_method_that_the_repository_allows(case
     assert (pull.merged, case.git.is_descendant(case.git.head("main"), head)) == (True, False)
 
 
+@pytest.mark.parametrize("case", MERGING, indirect=True)
 def test_a_pull_request_that_somebody_has_pushed_to_is_not_merged_by_itself(case: Case) -> None:
     number, head = awaiting(case)
     case.git.commit({"b.yaml": b"theirs\n"}, branch=BRANCH)
@@ -203,6 +207,7 @@ def test_github_says_that_it_is_not_allowed_to_merge_or_has_nothing_to_wait_for(
     assert case.host.enable_auto_merge(number, head) is AutoMerge.NO_RULES
 
 
+@pytest.mark.parametrize("case", MERGING, indirect=True)
 def test_nothing_is_merged_before_a_rule_waits_nor_after_it_was_closed(case: Case) -> None:
     number, head = awaiting(case)
     case.git.pulls.required_checks = ()
@@ -214,6 +219,7 @@ def test_nothing_is_merged_before_a_rule_waits_nor_after_it_was_closed(case: Cas
     assert case.host.enable_auto_merge(number, head) is AutoMerge.CLOSED
 
 
+@pytest.mark.parametrize("case", MERGING, indirect=True)
 def test_a_push_after_auto_merge_was_enabled_is_merged_by_the_rules_for_it_or_not_at_all(case: Case) -> None:
     number, head = awaiting(case)
     assert case.host.enable_auto_merge(number, head) is AutoMerge.ENABLED
@@ -225,6 +231,7 @@ def test_a_push_after_auto_merge_was_enabled_is_merged_by_the_rules_for_it_or_no
     assert pull.open
 
 
+@pytest.mark.parametrize("case", MERGING, indirect=True)
 def test_no_pull_request_that_does_not_exist_is_merged_by_itself(case: Case) -> None:
     with pytest.raises(Dependency):
         case.host.enable_auto_merge(99, case.git.head("main"))

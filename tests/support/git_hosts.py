@@ -62,8 +62,8 @@ def having(*capabilities: Capability, as_app: bool = True) -> list[str]:
 
 WITH_A_TOKEN = [name for name in having(Capability.STATUSES, as_app=False) if name != DEVOPS]
 """Hosts that are read with a token that may end, and that say how much they have of something."""
-CASES = having(Capability.PULLS, Capability.REVIEWS, Capability.PROPOSALS, Capability.AUTO_MERGE)
-"""Hosts whose changes are proposed, reviewed, and merged by themselves."""
+CASES = having(Capability.PULLS, Capability.REVIEWS, Capability.PROPOSALS)
+"""Hosts whose changes are proposed and reviewed."""
 
 
 @dataclass(frozen=True)

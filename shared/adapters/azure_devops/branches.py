@@ -6,19 +6,15 @@ instance that ends in between loses it, and nothing else: whoever proposes makes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import quote
 from uuid import UUID
 
-from dulwich.graph import can_fast_forward
-from dulwich.object_store import commit_tree_changes
-from dulwich.objects import Blob, Commit, ObjectID
-
-from shared.adapters.azure_devops.client import DevOpsClient
+from shared.adapters.azure_devops.client import NO_PERMISSION, DevOpsClient
 from shared.adapters.azure_devops.pulls import pull_of
-from shared.adapters.azure_devops.transfer import DevOpsGit
-from shared.adapters.git import GitServerHost
-from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError
+from shared.adapters.git.writing import WritableGit
+from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError, Unauthorized
 from shared.masking import cut
 from shared.ports.pull_requests import AutoMerge, NewCommit, Pull, PullText, auto_merge_of
 
@@ -27,28 +23,15 @@ MAX_TITLE, MAX_BODY = 256, 65_536
 MAX_DESCRIPTION = 4000
 """Characters of a description that Azure DevOps takes: github.com/scala-steward-org/scala-steward/issues/3543
 has its refusal."""
-_AUTHOR = b"Roadstead <roadstead@azure-devops.invalid>"
-_FILE = 0o100644
+_AUTHOR = "Roadstead <roadstead@azure-devops.invalid>"
 _EXISTS, _ENDED = "TF401179", "TF401181"
 """An active pull request of these branches, and one that is completed or abandoned."""
 
 
-class DevOpsBranches(GitServerHost):
+class DevOpsBranches(WritableGit):
     """The part of the port that is about our own branches."""
 
     _client: DevOpsClient
-    _git: DevOpsGit
-
-    def tip(self, branch: str) -> str | None:
-        """Return the commit that a branch points to, None when there is no such branch."""
-        with self._lock:
-            return self._git.references().get(branch)
-
-    def branches(self, prefix: str) -> Mapping[str, str]:
-        """Return the branches with a prefix."""
-        with self._lock:
-            found = self._git.references()
-        return {branch: commit for branch, commit in found.items() if branch.startswith(prefix)}
 
     def is_guarded(self, branch: str) -> bool:
         """Return whether a blocking policy applies to a branch: it then changes by pull requests alone.
@@ -66,45 +49,19 @@ class DevOpsBranches(GitServerHost):
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit in the folder of this instance, and return its id."""
-        base = [self._commit(parent) for parent in commit.parents][-1]
-        with self._reading():
-            changes = [(path.encode(), *self._blob_of(content)) for path, content in commit.files.items()]
-            try:
-                tree = commit_tree_changes(self._store, base.tree, changes)
-            except KeyError as error:
-                raise InvalidManifest(f"no file {error}") from error
-            created = Commit()
-            created.tree, created.parents = tree, [ObjectID(parent.encode()) for parent in commit.parents]
-            created.author = created.committer = _AUTHOR
-            created.author_time = created.commit_time = int(self._git.said_at.timestamp())
-            created.author_timezone = created.commit_timezone = 0
-            created.message = commit.message.encode()
-            self._store.add_object(created)
-            return created.id.decode()
-
-    def _blob_of(self, content: bytes | None) -> tuple[int | None, ObjectID | None]:
-        """Store the content of a file; return its mode and its id, nothing for one that is removed."""
-        if content is None:
-            return None, None
-        blob = Blob.from_string(content)
-        self._store.add_object(blob)
-        return _FILE, blob.id
+        return self._made(commit, _AUTHOR, int(self._server.said_at.timestamp()))
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
         """Let a branch point to a commit that comes after its ``tip``."""
-        created = self._commit(commit)
-        before = self._commit(tip) if tip else None
-        with self._reading():
-            if before is not None and not can_fast_forward(self._repo, before.id, created.id):
-                raise Conflict(f"{commit} does not come after {tip}, to which {branch} points")
-            self._git.push(self._store, branch, tip, commit)
+        with _permitted():
+            super().move_branch(branch, tip, commit)
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, as it is now."""
-        with self._reading():
-            tip = self._git.references().get(branch)
-            if tip is not None:
-                self._git.push(self._store, branch, tip, None)
+        tip = self.tip(branch)
+        if tip is not None:
+            with _permitted():
+                self._push({f"refs/heads/{branch}": (tip, None)})
 
     def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
         """Open a pull request; Azure DevOps answers TF401179 when one is open, which takes another call.
@@ -165,6 +122,14 @@ class DevOpsBranches(GitServerHost):
             except ReconcileError as error:
                 if error.code != _ENDED:
                     raise
+
+
+@contextmanager
+def _permitted() -> Iterator[None]:
+    try:
+        yield
+    except Unauthorized as error:
+        raise Unauthorized(f"{error}; {NO_PERMISSION}") from error
 
 
 def _check(text: PullText) -> None:

@@ -52,8 +52,7 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
     def __init__(self, url: str, credential: TokenCredential) -> None:
         address = Address.of(url)
         self._client, self._identity = DevOpsClient(address, credential), credential
-        self._git = DevOpsGit(address.url, self._client.authorization)
-        super().__init__(address.url, server=self._git)
+        super().__init__(address.url, server=DevOpsGit(address.url, self._client.authorization))
 
     @property
     def capabilities(self) -> frozenset[Capability]:

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Mapping
 
 from dulwich.client import SendPackResult
+from dulwich.errors import SendPackError
 from dulwich.object_store import commit_tree_changes, tree_lookup_path
 from dulwich.objects import ZERO_SHA, Blob, Commit, ObjectID
 from dulwich.refs import Ref
@@ -22,8 +23,11 @@ from shared.cluster.failures.errors import Conflict, InvalidManifest, Unauthoriz
 from shared.ports.pull_requests import NewCommit
 
 _WAITING = "refs/roadstead/"
-_RACED = ("failed to update ref", "failed to lock", "reference already exists", "cannot lock ref")
-"""What git says of a reference that was moved meanwhile (git's builtin/receive-pack.c)."""
+_RACED = (
+    *("failed to update ref", "failed to lock", "reference already exists", "cannot lock ref"),
+    *("tf401028", "already been updated"),
+)
+"""What git (builtin/receive-pack.c) and Azure DevOps say of a reference that was moved meanwhile."""
 
 
 class WritableGit(GitServerHost):
@@ -42,6 +46,12 @@ class WritableGit(GitServerHost):
 
     def new_commit(self, commit: NewCommit, person: str, at: int) -> str:
         """Create a commit of a person, "Name <address>", at a time in seconds, and return its id."""
+        name = self._made(commit, person, at)
+        self._push({f"{_WAITING}{name}": (None, name)})
+        return name
+
+    def _made(self, commit: NewCommit, person: str, at: int) -> str:
+        """Create a commit in the folder of this instance."""
         parents = [self._commit(parent) for parent in commit.parents]
         with self._reading():
             made = Commit()
@@ -52,9 +62,7 @@ class WritableGit(GitServerHost):
             made.author_timezone = made.commit_timezone = 0
             made.message = commit.message.encode()
             self._store.add_object(made)
-        name = made.id.decode()
-        self._push({f"{_WAITING}{name}": (None, name)})
-        return name
+        return made.id.decode()
 
     def _changed_tree(self, tree: ObjectID, files: Mapping[str, bytes | None]) -> ObjectID:
         changes: list[tuple[bytes, int | None, ObjectID | None]] = []
@@ -101,7 +109,10 @@ class WritableGit(GitServerHost):
             return new
 
         with self._lock, git_errors():
-            result = self._server.send_pack(self._server.path, wanted, self._store.generate_pack_data)
+            try:
+                result = self._server.send_pack(self._server.path, wanted, self._store.generate_pack_data)
+            except SendPackError as error:
+                raise Conflict(f"the git server refuses the commits: {error}") from None
         _require_moved(new, result)
 
 
