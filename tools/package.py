@@ -64,7 +64,7 @@ UNUSED_OF = (
     "multidict/_testcapi",
     "pycparser/",
 )
-"""Icons that a message in plain text has not, commands with what they consist of, what compiles bindings to C,
+"""Icons that a message in plain text has not, commands with what they consist of, what compiles bindings,
 and what paramiko runs commands of an OpenSSH configuration with: the package has at most 110 MB."""
 
 

@@ -357,22 +357,3 @@ def test_a_manifest_has_a_name_that_github_takes(name: str) -> None:
 def test_the_pages_of_every_github_are_found_from_its_api(api: str, web: str) -> None:
     assert web_address(api) == web
     assert api_address(web) == api
-
-
-def permission_table() -> Iterator[str]:
-    """Yield the lines of the table of the guide."""
-    yield "| permission | for | asked for |"
-    yield "|---|---|---|"
-    for permission in PERMISSIONS:
-        when = f"with `--allow {permission.feature}`" if permission.feature else "always"
-        yield f"| {permission.shown.lower()}: {permission.level} | {permission.reason} | {when} |"
-
-
-def event_table() -> Iterator[str]:
-    """Yield the lines of the table of the guide."""
-    yield "| event | for |"
-    yield "|---|---|"
-    for event, reason in EVENTS.items():
-        yield f"| `{event}` | {reason} |"
-    for event, (reason, feature) in OPTIONAL_EVENTS.items():
-        yield f"| `{event}` | {reason}, with `--allow {feature}` |"
