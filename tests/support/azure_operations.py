@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from localcloud.azure.world.access.policy_assignments import DEFINITIONS
@@ -14,10 +16,13 @@ from shared.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
 from tests.support.arm_bodies import window
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
 
+_MODULES = [import_module(found.name) for found in iter_modules(azure.__path__, f"{azure.__name__}.")]
 OPERATIONS: list[type[AzureCall[Any]]] = [
     found
-    for found in vars(azure).values()
-    if isinstance(found, type) and issubclass(found, AzureCall) and (found.sdk or found.request)
+    for module in _MODULES
+    for found in vars(module).values()
+    if isinstance(found, type) and found.__module__ == module.__name__
+    if issubclass(found, AzureCall) and (found.sdk or found.request)
 ]
 
 
