@@ -10,6 +10,7 @@ from contextvars import copy_context
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
+from http import HTTPStatus
 from operator import itemgetter
 from typing import Any
 
@@ -234,7 +235,8 @@ def _all_of(ask: Callable[..., Any]) -> Iterator[Any]:
             following = Future[Any]()
 
             def note(response: Any) -> None:
-                following.set_result(_token_in(response.http_response.headers))
+                if response.http_response.status_code == HTTPStatus.OK:  # no challenge to sign in again
+                    following.set_result(_token_in(response.http_response.headers))
 
             def read() -> Any:
                 try:

@@ -105,6 +105,23 @@ def test_a_list_of_which_a_page_cannot_be_read_is_no_shorter_list(broken: int) -
         list(tables_at(server.url)[CLUSTERS].query("example"))
 
 
+def test_a_page_that_takes_two_requests_is_read_like_the_others() -> None:
+    """As one of which the service asks to sign in again, which the client does by itself."""
+    paged, led = PagedTable(4), set[int]()
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        number = int(request.args.get("NextRowKey", 1))
+        if number in led:
+            return paged(environ, start_response)
+        led.add(number)
+        return Response(status=307, headers={"Location": request.url})(environ, start_response)
+
+    with HttpServer(answer) as server:
+        found = [entity["RowKey"] for entity in tables_at(server.url)[CLUSTERS].query("example")]
+    assert (found, paged.asked, led) == (["1", "2", "3", "4"], [1, 2, 3, 4], {1, 2, 3, 4})
+
+
 def test_a_transaction_whose_answer_is_cut_off_is_unavailable() -> None:
     """Its answer has several parts, which the library reads as a stream."""
     head = b"HTTP/1.1 202 Accepted\r\nContent-Type: multipart/mixed; boundary=batch_1\r\n"

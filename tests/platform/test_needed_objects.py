@@ -127,6 +127,22 @@ def test_variables_of_a_container_have_their_keys() -> None:
     assert "envFrom[0].configMapRef.name" in problem
 
 
+def secret(**more: Any) -> dict[str, Any]:
+    return of("Secret", "v1", stringData={"one": "a"}, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy", "problems"),
+    [("it", "Override", 1), ("it", "IfNotPresent", 0), ("it", "Merge", 0), ("from-vault", "Override", 0)],
+)
+def test_a_key_that_something_else_may_add_is_not_missing(name: str, strategy: str, problems: int) -> None:
+    given = secret()
+    given["metadata"] |= {"name": name, "annotations": {"kustomize.toolkit.fluxcd.io/ssa": strategy}}
+    wanted = {"name": "TWO", "valueFrom": {"secretKeyRef": {"name": name, "key": "two"}}}
+    found = [text for text in platform_with({}, given, env=[wanted]).problems if "has no key" in text]
+    assert len(found) == problems
+
+
 def of(kind: str, api: str, spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     metadata = {"name": "it", "namespace": "platform"}
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **({"spec": spec} if spec else {}), **more}

@@ -30,6 +30,9 @@ CASES = [
     (patch(kind="Deployment", name="w.*"), ""),
     (patch(kind="Deployment"), ""),
     (patch(labelSelector="app=web"), ""),
+    (patch(kind="Deployment", name="(web|wev)"), ""),
+    (patch(kind="Deployment", name="("), ""),
+    (patch(kind="Deployment", name="wev.*|.+-wev"), "this patch is for Deployment wev"),
     (patch(kind="Deployment", name="wev"), "this patch is for Deployment wev, which is not built here"),
     (patch(kind="StatefulSet"), "this patch is for StatefulSet"),
     (patch(kind="Deployment", version="v1beta1", name="web"), "this patch is for v1beta1 Deployment web"),
@@ -47,6 +50,14 @@ def test_a_patch_or_an_image_for_nothing_is_a_note(given: dict[str, Any], said: 
     found = notes(given, of_flux=of_flux)
     assert len(found) == bool(said), found
     assert not said or (said in found[0] and "kustomize changes nothing, silently" in found[0])
+
+
+@pytest.mark.parametrize("pattern", ["(.*)*(.*)*(.*)*$!", "(a|a|b)" * 60 + "!", ".*" * 40 + "!", "(e|e+)+!"])
+def test_a_pattern_that_takes_python_forever_is_not_tried(pattern: str) -> None:
+    name = "e" * 200
+    platform = Platform(NAMESPACE, deployment(name))
+    platform.files["platform/kustomization.yaml"] = yaml.safe_dump(patch(kind="Deployment", name=pattern))
+    assert platform.notes == []
 
 
 def test_a_folder_below_is_looked_at_and_a_prefix_hides_names() -> None:

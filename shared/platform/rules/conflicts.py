@@ -185,7 +185,7 @@ def without_dns(platform: ClusterPlatform) -> Iterator[Finding]:
 
 def _is_dns(port: Any) -> bool:
     number, last = mapping(port).get("port"), mapping(port).get("endPort")
-    if number is None or isinstance(number, str):
+    if not isinstance(number, int):
         return True
     return number == 53 or (isinstance(last, int) and number <= 53 <= last)
 

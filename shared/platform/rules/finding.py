@@ -78,6 +78,14 @@ class ClusterPlatform:
         return {**dict.fromkeys([*self.provided, *self.inventory.owners]), **built}
 
     @cached_property
+    def names(self) -> Mapping[tuple[str, str, str], Sequence[str]]:
+        """The names of the known objects by their group, kind and namespace."""
+        found: dict[tuple[str, str, str], list[str]] = {}
+        for own in self.known:
+            found.setdefault((own.group, own.kind, own.namespace), []).append(own.name)
+        return found
+
+    @cached_property
     def kinds(self) -> KnownKinds:
         """The kinds that the clusters know."""
         own = (built.manifest for _, object_id, built in self.objects if object_id.kind == DEFINITION)

@@ -39,8 +39,8 @@ _EFFECTS = {
     "Service": "nothing answers there",
     "IngressClass": "nothing answers there",
 }
-_MERGED = "Merge"
-"""The value of Flux's annotation ``ssa`` of an object whose other fields somebody else writes."""
+_FILLED = ("Merge", "IfNotPresent")
+"""The values of Flux's annotation ``ssa`` of an object that others may write."""
 _SURE = ("ServiceAccount", "PriorityClass", "ConfigMap", "PersistentVolumeClaim")
 """Kinds of which a name that is a slip of another one is a fault; many things create the others."""
 
@@ -80,7 +80,8 @@ def missing_objects(platform: ClusterPlatform) -> Iterator[Finding]:
                 continue
             if need.key:
                 found = platform.known.get(wanted)
-                if found is not None and not _has(found.manifest, need.key):
+                others_fill = wanted.kind != "Service" and wanted.name in elsewhere
+                if found is not None and not others_fill and not _has(found.manifest, need.key):
                     what = "port" if wanted.kind == "Service" else "key"
                     message = f"{wanted} has no {what} {need.key}, so {_effect(name, wanted)}"
                     yield Finding(file, name, need.path, message)
@@ -134,7 +135,7 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
             )
             continue
         names = {
-            port.get("name")
+            str(port.get("name"))
             for pod in chosen
             for part in ("initContainers", "containers")
             for _, container in objects_in(mapping(pod).get(part))
@@ -161,11 +162,14 @@ def _has(manifest: Json, key: Any) -> bool:
     """Return whether a ConfigMap, or a Secret, has a key, or a Service a port; True where others fill it."""
     if manifest.get("kind") == "Service":
         ports = [port for _, port in objects_in(at(manifest, ("spec", "ports")))]
-        return not ports or any(key in (port.get("name"), port.get("port")) for port in ports)
+        named = [(port.get("name"), port.get("port")) for port in ports]
+        return not ports or any(key in names or any(map(is_open, names)) for names in named)
     data = [mapping(manifest.get(field)) for field in ("data", "binaryData", "stringData")]
     marks = mapping(at(manifest, ("metadata", "annotations")))
-    filled = manifest.get("type") == "kubernetes.io/service-account-token" or _MERGED in marks.values()
-    return filled or not any(data) or any(key in part for part in data)
+    filled = any(mark in _FILLED for mark in marks.values())
+    if filled or manifest.get("type") == "kubernetes.io/service-account-token" or not any(data):
+        return True
+    return not isinstance(key, str) or any(key in part for part in data)
 
 
 def _is_always_there(wanted: ObjectId) -> bool:

@@ -160,7 +160,7 @@ def _adds_beyond(security: _Object, allowed: frozenset[str]) -> bool:
 
 def _is_odd_selinux(security: _Object, _: _Object) -> bool:
     options = mapping(security.get("seLinuxOptions"))
-    odd = options.get("type", "") not in _SELINUX and not is_open(options.get("type"))
+    odd = (options.get("type") or "") not in _SELINUX and not is_open(options.get("type"))
     return odd or bool(options.get("user") or options.get("role"))
 
 

@@ -93,7 +93,7 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
     for number, port in objects_in(container.get("ports")):
         yield from port_number(port, "containerPort", (*place, "ports", number))
         yield from port_name(port, "name", (*place, "ports", number))
-    ports = {port.get("name") for _, port in objects_in(container.get("ports"))}
+    ports = {str(port.get("name")) for _, port in objects_in(container.get("ports"))}
     for probe in _PROBES:
         for action in ("httpGet", "tcpSocket"):
             asked, where = mapping(at(container, (probe, action))), (*place, probe, action)

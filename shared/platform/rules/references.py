@@ -345,15 +345,14 @@ def _hint(wanted: ObjectId, platform: ClusterPlatform) -> str:
 
 def meant(wanted: ObjectId, platform: ClusterPlatform) -> tuple[str, str]:
     """Return the name that was probably meant, "" where nothing is similar, and the hint that says so."""
-    same = [found for found in platform.known if is_kind(found, wanted.group, wanted.kind)]
-    beside = [found.name for found in same if found.namespace == wanted.namespace]
-    generated = next((name for name in beside if _is_generated(name, wanted.name)), "")
+    names = platform.names.get((wanted.group, wanted.kind, wanted.namespace), ())
+    generated = next((name for name in names if _is_generated(name, wanted.name)), "")
     if generated:
         return generated, (
             f"; the generator calls it {generated}: write disableNameSuffixHash, or a nameReference for "
             "this field"
         )
-    near = next(iter(difflib.get_close_matches(wanted.name, beside, n=1, cutoff=_ALMOST)), "")
+    near = next(iter(difflib.get_close_matches(wanted.name, names, n=1, cutoff=_ALMOST)), "")
     return near, f"; did you mean {near}?" if near else ""
 
 

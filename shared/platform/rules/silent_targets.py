@@ -31,6 +31,9 @@ from shared.platform.source.tree import KUSTOMIZATION_FILES, joined
 _MOST_FILES = 500
 _RENAMES = ("namePrefix", "nameSuffix")
 _HASH = re.compile(r"-[a-z0-9]{10}$")
+_SIMPLE = re.compile(r"(?:[\w/|^$-]|\\\.|\.[*+]?){1,500}")
+_MOST_REPEATS = 2
+"""Only such patterns are looked at: others can take Python forever, where Go's do not."""
 _Place = tuple[str, ObjectId | None, Path, Mapping[str, Any]]
 
 
@@ -100,10 +103,11 @@ def _selects(target: Mapping[str, Any], owner: Owner, *, renames: bool) -> bool:
 
 
 def _fits(pattern: Any, text: str) -> bool:
-    try:
-        return not pattern or re.fullmatch(str(pattern), text) is not None
-    except re.error:
+    """Return whether a text fits a pattern, or may do so."""
+    given = str(pattern or "")
+    if not _SIMPLE.fullmatch(given) or sum(map(given.count, "*+")) > _MOST_REPEATS:
         return True
+    return re.fullmatch(given, text) is not None
 
 
 def _is_used(names: list[str], owner: Owner) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from ipaddress import ip_network
 from typing import Any
 from zoneinfo import available_timezones
@@ -113,11 +114,18 @@ def _cron(manifest: Mapping[str, Any]) -> Iterator[Fault]:
             f"{schedule} is no schedule; write minute, hour, day, month and weekday, as 0 3 * * 1, or @daily",
         )
 
-    zone, known = at(manifest, ("spec", "timeZone")), available_timezones()
-    if isinstance(zone, str) and known and zone not in known and not is_open(zone):
+    zone = at(manifest, ("spec", "timeZone"))
+    known = _time_zones() if isinstance(zone, str) and not is_open(zone) else frozenset()
+    if known and zone not in known:
         near = nearest(zone, sorted(known))
         hint = f"did you mean {near}?" if near else "such as Europe/Berlin"
         yield ("spec", "timeZone"), f"{zone} is no time zone of the IANA database; {hint}"
+
+
+@cache
+def _time_zones() -> frozenset[str]:
+    """Return the names of all time zones: Python reads each of their files whenever it is asked."""
+    return frozenset(available_timezones())
 
 
 _UNITS_OF_TIME = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))

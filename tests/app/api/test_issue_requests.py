@@ -211,6 +211,18 @@ def test_an_issue_whose_webhook_was_lost_is_found_and_answered_once() -> None:
     assert len(open_pulls(cloud)) == 1
 
 
+def test_an_issue_that_has_its_answer_and_is_opened_again_stays_open() -> None:
+    cloud = fleet(RULE)
+    issues, number = cloud.repository.pulls.issues, missed(cloud)
+    assert "adds the cluster `test-aks`" in answer(cloud, number)
+    issues.change(number, state="open", state_reason="reopened")
+    find_missed(cloud.ports)
+    cloud.run()
+    issue = issues.get(number)
+    assert issue is not None
+    assert (issue.state, len(issue.comments)) == ("open", 1)
+
+
 def test_a_found_issue_whose_text_was_edited_is_refused_and_asks_for_nothing() -> None:
     cloud = fleet(RULE)
     number = cloud.repository.pulls.issues.create(

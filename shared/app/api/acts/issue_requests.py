@@ -70,9 +70,9 @@ def handle(request: IssueRequest, ports: Ports) -> None:
 
 
 def find_missed(ports: Ports) -> None:
-    """Queue what was opened with the form and is open still; one call, where a rule names people of GitHub.
+    """Queue what was opened with the form and has no answer; one call, where a rule names people of GitHub.
 
-    Asking again changes nothing: the answer of an issue is written once.
+    One more for each open issue of them. What somebody has opened again has its answer, and stays open.
     """
     fleet, host = ports.state.fleet(), ports.git_host
     if not fleet.rules.asks_by_issue or not host.capabilities >= NEEDED:
@@ -82,7 +82,7 @@ def find_missed(ports: Ports) -> None:
     people = {issue.number: GitHubPerson(issue.login, issue.account) for issue in found}
     known = named([*people.values()], Head(fleet, ports).self_service(), ports) if found else frozenset()
     for issue in found:
-        if people[issue.number] in known:
+        if people[issue.number] in known and host.comment(issue.number, MARKER) is None:
             log.warning("issue %d has no answer yet; it is answered now", issue.number)
             send(
                 IssueRequest(

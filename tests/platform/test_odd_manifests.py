@@ -1,0 +1,127 @@
+"""No form of a value in a manifest stops the rules, and with them the plan of everybody else."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.language.resolve.problems import Path
+from shared.platform.rules import findings_of
+from tests.support.built_platforms import Platform
+from tests.support.hypothesis_settings import GENERATED
+
+LEVEL = "pod-security.kubernetes.io/enforce"
+OBJECTS: list[Any] = [
+    *yaml.safe_load_all(f"""\
+apiVersion: v1
+kind: Namespace
+metadata: {{name: a, labels: {{{LEVEL}: restricted}}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: a}}
+spec:
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:
+      serviceAccountName: web
+      securityContext: {{runAsUser: 0, seLinuxOptions: {{type: b}}, sysctls: [{{name: a, value: b}}]}}
+      tolerations: [{{operator: Exists, value: a, effect: NoSchedule}}]
+      topologySpreadConstraints: [{{maxSkew: 0, whenUnsatisfiable: b, topologyKey: c}}]
+      volumes:
+        - {{name: c, configMap: {{name: c, items: [{{key: k, path: p}}]}}}}
+        - {{name: p, projected: {{sources: [{{secret: {{name: s, items: [{{key: k, path: p}}]}}}}]}}}}
+      containers:
+        - name: web
+          image: web:1
+          securityContext: {{capabilities: {{add: [SYS_ADMIN], drop: [ALL]}}, procMount: Default}}
+          ports: [{{name: http, containerPort: 80, hostPort: 80}}]
+          env: [{{name: E, valueFrom: {{configMapKeyRef: {{name: c, key: k}}}}}}]
+          resources: {{limits: {{memory: 1Gi}}, requests: {{memory: 1Mi}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: c, namespace: a, annotations: {{x: y}}}}
+data: {{k: v}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: web, namespace: a}}
+spec: {{selector: {{app: web}}, ports: [{{name: http, port: 80, targetPort: http}}]}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {{name: web, namespace: a}}
+spec: {{defaultBackend: {{service: {{name: web, port: {{number: 80}}}}}}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {{name: n, namespace: a}}
+spec: {{podSelector: {{}}, policyTypes: [Egress], egress: [{{ports: [{{port: 50, endPort: 60}}]}}]}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {{name: q, namespace: a}}
+spec: {{hard: {{requests.cpu: 1}}}}
+"""),
+]
+KUSTOMIZATION: Any = {
+    "resources": ["all.yaml"],
+    "patches": [{"patch": "[]", "target": {"kind": "Deployment", "name": "x"}}],
+    "images": [{"name": "a", "newName": "b"}],
+}
+NAMED = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
+"""What an object is called by; without it there is none."""
+ODD: list[Any] = [{"a": 1}, [1], [{"a": []}], "x", "", 3, True, None]
+
+
+def places(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of each value in a document."""
+    if path and path not in NAMED:
+        yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*path, key))
+
+
+def look(number: int, path: Path, odd: Any) -> None:
+    """Have the rules look at a platform with another value at a place of its object, or its kustomization."""
+    documents = copy.deepcopy([*OBJECTS, KUSTOMIZATION])
+    at = documents[number]
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = odd
+    platform = Platform(yaml.safe_dump_all(documents[:-1]))
+    platform.files["platform/kustomization.yaml"] = yaml.safe_dump(documents[-1])
+    findings_of(platform.platform, platform.read)
+
+
+PLACES = [(n, path) for n, document in enumerate([*OBJECTS, KUSTOMIZATION]) for path in places(document)]
+CONTAINER: Path = ("spec", "template", "spec", "containers", 0)
+RULE: Path = ("spec", "egress", 0, "ports", 0)
+
+
+@given(st.sampled_from(PLACES), st.sampled_from(ODD))
+@GENERATED
+def test_no_form_of_a_value_stops_the_rules(place: tuple[int, Path], odd: Any) -> None:
+    look(*place, odd)
+
+
+@pytest.mark.parametrize(
+    ("number", "path"),
+    [
+        (1, (*CONTAINER, "ports", 0, "name")),
+        (1, (*CONTAINER, "env", 0, "valueFrom", "configMapKeyRef", "key")),
+        (4, ("spec", "defaultBackend", "service", "port", "number")),
+        (5, (*RULE, "port")),
+    ],
+)
+def test_a_value_that_is_compared_may_have_any_form(number: int, path: Path) -> None:
+    for odd in ODD:
+        look(number, path, odd)
