@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.language.resolve.problems import Path
-from shared.platform.rules import findings_of
+from shared.platform import rules
+from shared.platform.rules import ClusterPlatform, Files, Finding, Rule, findings_of
 from tests.support.built_platforms import Platform
 from tests.support.hypothesis_settings import GENERATED
 
@@ -99,12 +100,30 @@ def look(number: int, path: Path, odd: Any) -> None:
     at[path[-1]] = odd
     platform = Platform(yaml.safe_dump_all(documents[:-1]))
     platform.files["platform/kustomization.yaml"] = yaml.safe_dump(documents[-1])
-    findings_of(platform.platform, platform.read)
+    found = findings_of(platform.platform, platform.read)
+    assert [finding.message for finding in found if "the rule itself failed" in finding.message] == []
 
 
 PLACES = [(n, path) for n, document in enumerate([*OBJECTS, KUSTOMIZATION]) for path in places(document)]
 CONTAINER: Path = ("spec", "template", "spec", "containers", 0)
 RULE: Path = ("spec", "egress", 0, "ports", 0)
+
+
+def test_a_rule_that_fails_is_a_note_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = Platform(yaml.safe_dump_all(OBJECTS))
+    before = [finding.message for finding in findings_of(platform.platform, platform.read)]
+
+    def fail(_platform: ClusterPlatform, _files: Files) -> Iterator[Finding]:
+        raise RecursionError
+
+    monkeypatch.setattr(rules, "RULES", (Rule(fail, "example.com/rule"), *rules.RULES))
+    failed, *others = findings_of(platform.platform, platform.read)
+    assert (failed.is_note, failed.file, [finding.message for finding in others]) == (
+        True,
+        "platform/all.yaml",
+        before,
+    )
+    assert "example.com/rule is not known: the rule itself failed (RecursionError)" in failed.message
 
 
 @given(st.sampled_from(PLACES), st.sampled_from(ODD))

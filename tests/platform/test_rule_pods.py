@@ -18,7 +18,8 @@ SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     [
         ({}, {"resources": {"limits": {"memory": "512m"}}}, "512m is less than 1 MiB"),
         ({}, {"resources": {"limits": {"memory": "512Mi", "cpu": "512m"}}}, ""),
-        ({}, {"resources": {"requests": {"memory": "64"}}}, "64 is less than 1 MiB"),
+        ({}, {"resources": {"limits": {"memory": "64"}}}, "64 is less than 1 MiB"),
+        ({}, {"resources": {"requests": {"memory": "64"}}}, ""),
         ({}, {"imagePullPolicy": "always"}, "imagePullPolicy"),
         ({"dnsPolicy": "clusterFirst"}, {}, "dnsPolicy"),
         (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 
 from shared.frozen import dataclass
 from shared.json_tree import path_text
@@ -53,6 +54,8 @@ from shared.platform.rules.waiting import (
 from shared.platform.rules.workloads import impossible_objects
 
 __all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "placed"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,21 @@ class Findings:
 
 def findings_of(platform: ClusterPlatform, files: Files) -> tuple[Finding, ...]:
     """Return what the rules find on clusters that are alike, each finding once."""
-    return tuple(dict.fromkeys(finding for rule in RULES for finding in rule.find(platform, files)))
+    return tuple(dict.fromkeys(finding for rule in RULES for finding in _found(rule, platform, files)))
+
+
+def _found(rule: Rule, platform: ClusterPlatform, files: Files) -> Sequence[Finding]:
+    """Return what a rule finds: a note where it fails itself, so that one platform stops no other plan."""
+    try:
+        return tuple(rule.find(platform, files))
+    except Exception as error:
+        log.exception("a rule of the platform failed: %s", rule.source)
+        file = next((built.file for *_, built in platform.objects if built.file), "")
+        message = (
+            f"what is wrong here after {rule.source} is not known: the rule itself failed "
+            f"({type(error).__name__}); report it with the log"
+        )
+        return (Finding(file, None, (), message, is_note=True),)
 
 
 def placed(finding: Finding, files: Files) -> Problem:

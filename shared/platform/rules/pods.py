@@ -123,15 +123,12 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
 
 
 def _memory(container: Mapping[str, Any], place: Path) -> Iterator[Fault]:
-    """Yield amounts of memory that no container starts with: 512m is half a byte."""
-    for field in ("limits", "requests"):
-        given = mapping(at(container, ("resources", field))).get("memory")
-        amount = quantity(str(given)) if given and not is_open(given) else None
-        if amount is not None and 0 < amount < _LEAST_MEMORY:
-            yield (
-                (*place, "resources", field, "memory"),
-                f"{given} is less than 1 MiB; Mi and Gi are the units",
-            )
+    """Yield a limit of memory that no container starts with: 512m is half a byte."""
+    given = mapping(at(container, ("resources", "limits"))).get("memory")
+    amount = quantity(str(given)) if given and not is_open(given) else None
+    if amount is not None and 0 < amount < _LEAST_MEMORY:
+        where = (*place, "resources", "limits", "memory")
+        yield where, f"{given} is less than 1 MiB; Mi and Gi are the units"
 
 
 _LEAST_MEMORY = 1 << 20
