@@ -210,8 +210,9 @@ def given_in(az: Az, parameters: Path) -> dict[str, Any]:
 def given_to_azd(infra: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the values that azd has for parameters: those of its environment, and former answers.
 
-    It asks for what is required and empty, after the hooks, and keeps the answers in its folder.
-    Source: bicep_provider.go of github.com/Azure/azure-dev, cli/azd/pkg/infra/provisioning/bicep.
+    It asks for what is required and empty, after the hooks, and keeps the answers in its folder. Raise
+    DeploymentFailed for a list that is none. Source: bicep_provider.go of github.com/Azure/azure-dev,
+    cli/azd/pkg/infra/provisioning/bicep.
     """
     kept = Path(".azure", environ.get("AZURE_ENV_NAME", ""), "config.json")
     config = json.loads(kept.read_text()) if kept.is_file() else {}
@@ -221,7 +222,14 @@ def given_to_azd(infra: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         if not isinstance(value, str):
             return value
         text = re.sub(r"\$\{(\w+)=?([^}]*)\}", lambda part: environ.get(part[1]) or part[2], value)
-        return json.loads(text) if text[:1] == "[" else text or answers.get(name)
+        if text[:1] != "[":
+            return text or answers.get(name)
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            example = '["00000000-0000-0000-0000-000000000000"]'
+            problem = f"{value} of azd's environment is no list in JSON ({error}); write it like {example}"
+            raise DeploymentFailed(problem) from error
 
     given = json.loads((infra / "main.parameters.json").read_text())["parameters"]
     found = {name: value_of(name, parameter["value"]) for name, parameter in given.items()}

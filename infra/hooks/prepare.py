@@ -32,7 +32,8 @@ def main() -> None:
         return
     az, given = azure_deployment.Az(), azure_deployment.given_to_azd(INFRA, os.environ)
     azure_deployment.register(az, own, given.get("targetSubscriptions") or [own])
-    found = [f"{each.what}: {each.problem}\n  {each.remedy}" for each in obstacles(az, own, given)]
+    stops = obstacles(az, own, given)
+    found = [f"{obstacle.what}: {obstacle.problem}\n  {obstacle.remedy}" for obstacle in stops]
     if found:
         raise azure_deployment.DeploymentFailed("\n".join(["This would stop the deployment.", *found]))
 

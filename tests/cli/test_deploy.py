@@ -269,6 +269,13 @@ def test_the_hook_before_provisioning_checks_the_region_and_has_azure_validate_w
     assert (done.returncode, "mars has no Flex Consumption" in done.stderr) == (1, True)
 
 
+def test_the_hook_before_provisioning_says_which_list_of_azd_is_none(place: Place) -> None:
+    done = place.hook("prepare", **OF_AZD, ROADSTEAD_TARGETS=f"[{TARGET}]")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "ROADSTEAD_TARGETS" in done.stderr
+    assert 'write it like ["00000000-0000-0000-0000-000000000000"]' in done.stderr
+
+
 def test_the_hook_before_provisioning_waits_for_a_subscription(place: Place) -> None:
     done = place.hook("prepare", AZURE_SUBSCRIPTION_ID="")
     assert (done.returncode, place.stored(), "no subscription yet" in done.stdout) == (0, None, True)

@@ -97,7 +97,7 @@ def test_a_pull_request_has_its_plan_as_a_thread_and_a_status_and_its_merge_crea
     operator.wait(lambda: project.status(merged) == "succeeded", "the merge is applied")
     assert operator.phases() == {"one": "Ready", "two": "Ready"}
     lacks = operator.api.get("health")["lacks"]
-    assert [line.partition(":")[0] for line in lacks] == ["check runs of our own", "auto-merge", "issues"]
+    assert [line.partition(":")[0] for line in lacks] == ["check runs of our own", "issues", "issue forms"]
     kinds = [sent["event"]["eventType"] for sent in deliveries(operator)]
     assert kinds == [
         "git.push",

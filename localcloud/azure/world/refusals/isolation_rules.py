@@ -45,16 +45,18 @@ def _is_network(text: str) -> bool:
 def _zones_in_two_groups(asked: RequestedWrite) -> bool:
     groups = defaultdict(set)
     for zone in asked.now(f"{_ROUTING}.dnsZoneResourceIds") or ():
-        parts = zone.lower().split("/")
-        groups[parts[-2]].add(tuple(parts[:5]))
+        group, _, named = zone.lower().partition("/providers/")
+        groups[named.rpartition("/")[0]].add(group)
     return any(len(found) > 1 for found in groups.values())
 
 
 def _mesh_too_old(asked: RequestedWrite) -> dict[str, str] | None:
     version = str(asked.now("kubernetesVersion"))
     for revision in asked.now("serviceMeshProfile.istio.revisions") or ():
-        number = int(revision.split("-")[-1])
-        last = _LAST.get(number, 0 if number < min(_LAST) else 99)
+        number = revision.rpartition("-")[2]
+        if not number.isdecimal():
+            continue
+        last = _LAST.get(int(number), 0 if int(number) < min(_LAST) else 99)
         if int(version.split(".")[1]) > last:
             return {"revision": revision, "version": version}
     return None

@@ -47,7 +47,7 @@ def _scattered_zones(spec: ClusterSpec) -> Broken:
     groups = dict[str, str]()
     for zone in (routing.dns_zone_resource_ids or ()) if routing else ():
         group, _, rest = zone.lower().partition("/providers/")
-        kind = rest.split("/")[1]
+        kind = rest.rpartition("/")[0]
         first = groups.setdefault(kind, group)
         if first != group:
             return {"first": first.rpartition("/")[2], "other": group.rpartition("/")[2]}
