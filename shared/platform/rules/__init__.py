@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from shared.frozen import dataclass
@@ -54,8 +53,6 @@ from shared.platform.rules.waiting import (
 from shared.platform.rules.workloads import impossible_objects
 
 __all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "placed"]
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -140,12 +137,15 @@ def _found(rule: Rule, platform: ClusterPlatform, files: Files) -> Sequence[Find
     """Return what a rule finds: a note where it fails itself, so that one platform stops no other plan."""
     try:
         return tuple(rule.find(platform, files))
-    except Exception as error:
-        log.exception("a rule of the platform failed: %s", rule.source)
+    except Exception as error:  # noqa: BLE001 - the note says where
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        where = f"{at.tb_frame.f_code.co_name}, line {at.tb_lineno}" if at else "?"
         file = next((built.file for *_, built in platform.objects if built.file), "")
         message = (
             f"what is wrong here after {rule.source} is not known: the rule itself failed "
-            f"({type(error).__name__}); report it with the log"
+            f"({type(error).__name__} in {where}); report it to Roadstead"
         )
         return (Finding(file, None, (), message, is_note=True),)
 
