@@ -14,7 +14,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.azure.running_versions import run_lowered
-from shared.cluster.failures.errors import Unreadable
+from shared.cluster.failures.errors import ReconcileError, Retryable, Unreadable
+from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.health import needs_check, next_check
 from shared.cluster.forms import NewerForm
 from shared.cluster.queues.bodies import commit_of
@@ -121,6 +122,18 @@ def _at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
 def is_at_time(name: str) -> bool:
     """Return whether a message with this name is for a time, see ``_at_time``."""
     return name.startswith(_AT)
+
+
+# A request that failed comes again a few times; then a timer, or a person, asks again.
+
+ATTEMPTS = 5
+
+
+def seconds_until_again(error: ReconcileError, request: QueueRequest, ports: Ports) -> float | None:
+    """Return when a request that failed is to come again, None for not at all."""
+    if not isinstance(error, Retryable) or request.attempt >= ATTEMPTS:
+        return None
+    return wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
 
 
 # Sweeps and checks of the whole fleet, and the next check of a cluster.

@@ -11,14 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from shared.app.outbox import send, send_unlike
+from shared.app.outbox import seconds_until_again, send, send_unlike
 from shared.app.planner.pins.pin_branches import ensure_branch
 from shared.app.planner.reporter import reopen
 from shared.app.pull_requests.markdown import code, prose
 from shared.app.records import Transition, change
 from shared.cluster.divergence.trial import Trial, TrialEnd
 from shared.cluster.failures.errors import ReconcileError, Retryable
-from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.queues.envelopes import Envelope, continuation
 from shared.cluster.queues.messages import ReportRequest, TryRequest
 from shared.cluster.record import ClusterRecord
@@ -30,7 +29,6 @@ from shared.ports import Ports, Pull
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 5
 _OF_CLUSTER = re.compile(r"- `([^`]+)`: ")
 """How a line of the comment begins that is about a cluster."""
 
@@ -40,8 +38,8 @@ def handle(request: TryRequest, ports: Ports) -> None:
     try:
         _settle(request.pull, ports)
     except Retryable as error:
-        wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
-        if wait is None or request.attempt >= ATTEMPTS:
+        wait = seconds_until_again(error, request, ports)
+        if wait is None:
             raise
         log.warning("the tries of pull request %d wait: %s: %s", request.pull, error.kind, error)
         send_unlike(request.next_attempt(), ports, after=wait)

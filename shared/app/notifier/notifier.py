@@ -15,11 +15,10 @@ from dataclasses import replace
 from operator import attrgetter
 
 from shared.app.notifier.of_fleet import OF_PLANS, OTHERS, of_plan, present
-from shared.app.outbox import send
+from shared.app.outbox import seconds_until_again, send
 from shared.app.pull_requests.markdown import fence, line
 from shared.app.repository import require_name
 from shared.cluster.failures.errors import Dependency, ReconcileError, Retryable
-from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_exempt
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.queues.messages import NotifyRequest
@@ -89,8 +88,6 @@ AT_ONCE = 1000
 """So many stored notifications are taken with one message."""
 SECONDS = 120.0
 """After so long another message continues: less than half of ``functionTimeout``."""
-ATTEMPTS = 5
-"""How often a message is postponed at most while the state does not answer; then the timer sends another."""
 LETTERS = 100
 
 
@@ -99,8 +96,8 @@ def handle(request: NotifyRequest, ports: Ports) -> None:
     try:
         _handle(ports)
     except Retryable as error:
-        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
-        if seconds is None or request.attempt >= ATTEMPTS:
+        seconds = seconds_until_again(error, request, ports)
+        if seconds is None:
             raise
         log.warning("notifications are postponed by %d s: %s: %s", seconds, error.kind, error)
         send(request.next_attempt(), ports, after=seconds)

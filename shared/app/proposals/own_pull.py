@@ -13,9 +13,7 @@ from typing import Generic, TypeVar
 from shared.app.proposals.head import Head
 from shared.app.pull_requests.markdown import fit
 from shared.app.repository import read_files
-from shared.cluster.failures.errors import Conflict, ReconcileError, Retryable
-from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.queues.messages import QueueRequest
+from shared.cluster.failures.errors import Conflict
 from shared.frozen import dataclass, replace
 from shared.language.resolve.repository_layout import blob_id
 from shared.ports import Capability, NewCommit, Ports, Pull, PullText
@@ -28,8 +26,6 @@ V = TypeVar("V")
 COMMITS = 5
 KEPT = 100
 """So many declined values are remembered."""
-ATTEMPTS = 4
-"""How often a message is postponed that failed; then the next sweep, or somebody who asks, sends one."""
 BODY_LIMIT = 65_000
 """Characters; GitHub takes 65,536."""
 
@@ -171,10 +167,3 @@ def declined_after(declined: tuple[V, ...], values: tuple[V, ...], pull: Pull) -
 def pull_text(title: str, parts: Sequence[str]) -> PullText:
     """Return what a pull request says, within the limit."""
     return PullText(title, fit(parts, BODY_LIMIT, "**Shortened: a longer text is not accepted.**"))
-
-
-def seconds_until_again(error: ReconcileError, request: QueueRequest, ports: Ports) -> float | None:
-    """Return when a message that failed is to come again, None for not at all."""
-    if not isinstance(error, Retryable) or request.attempt >= ATTEMPTS:
-        return None
-    return wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)

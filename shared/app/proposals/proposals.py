@@ -13,11 +13,11 @@ from functools import partial
 
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.app.outbox import send
+from shared.app.outbox import seconds_until_again, send
 from shared.app.pause import AGAIN_SECONDS, pause_now
 from shared.app.proposals.ends import settle_ends
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import File, OwnBranch, SomebodyPushed, seconds_until_again
+from shared.app.proposals.own_pull import File, OwnBranch, SomebodyPushed
 from shared.app.proposals.remembered import (
     NEW_AT_ONCE,
     branch_of,

@@ -20,7 +20,7 @@ from shared.app.costs.list_prices import list_price_of
 from shared.app.followed import newest
 from shared.app.followed import recorded as recorded_sources
 from shared.app.offers import asked_of_azure, what_is_short
-from shared.app.outbox import send, send_unlike
+from shared.app.outbox import seconds_until_again, send, send_unlike
 from shared.app.platform.platform_plan import platform_plan
 from shared.app.pull_requests import comment
 from shared.app.pull_requests.comment import PullPlan
@@ -36,8 +36,7 @@ from shared.app.repository import (
 from shared.azure.availability.retirements import retirement_warnings, stale
 from shared.azure.companions.maintenance_windows import past_starts
 from shared.azure.drift.policy import exemption_warnings
-from shared.cluster.failures.errors import ReconcileError, Retryable, TooLarge
-from shared.cluster.failures.retry import wait_before_retry
+from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.queues.messages import OutdatedRequest, PreviewRequest, QueueRequest
 from shared.cluster.record import ClusterRecord
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -60,7 +59,6 @@ log = logging.getLogger(__name__)
 MERGE_SECONDS = 5.0
 MERGE_ATTEMPTS = 3
 """How often the host is asked for its test merge, and for the head that the webhook announced."""
-READ_ATTEMPTS = 5
 COUNT_SECONDS = 60.0
 """After so long a pull request is planned again whose clusters were asked what they have."""
 SLOW_SECONDS = 5.0
@@ -129,8 +127,8 @@ def _preview(request: PreviewRequest, ports: Ports) -> None:
             _plan_newer_head(pull, request, ports)
     except ReconcileError as error:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
-        wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
-        if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
+        wait = seconds_until_again(error, request, ports)
+        if wait is not None:
             send_unlike(request.next_attempt(), ports, after=wait)
         elif pull is None:
             raise

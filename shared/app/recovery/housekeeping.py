@@ -46,7 +46,8 @@ def _prune_blobs(ports: Ports) -> int:
 def _prune_pins(ports: Ports) -> int:
     """Delete the branches of pins that no cluster has, or had before, and that no plan may give to one.
 
-    While a record is recovering, nobody knows what its cluster pulls; nor before the first plan.
+    In a recovery nobody knows what a cluster pulls that has no record yet, or one that is recovering; nor
+    before the first plan. A new manifest that is invalid may be that of such a cluster.
     """
     host, fleet = ports.git_host, ports.state.fleet()
     if fleet.app.pins_directly or Capability.PROPOSALS not in host.capabilities:
@@ -55,7 +56,10 @@ def _prune_pins(ports: Ports) -> int:
     listed = ports.state.clusters() if branches else None
     if listed is None or listed.unreadable or not fleet.commit:
         return 0
-    if any(record.recovering for record in listed):
+    newest = ports.state.plan(fleet.commit)
+    if newest is None or any(item.is_new_and_invalid for item in newest.plan.items):
+        return 0
+    if fleet.tables.recovery is not None or any(record.recovering for record in listed):
         return 0
     pins = filter(None, (Pin.of(record.document) for record in listed))
     used = {fleet.commit, fleet.planning, fleet.rollout}.union(*({pin.commit, pin.before} for pin in pins))

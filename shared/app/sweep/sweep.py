@@ -16,16 +16,15 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
-from shared.app.outbox import send
+from shared.app.outbox import seconds_until_again, send
 from shared.app.planner.reporter import reopen
 from shared.app.records import again
 from shared.app.runs import record_end
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
+from shared.app.sweep.clusters import check, postpone, request_checks, retry
 from shared.app.sweep.lists import compare, orphans_of, read_list
 from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ReconcileError, Retryable
-from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.queues.messages import (
     EVENT,
     NotifyRequest,
@@ -64,8 +63,8 @@ def handle(request: SweepRequest, ports: Ports) -> None:
     try:
         _handle(request, ports)
     except Retryable as error:
-        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
-        if seconds is None or request.attempt >= ATTEMPTS:
+        seconds = seconds_until_again(error, request, ports)
+        if seconds is None:
             raise
         log.warning("a sweep is postponed by %d s: %s: %s", seconds, error.kind, error)
         send(request.next_attempt(), ports, after=seconds)

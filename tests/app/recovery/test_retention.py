@@ -13,6 +13,7 @@ from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
 from shared.language.pin import PIN_BRANCHES
 from shared.ports import FleetConfig, Timing
+from shared.ports.state.fleet import Recovery
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
@@ -71,6 +72,7 @@ def test_a_failed_removal_delays_no_other() -> None:
         *kept,
         "changes by hand",
         "readings",
+        "days of own operations",
         "dead letters",
         "branches of pins",
         "plans of pull requests",
@@ -160,6 +162,25 @@ def test_no_pin_is_deleted_while_nobody_knows_what_a_cluster_pulls() -> None:
     assert f"{PIN_BRANCHES}{first}" in cloud.ports.git_host.branches(PIN_BRANCHES)
     cloud.state.save(replace(saved, ownership=record.ownership))
     assert purge_expired(cloud.ports)["branches of pins"] == 1
+
+
+def test_no_pin_is_deleted_while_a_new_manifest_is_invalid_or_a_recovery_lasts() -> None:
+    cloud = MemoryCloud()
+    for version in range(3):
+        push(cloud, {**fleet_files.fleet("one"), "platform/version.yaml": VERSION.format(version).encode()})
+        cloud.run()
+    valid = {**fleet_files.fleet("one"), "platform/version.yaml": VERSION.format(2).encode()}
+    push(cloud, {**valid, "clusters/two/cluster.yaml": b"spec: {}"})
+    cloud.run()
+    assert purge_expired(cloud.ports)["branches of pins"] == 0, "two may have been there before"
+    push(cloud, valid)
+    cloud.run()
+    fleet = cloud.state.fleet()
+    lasting = replace(fleet.tables, recovery=Recovery(cloud.clock(), fleet.tables.epoch))
+    saved = cloud.state.save_fleet(replace(fleet, tables=lasting))
+    assert purge_expired(cloud.ports)["branches of pins"] == 0
+    cloud.state.save_fleet(replace(saved, tables=fleet.tables))
+    assert purge_expired(cloud.ports)["branches of pins"] > 0
 
 
 def test_once_a_day_the_log_says_that_anybody_could_move_a_pin(caplog: pytest.LogCaptureFixture) -> None:

@@ -20,9 +20,8 @@ from shared.app.api.acts.requests import WITHOUT_REASON, request_cluster
 from shared.app.api.audit import AuditedAct, audited
 from shared.app.http_result import HttpResult
 from shared.app.intake.issue_form import HEADINGS, LONGEST, is_form, read_form
-from shared.app.outbox import send
+from shared.app.outbox import seconds_until_again, send
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import seconds_until_again
 from shared.app.pull_requests.markdown import code, prose
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.queues.messages import IssueRequest
