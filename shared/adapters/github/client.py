@@ -27,6 +27,7 @@ from shared.cluster.failures.errors import (
     ReconcileError,
     Throttled,
     Unauthenticated,
+    Unauthorized,
     Unavailable,
     Withheld,
     from_http,
@@ -348,3 +349,12 @@ class _SharedAuth(Auth.Auth):
         """The token, renewed when it has expired."""
         with self._lock:
             return self._auth.token
+
+
+def require_answer(said: str, remedy: str) -> None:
+    """Raise Throttled or Unauthorized for an error of GraphQL that says so, in an answer with 200."""
+    lower = said.lower()
+    if "rate limit" in lower:
+        raise Throttled(said, retry_after=SECONDARY_WAIT)
+    if "not accessible" in lower or "permission" in lower:
+        raise Unauthorized(f"{said}; {remedy}")

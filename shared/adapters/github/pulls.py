@@ -1,4 +1,4 @@
-"""Pull requests on GitHub: merge commits, comments, check runs, our own branches, and issues.
+"""Pull requests on GitHub: merge commits, comments, check runs, and our own branches.
 
 Our comment is the oldest one with our login that begins with the marker; a marker in somebody else's comment
 is ignored.
@@ -15,11 +15,10 @@ from urllib.parse import quote
 
 from github.Repository import Repository as GitHubApi
 
-from shared.adapters.answers import checked, moment
-from shared.adapters.github.client import PAGE, SECONDARY_WAIT, GitHubClient, json_call
+from shared.adapters.answers import checked
+from shared.adapters.github.client import PAGE, GitHubClient, json_call, require_answer
 from shared.adapters.github.reviews import GitHubReviews, labels_of
-from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Throttled, Unauthorized
-from shared.ports.git_host import Issue
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports.pull_requests import (
     Annotation,
     AutoMerge,
@@ -318,87 +317,9 @@ class GitHubProposing:
 
 def _refused(number: int, said: str) -> AutoMerge:
     """Return what a refusal of GraphQL means; raise Throttled or Unauthorized for what is no decision."""
-    _require_answer(said, _PERMISSIONS)
+    require_answer(said, _PERMISSIONS)
     lower = said.lower()
     meant = next((found for text, found in _REFUSALS.items() if text in lower), AutoMerge.REFUSED)
     if meant is AutoMerge.REFUSED:
         log.warning("GitHub refuses auto-merge of pull request %d: %s", number, said)
     return meant
-
-
-def _require_answer(said: str, remedy: str) -> None:
-    """Raise Throttled or Unauthorized for an error of GraphQL that says so, in an answer with 200."""
-    lower = said.lower()
-    if "rate limit" in lower:
-        raise Throttled(said, retry_after=SECONDARY_WAIT)
-    if "not accessible" in lower or "permission" in lower:
-        raise Unauthorized(f"{said}; {remedy}")
-
-
-# Issues of the fleet repository: docs.github.com/rest/issues.
-
-_NEWEST = """
-query ($owner: String!, $name: String!, $most: Int!) {
-  repository(owner: $owner, name: $name) {
-    issues(first: $most, states: [OPEN], orderBy: {field: CREATED_AT, direction: DESC}) {
-      nodes { number body createdAt lastEditedAt author { __typename login ... on User { databaseId } } }
-    }
-  }
-}
-"""
-"""docs.github.com/graphql/reference/objects, Issue: REST has no field of an edit of the text."""
-
-
-class GitHubIssues:
-    """The part of the port that is about issues."""
-
-    _client: GitHubClient
-
-    def newest_issues(self) -> Sequence[Issue]:
-        """Return what people have opened, of the newest hundred open issues; one call of GraphQL."""
-        owner, name = self._client.name.split("/")
-        try:
-            with self._client.calling("no issues") as api:
-                query = {"owner": owner, "name": name, "most": PAGE}
-                _, answer = api.requester.graphql_query(_NEWEST, query)
-                found = answer["data"]["repository"]["issues"]["nodes"]
-                people = [item for item in found if (item["author"] or {}).get("__typename") == "User"]
-                return [_issue(item) for item in people]
-        except InvalidManifest as error:
-            _require_answer(str(error), "give its GitHub App, or its token, the permission Issues: read")
-            raise
-
-    def find_issue(self, marker: str) -> int | None:
-        """Return our newest open issue with the marker; older ones than the newest hundred are not found."""
-        login = self._client.login
-        query = {"state": "open", "sort": "created", "direction": "desc", "per_page": PAGE}
-        with self._client.calling("no issues") as api:
-            for item in json_call(api, "GET", f"{api.url}/issues", query=query):
-                author = (item["user"] or {}).get("login")  # None for an account that GitHub no longer has
-                if author == login and (item.get("body") or "").startswith(marker):
-                    return int(item["number"])
-        return None
-
-    def open_issue(self, title: str, body: str) -> int:
-        """Create an issue, and return its number."""
-        with self._client.calling("no issues", absent=(404, 410)) as api:
-            return int(
-                json_call(api, "POST", f"{api.url}/issues", body={"title": title, "body": body})["number"]
-            )
-
-    def comment_issue(self, number: int, body: str) -> None:
-        """Write a comment; GitHub answers 410 for an issue that was deleted."""
-        with self._client.calling(f"no issue {number}", absent=(404, 410)) as api:
-            json_call(api, "POST", f"{api.url}/issues/{number}/comments", body={"body": body})
-
-    def close_issue(self, number: int) -> None:
-        """Close an issue as completed."""
-        with self._client.calling(f"no issue {number}", absent=(404, 410)) as api:
-            body = {"state": "closed", "state_reason": "completed"}
-            json_call(api, "PATCH", f"{api.url}/issues/{number}", body=body)
-
-
-def _issue(item: Mapping[str, Any]) -> Issue:
-    author, edited = item["author"], item["lastEditedAt"] is not None
-    at = moment(item["createdAt"])
-    return checked(Issue(item["number"], author["login"], author["databaseId"], item["body"], at, edited))
