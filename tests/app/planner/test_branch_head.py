@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ from shared.cluster.record_parts import Phase
 from shared.ports import PlanRecord
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, status
-from tests.support.replaced_ports import around, frozen, overtake, shows_first
+from tests.support.replaced_ports import around, shows_first
 
 pytestmark = pytest.mark.lives
 
@@ -65,31 +64,6 @@ def test_an_announced_head_that_is_no_descendant_of_the_last_plan_is_confirmed()
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
-
-
-def test_a_planner_frozen_before_its_save_deletes_nothing_of_the_next_plan() -> None:
-    cloud = ready("one", "two")
-    push(cloud, fleet_files.fleet("one"))
-    frozen(cloud, "state", "save", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    assert accepted(cloud)["delete", "two"] == 0
-
-
-def test_a_planner_frozen_before_it_saved_a_record_creates_nothing_beyond_the_next_plan() -> None:
-    cloud = ready("one")
-    push(cloud, fleet_files.fleet("one", "two"))
-
-    def meanwhile() -> None:
-        overtake(cloud, fleet_files.fleet("one"))
-        cloud.clock.advance(200)  # the repeated plan of the meantime changes nothing
-        while cloud.step():
-            pass
-
-    frozen(cloud, "state", "save", meanwhile)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud)["create", "two"] == accepted(cloud)["create-group", "rg-two"] == 0
 
 
 def test_a_head_that_returns_after_an_unfinished_plan_is_planned_again() -> None:
@@ -360,51 +334,3 @@ def test_a_forced_push_back_is_planned_after_its_confirmation() -> None:
     cloud.repository.reset(old)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-
-
-def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> None:
-    cloud = ready("one", "two")
-    push(cloud, fleet_files.fleet("one"))
-    saved = cloud.state.save_plan
-
-    def overtaken(plan_record: Any) -> None:
-        saved(plan_record)
-        if not plan_record.plan.applied:
-            around(cloud, "state", save_plan=saved)
-            overtake(cloud, fleet_files.fleet("one", "two"))
-
-    around(cloud, "state", save_plan=overtaken)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    assert accepted(cloud)["delete", "two"] == 0
-    assert status(cloud, cloud.repository.head("main"))[0] == "success"
-
-
-def test_an_old_plan_ends_when_its_cluster_is_created_again() -> None:
-    cloud = ready("one", "two")
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
-
-
-def test_a_plan_superseded_before_it_was_carried_out_reports_that_and_ends() -> None:
-    cloud = ready("one")
-    saved = cloud.state.save
-
-    def dies(record: Any) -> None:
-        around(cloud, "state", save=saved)
-        raise Crash
-
-    overtaken = push(cloud, fleet_files.fleet("one", "two"))
-    around(cloud, "state", save=dies)
-    cloud.step()
-    newest = push(cloud, fleet_files.fleet("one", "three"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
-    expected = f"superseded by {newest[:8]} before it was carried out"
-    assert status(cloud, overtaken) == ("error", expected)
-    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []

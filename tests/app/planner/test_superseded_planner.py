@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.why import why_view
@@ -24,8 +26,8 @@ from shared.plan.plan import Action
 from shared.ports import PlanRecord
 from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet
-from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.replaced_ports import Dies, around
+from tests.support.pipeline_runs import accepted, phases, push, ready, status
+from tests.support.replaced_ports import Dies, around, frozen, overtake
 
 
 @pytest.fixture
@@ -128,3 +130,76 @@ def test_it_is_planned_again_once_a_minute(overwritten: tuple[MemoryCloud, str])
         message.draft.id for message in cloud.broker.peek("plans") if "unfinished" in message.draft.id
     ]
     assert len(requests) == 1
+
+
+def test_a_planner_frozen_before_its_save_deletes_nothing_of_the_next_plan() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet("one"))
+    frozen(cloud, "state", "save", lambda: overtake(cloud, fleet("one", "two")))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_planner_frozen_before_it_saved_a_record_creates_nothing_beyond_the_next_plan() -> None:
+    cloud = ready("one")
+    push(cloud, fleet("one", "two"))
+
+    def meanwhile() -> None:
+        overtake(cloud, fleet("one"))
+        cloud.clock.advance(200)  # the repeated plan of the meantime changes nothing
+        while cloud.step():
+            pass
+
+    frozen(cloud, "state", "save", meanwhile)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["create", "two"] == accepted(cloud)["create-group", "rg-two"] == 0
+
+
+def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet("one"))
+    saved = cloud.state.save_plan
+
+    def overtaken(plan_record: Any) -> None:
+        saved(plan_record)
+        if not plan_record.plan.applied:
+            around(cloud, "state", save_plan=saved)
+            overtake(cloud, fleet("one", "two"))
+
+    around(cloud, "state", save_plan=overtaken)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+    assert status(cloud, cloud.repository.head("main"))[0] == "success"
+
+
+def test_an_old_plan_ends_when_its_cluster_is_created_again() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    push(cloud, fleet("one", "two"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
+
+
+def test_a_plan_superseded_before_it_was_carried_out_reports_that_and_ends() -> None:
+    cloud = ready("one")
+    saved = cloud.state.save
+
+    def dies(record: Any) -> None:
+        around(cloud, "state", save=saved)
+        raise Crash
+
+    overtaken = push(cloud, fleet("one", "two"))
+    around(cloud, "state", save=dies)
+    cloud.step()
+    newest = push(cloud, fleet("one", "three"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
+    expected = f"superseded by {newest[:8]} before it was carried out"
+    assert status(cloud, overtaken) == ("error", expected)
+    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []

@@ -9,22 +9,18 @@ import pytest
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.fleet import pause, resume
-from shared.app.api.acts.lifetime import extend
 from shared.app.api.views.clusters import cluster_detail
-from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
 from shared.app.proposals import ends
-from shared.app.proposals.ends import watch_lifetimes
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
 from shared.plan.hold_kinds import HoldKind
-from shared.ports import CommitStatus, Message
-from shared.ports.pull_requests import AutoMerge
+from shared.ports import Message
 from tests.support import fleet_files
-from tests.support.lost_tables import CONFIG, recovered, with_epoch
+from tests.support.lifetimes import LIFETIME, ended, later, put_off, run_until
 from tests.support.notifications import notifying
 from tests.support.notified import OPS
 from tests.support.one_cluster import files, ready, record
@@ -33,33 +29,6 @@ from tests.support.replaced_ports import around
 from tests.support.rollbacks import open_pulls
 
 pytestmark = pytest.mark.lives
-
-LIFETIME = "  lifetime: 72h\n"
-
-
-def ended(extra: str = LIFETIME, hours: float = 72.1) -> MemoryCloud:
-    """Return a cloud whose cluster has reached its end, and in which the timer has run."""
-    cloud = ready(extra)
-    later(cloud, hours)
-    return cloud
-
-
-def run_until(cloud: MemoryCloud, moment: datetime) -> None:
-    """Run until a moment, also where nothing is left to do before."""
-    cloud.run(seconds=(moment - cloud.clock()).total_seconds(), until=lambda: False)
-
-
-def later(cloud: MemoryCloud, hours: float) -> None:
-    """Let time pass, then the timer run, and what follows end."""
-    run_until(cloud, cloud.clock() + timedelta(hours=hours))
-    watch_lifetimes(cloud.ports)
-    cloud.run(seconds=600)
-
-
-def put_off(cloud: MemoryCloud, *, hours: float = 24, hold: bool = False) -> HttpResult:
-    result = extend("one", timedelta(hours=hours), "ops", cloud.ports, "a long test", hold=hold)
-    cloud.run(seconds=600)
-    return result
 
 
 def end_of(cloud: MemoryCloud) -> datetime:
@@ -342,74 +311,3 @@ def test_nothing_is_proposed_in_a_freeze_or_a_pause_and_all_of_it_afterwards() -
     assert resume("ops", cloud.ports).status == 200
     later(cloud, 1)
     assert len(open_pulls(cloud)) == 1
-
-
-ENDS_BY_ITSELF = f"{LIFETIME}  lifetimeEnd: delete\n"
-
-
-def test_an_end_that_deletes_is_merged_by_the_host_once_it_has_its_plan() -> None:
-    cloud = ready(ENDS_BY_ITSELF)
-    cloud.repository.pulls.allows_auto_merge = True
-    cloud.repository.pulls.required_checks = ("roadstead/plan",)
-    later(cloud, 72.1)
-    (pull,) = open_pulls(cloud)
-    assert AutoMerge.ENABLED.value in pull.body
-    cloud.ports.git_host.set_status(pull.sha, CommitStatus("success", "planned", "roadstead/plan"))
-    assert open_pulls(cloud) == []
-    accept(pushed(cloud, cloud.repository.head("main")), cloud.ports)
-    cloud.run()
-    assert (phases(cloud), accepted(cloud)["delete", "one"]) == ({}, 1)
-
-
-@pytest.mark.parametrize("lost", [True, False])
-def test_after_tables_that_were_lost_or_restored_a_person_decides_an_end_that_was_extended(
-    lost: bool,
-) -> None:
-    cloud = with_epoch(MemoryCloud(config=CONFIG, throttle=False))
-    push(cloud, files("  expires: 2026-01-02\n  lifetimeEnd: delete\n"))
-    cloud.run()
-    cloud.repository.pulls.allows_auto_merge = True
-    cloud.repository.pulls.required_checks = ("roadstead/plan",)
-    older = cloud.state.backup()
-    assert put_off(cloud, hours=48).ok
-    push(cloud, files("  expires: 2026-01-02\n  lifetimeEnd: delete\n  tags: {cost: a}\n"))
-    cloud.run()
-    cloud.restore(None if lost else older)
-    assert recovered(cloud)
-    later(cloud, 60)
-    (pull,) = open_pulls(cloud)
-    assert ("Ask its owner first" in pull.body, "Who merges it" in pull.body) == (True, False)
-    cloud.ports.git_host.set_status(pull.sha, CommitStatus("success", "planned", "roadstead/plan"))
-    assert [own.number for own in open_pulls(cloud)] == [pull.number]
-    assert put_off(cloud).ok
-    assert open_pulls(cloud) == []
-
-
-def test_an_end_that_deletes_stays_open_and_says_who_must_act_where_the_host_does_not_merge() -> None:
-    cloud = ended(ENDS_BY_ITSELF)
-    (pull,) = open_pulls(cloud)
-    assert AutoMerge.NOT_ALLOWED.value in pull.body
-    assert phases(cloud) == {"one": Phase.READY}
-
-
-@pytest.mark.parametrize("guard", ["  deletionProtection: true\n", ""])
-def test_an_end_that_deletes_is_guarded_as_any_other(guard: str) -> None:
-    cloud = ready(f"{ENDS_BY_ITSELF}{guard}")
-    cloud.repository.pulls.allows_auto_merge = True
-    cloud.repository.pulls.required_checks = ("roadstead/plan",)
-    if not guard:
-        put_off(cloud, hold=True)
-    later(cloud, 72.1 if guard else 23)
-    assert open_pulls(cloud) == []
-
-
-def test_an_end_that_is_put_off_takes_back_what_the_host_was_to_merge() -> None:
-    cloud = ready(ENDS_BY_ITSELF)
-    cloud.repository.pulls.allows_auto_merge = True
-    cloud.repository.pulls.required_checks = ("roadstead/plan",)
-    later(cloud, 72.1)
-    (pull,) = open_pulls(cloud)
-    put_off(cloud)
-    cloud.ports.git_host.set_status(pull.sha, CommitStatus("success", "planned", "roadstead/plan"))
-    assert open_pulls(cloud) == []
-    assert "clusters/one/cluster.yaml" in cloud.repository.files(cloud.repository.head("main"))
