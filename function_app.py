@@ -19,9 +19,9 @@ with lasting():
     from handlers.apps import Functions
     from handlers.triggers import add_functions
     from shared import logs
-    from shared.load_settings import load_settings
+    from shared.configuration.load_settings import load_settings
+    from shared.configuration.settings import Settings
     from shared.masking import Masker, platform_secrets
-    from shared.settings import Settings
 
 _ONLY_HERE = token_hex(32)
 """Signs forms where no setting can: another instance refuses them, and says to send them again."""
@@ -31,8 +31,8 @@ def _functions(settings: Settings, mask: Masker, app: func.FunctionApp) -> Funct
     """Return the functions on the production ports."""
     from handlers.sign_in import SignIn
     from shared.app.door import watched
+    from shared.configuration.production import Adapters, build_ports
     from shared.ports.masked import masked
-    from shared.production import Adapters, build_ports
 
     # The worker indexes after the start: the library keeps the names that it has found.
     built = replace(build_ports(settings), functions=lambda: app.functions_bindings or ())

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from shared.settings import App
+from shared.configuration.settings import App
 from tools.deployed import deployed
 from tools.lock import locked
 
@@ -40,7 +40,7 @@ with suppress(SystemExit):
 sys.stdout = sys.__stdout__
 """
 PORTS = f"""
-{APP}, handlers.sign_in, shared.app.door, shared.ports.masked, shared.production
+{APP}, handlers.sign_in, shared.app.door, shared.ports.masked, shared.configuration.production
 import azure.identity, shared.adapters.servicebus, shared.adapters.tables
 """
 MESSAGES = f"""{PORTS}

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import azure.functions as func
 
+from shared.configuration.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
 from shared.frozen import dataclass
-from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, App
 
 if TYPE_CHECKING:
     from handlers.sign_in import SignIn

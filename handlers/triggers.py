@@ -15,9 +15,9 @@ from typing import Any
 
 import azure.functions as func
 
+from shared.configuration.settings import App, Settings
 from shared.frozen import dataclass
 from shared.process_memory import lasting
-from shared.settings import App, Settings
 
 TABLE = Path(__file__).with_name("functions.json")
 WHO = "roadstead_access"

@@ -12,7 +12,7 @@ import yaml
 from jsonschema import Draft201909Validator
 
 from cli.azure_deployment import ORDER
-from shared.settings import App
+from shared.configuration.settings import App
 from tests.support.templates import EVERYTHING, INFRA, of_type, outputs, parameters
 
 ROOT = Path(__file__).parent.parent

@@ -18,8 +18,8 @@ from shared.app.examination import guide_of
 from shared.cluster.failures.remedies import REMEDIES
 from shared.cluster.failures.retry import DEFAULTS
 from shared.cluster.recipes import STEPS, Step
+from shared.configuration.settings import Settings
 from shared.plan.plan import Action
-from shared.settings import Settings
 from tests.support.roadstead_command import commands, options
 from tools import wording
 

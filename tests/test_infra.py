@@ -22,9 +22,9 @@ from shared.app.api.access import Role
 from shared.app.console.forms import SESSION
 from shared.app.examination import ALERTS, alert_rule
 from shared.cluster.pace import SMALL_CHANGE
+from shared.configuration.settings import App, GitHostName, Settings
 from shared.github_app import SECRETS as SET_UP
 from shared.ports.state import TABLES
-from shared.settings import App, GitHostName, Settings
 from tests.support.function_calls import functions
 from tests.support.templates import (
     EVERYTHING,

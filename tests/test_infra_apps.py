@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from localcloud.memory import memory_cloud
+from shared.configuration.settings import App
 from shared.github_app import OF_APP
-from shared.settings import App
 from tests.support.deployed_rights import receiver, senders
 from tests.support.templates import (
     EXAMPLE,

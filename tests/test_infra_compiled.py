@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from shared.settings import GitHostName
+from shared.configuration.settings import GitHostName
 from tests.support.sample import sample
 from tests.support.templates import INFRA, PARAMETER_FILES
 from tools import bicep

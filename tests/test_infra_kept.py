@@ -10,7 +10,7 @@ import pytest
 from handlers.apps import Functions
 from handlers.sign_in import SignIn
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.settings import App
+from shared.configuration.settings import App
 from tests.support.templates import EVERYTHING, GIVEN, REQUIRED, of_type, outputs
 
 MONTH = 2_628_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.settings import App
+from shared.configuration.settings import App
 from tests.support.templates import (
     EVERYTHING,
     EXAMPLE,

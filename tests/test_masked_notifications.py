@@ -15,7 +15,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
-from shared.load_settings import load_settings
+from shared.configuration.load_settings import load_settings
 from shared.masking import Masker
 from shared.notifications.digest import Links, body_of, messages
 from shared.notifications.kinds import NotificationKind

@@ -20,7 +20,8 @@ from shared.app.api.acts.azure import import_cluster
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act, Event
 from shared.cluster.record import ClusterRecord, to_json
-from shared.load_settings import load_settings
+from shared.configuration.load_settings import load_settings
+from shared.configuration.settings import Settings
 from shared.masking import Masker, platform_secrets
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
@@ -31,7 +32,6 @@ from shared.ports.masked import NAMES, masked
 from shared.ports.process import in_threads
 from shared.ports.state import Proposal, SweepRecord
 from shared.rollouts.rollout import Rollout
-from shared.settings import Settings
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from shared.cluster.queues.messages import CLOCKS_DIFFER
-from shared.load_settings import SettingsError, load_settings
+from shared.configuration.load_settings import SettingsError, load_settings
+from shared.configuration.setting_texts import vault_addresses
+from shared.configuration.settings import Settings
 from shared.masking import Masker
-from shared.setting_texts import vault_addresses
-from shared.settings import Settings
 
 EXAMPLE = Path(__file__).parent.parent / "local.settings.example.json"
 VALUES: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]

@@ -13,7 +13,7 @@ import pytest
 
 from cli.app import COMMANDS, NEW, ROLLOUT
 from cli.lazy import Entry
-from shared.settings import App
+from shared.configuration.settings import App
 
 pytestmark = pytest.mark.lives
 
@@ -115,12 +115,13 @@ def test_a_start_of_the_function_app_imports_no_client_library() -> None:
     assert not CLIENTS & modules
 
 
+_CONFIGURATION = "shared.configuration"
 OF_A_START = {
     *("shared.app.api.access", "shared.azure.rate_limits", "shared.frozen", "shared.json_tree"),
-    *("shared.cluster.failures.errors", "shared.cluster.failures.retry", "shared.load_settings"),
+    *("shared.cluster.failures.errors", "shared.cluster.failures.retry", "shared.resource_ids"),
+    *(f"{_CONFIGURATION}.{name}" for name in ("load_settings", "setting_texts", "settings")),
     *("shared.logs", "shared.masking", "shared.process_memory", "shared.reachable_addresses"),
-    *("shared.resource_ids", "shared.schedules", "shared.setting_texts", "shared.settings"),
-    *("shared.standard_webhooks", "handlers.apps", "handlers.triggers"),
+    *("shared.schedules", "shared.standard_webhooks", "handlers.apps", "handlers.triggers"),
 }
 """All that a start imports of ours, packages apart: what settings, triggers and logs need."""
 LATER = {"dateutil", "jinja2", "kustomize", "opentelemetry", "yaml"} | CLIENTS
@@ -158,7 +159,7 @@ WORKS_ELSEWHERE = {
 def test_the_first_call_of_a_function_imports_its_part_of_the_app_alone(function: str) -> None:
     values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
     modules = loaded(f"import sys; sys.argv[1:] = [{function!r}]\n{FIRST_CALL}", **values)
-    assert "shared.production" in modules
+    assert "shared.configuration.production" in modules
     assert not WORKS_ELSEWHERE[function] & modules
 
 

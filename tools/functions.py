@@ -11,7 +11,7 @@ from handlers.routes import who_may_call
 from handlers.sign_in import SignIn
 from handlers.triggers import TABLE, by_name
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.settings import GitHostName
+from shared.configuration.settings import GitHostName
 
 
 def table() -> str:

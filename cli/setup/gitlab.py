@@ -29,7 +29,7 @@ from cli.setup.host_webhook import (
     place,
     problem_of,
 )
-from shared.setting_texts import git_place
+from shared.configuration.setting_texts import git_place
 from shared.standard_webhooks import PREFIX, signature, standard_webhooks_key
 
 EVENTS = {"push_events": True, "merge_requests_events": True}

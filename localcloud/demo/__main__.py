@@ -19,7 +19,7 @@ from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
 from localcloud.runtime.state_folder import StateFolderError
 from localcloud.runtime.tools import ToolError
-from shared.settings import GitHostName
+from shared.configuration.settings import GitHostName
 
 HOSTS = [host for host in get_args(GitHostName) if host != "git"]
 

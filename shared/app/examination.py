@@ -18,6 +18,7 @@ from shared.azure.availability.permissions import assigned, grants_of, lacking_i
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthorized, Unreadable
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.configuration.setting_texts import KNOWN_HOSTS, READING, SSH_KEY, UNRESOLVED
 from shared.frozen import dataclass, field, replace
 from shared.github_app import PERMISSIONS, Feature
 from shared.ports import Ports
@@ -26,7 +27,6 @@ from shared.ports.services import newest_day
 from shared.ports.state.readiness import Examination, Finding
 from shared.resource_ids import GroupId, SubscriptionId
 from shared.sentences import some_of
-from shared.setting_texts import KNOWN_HOSTS, READING, SSH_KEY, UNRESOLVED
 from shared.version import VERSION
 
 log = logging.getLogger(__name__)

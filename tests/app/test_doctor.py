@@ -15,8 +15,8 @@ from shared.azure.availability.permissions import RIGHTS
 from shared.cluster.failures.errors import (
     Unreadable,
 )
+from shared.configuration.settings import App
 from shared.ports import Ports
-from shared.settings import App
 from tests.support.app_faults import (
     FAULTS,
     IDENTITIES,

@@ -12,7 +12,7 @@ import pytest
 from cli.azure_deployment import Az
 from cli.setup.deployed_checks import CHANGEABLE, FIXED, NAMES, azure_obstacles
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.settings import App
+from shared.configuration.settings import App
 from tests.support.az_stand_in import SUBSCRIPTION
 from tests.support.pipeline_runs import ready
 from tests.support.roadstead_command import roadstead

@@ -17,6 +17,7 @@ from github import Github
 from cli.errors import ExitCode
 from shared.adapters.github.client import github_auth
 from shared.app.intake.github_webhook import _OPTIONAL, _READERS
+from shared.configuration.settings import App
 from shared.github_app import (
     EVENTS,
     LONGEST_NAME,
@@ -29,7 +30,6 @@ from shared.github_app import (
     manifest,
     web_address,
 )
-from shared.settings import App
 from tests.support.browser import Browser
 from tests.support.set_up_fleet import FIRST, FLEET, REPOSITORY, Run, SetUpFleet, set_up_fleet
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.errors import ExitCode
-from shared.settings import App
+from shared.configuration.settings import App
 from shared.standard_webhooks import standard_webhooks_key
 from tests.support.set_up_fleet import FLEET, Run, SetUpFleet
 from tests.support.set_up_hosts import DEVELOPER, MAINTAINER, SECRETS, SmallHost, set_up_host

@@ -14,7 +14,7 @@ from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from shared.adapters.arm import ArmAzure
-from shared.load_settings import load_settings
+from shared.configuration.load_settings import load_settings
 from shared.ports.azure import GetCluster, GetGroup, PutCluster, PutGroup
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, StaticCredential, body
 

@@ -15,9 +15,9 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES
 from shared.cluster.failures.errors import Unauthorized
+from shared.configuration.settings import App
 from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
 from shared.ports.pull_requests import Proposing
-from shared.settings import App
 from tests.support.azure_operations import OPERATIONS
 from tests.support.deployed_rights import actions, permission_of, receiver, senders
 from tests.support.whole_life import lived_through

@@ -16,8 +16,8 @@ SENDS = """
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import Route, RouteType
-from shared.load_settings import load_settings
-from shared.production import build_ports
+from shared.configuration.load_settings import load_settings
+from shared.configuration.production import build_ports
 route = Route("ops", RouteType.SLACK, "OPS")
 message = Outgoing("1", "example", "a test", Severity.INFO, "", (), ())
 build_ports(load_settings()).routes.send(route, message)

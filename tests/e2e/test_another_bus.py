@@ -18,7 +18,7 @@ from localcloud.runtime.parts.servicebus_part import EVENTS, QUEUES
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker
 from localcloud.servicebus.world.broker_values import QueueConfig
-from shared.settings import App
+from shared.configuration.settings import App
 from tests.support import fleet_files
 from tests.support.deployed_rights import actions
 from tests.support.local_cloud_start import Start

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.runtime.options import Options
-from shared.settings import App
+from shared.configuration.settings import App
 from shared.version import VERSION
 from tests.support import fleet_files
 from tests.support.deployed_rights import actions

@@ -17,7 +17,7 @@ from threading import Event, Thread
 import pytest
 
 from localcloud.runtime.options import Options
-from shared.settings import App
+from shared.configuration.settings import App
 from shared.version import VERSION
 from tests.support import az_stand_in, fleet_files
 from tests.support.deployed_rights import actions

@@ -15,7 +15,7 @@ from handlers.apps import Functions
 from handlers.sign_in import SignIn
 from handlers.triggers import TABLE
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.settings import App
+from shared.configuration.settings import App
 from tools.functions import table
 
 pytestmark = pytest.mark.lives

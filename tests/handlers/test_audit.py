@@ -21,7 +21,7 @@ from shared.app.api.access import Role
 from shared.app.recovery.housekeeping import record_changed_settings
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
-from shared.load_settings import load_settings
+from shared.configuration.load_settings import load_settings
 from shared.ports import FleetConfig
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, call, functions

@@ -16,9 +16,9 @@ from azure.functions.servicebus import ServiceBusMessageInConverter
 
 from handlers import dead_letters
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.configuration.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, GitHostName
 from shared.masking import Masker
 from shared.ports.masked import masked
-from shared.settings import CHECK_SCHEDULE, SWEEP_SCHEDULE, GitHostName
 from tests.support import fleet_files
 from tests.support.function_calls import call, function_app, functions
 from tests.support.pipeline_runs import push

@@ -12,7 +12,7 @@ from azure.functions.timer import TimerRequest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.health.health import GRACE
 from shared.cluster.failures.errors import Unavailable
-from shared.load_settings import load_settings
+from shared.configuration.load_settings import load_settings
 from shared.ports import FleetConfig
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, started

@@ -19,13 +19,13 @@ from shared.cluster.failures.errors import (
     Unauthorized,
     Unavailable,
 )
+from shared.configuration.setting_texts import UNRESOLVED
+from shared.configuration.settings import App
 from shared.github_app import Feature, asked
 from shared.kubernetes.kubeconfig import ApiServer
 from shared.ports import Ports
 from shared.ports.azure import AzureCall, GetTags, ListAlertRules, ListGrants, ListRoleDefinitions
 from shared.ports.git_host import HookDelivery
-from shared.setting_texts import UNRESOLVED
-from shared.settings import App
 from tests.support.deployed_rights import actions
 from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import ready

@@ -23,11 +23,11 @@ from localcloud.memory.memory_cloud import EVENTS, QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.adapters.arm import ArmRequests
 from shared.cluster.failures.errors import Unauthorized
+from shared.configuration.settings import App
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
 from shared.ports.process import Comparisons
 from shared.ports.pull_requests import Proposing
-from shared.settings import App
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
 from tests.support.lost_tables import CONFIG

@@ -13,8 +13,8 @@ from handlers.apps import Functions
 from handlers.sign_in import KEY, SignIn
 from shared.app.api.access import Role
 from shared.app.console.github_setup import GitHubSetup
+from shared.configuration.settings import App
 from shared.ports import Ports
-from shared.settings import App
 
 KEYS = {f"local-key-of-an-{role.lower()}": role for role in Role}
 ADMIN_KEY = "local-key-of-an-admin"

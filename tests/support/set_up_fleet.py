@@ -24,7 +24,7 @@ from localcloud.common.http_server import HttpServer
 from localcloud.github.wire.github_server import GitHubServer
 from shared.app.intake.github_webhook import read_delivery
 from shared.app.intake.webhook import DeliveryRefusal
-from shared.settings import App
+from shared.configuration.settings import App
 from tests.support import az_stand_in
 from tests.support.roadstead_command import OWN, ROADSTEAD
 from tests.support.templates import EXAMPLE, of_type, outputs, resources, settings_of

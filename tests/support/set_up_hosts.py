@@ -23,7 +23,7 @@ from localcloud.common.certificates import Authority
 from localcloud.common.http_server import HttpServer
 from localcloud.github.wire.github_server import GitHubServer
 from shared.app.intake.webhook import DeliveryRefusal
-from shared.settings import App
+from shared.configuration.settings import App
 from tests.support.az_stand_in import TENANT
 from tests.support.host_deliveries import HOSTS
 from tests.support.set_up_fleet import LateClock, SetUpFleet, app_name

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shared.settings import App
+from shared.configuration.settings import App
 
 ROOT = Path(__file__).parent.parent.parent
 INFRA = ROOT / "infra"

@@ -19,8 +19,8 @@ from shared.app.api.acts.tries import begin_try
 from shared.cluster.queues.envelopes import job_message
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
+from shared.configuration.settings import App
 from shared.platform.pins import roots_of
-from shared.settings import App
 from tests.support import fleet_files
 from tests.support.checks import check
 from tests.support.deployed_rights import (

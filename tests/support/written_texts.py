@@ -13,7 +13,7 @@ import pytest
 from handlers.sign_in import KEY as KEY_HEADER
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.pull_requests.markdown import prose
-from shared.load_settings import load_settings
+from shared.configuration.load_settings import load_settings
 from shared.masking import Masker
 from shared.ports.masked import masked
 from tests.support import fleet_files

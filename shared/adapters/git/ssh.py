@@ -35,8 +35,8 @@ from paramiko.hostkeys import HostKeyEntry
 from shared.adapters.git import transfer
 from shared.adapters.git.transfer import TIMEOUT, GitServer, bounded
 from shared.cluster.failures.errors import Dependency, Unauthenticated, Unavailable
+from shared.configuration.setting_texts import KNOWN_HOSTS, READING, SSH_KEY, SSH_PORT
 from shared.frozen import dataclass
-from shared.setting_texts import KNOWN_HOSTS, READING, SSH_KEY, SSH_PORT
 
 _KINDS = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _HASHED = "|1|"

@@ -18,9 +18,9 @@ from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
 from shared.app.runs import record_run
 from shared.cluster.failures.errors import Unauthenticated, Unauthorized, Unavailable
+from shared.configuration.settings import GitHostName
 from shared.ports import Capability, FleetConfig, Ports
 from shared.ports.state import TimerRun
-from shared.settings import GitHostName
 from tests.support import fleet_files
 from tests.support.git_hosts import CAPABILITIES
 from tests.support.pipeline_runs import push

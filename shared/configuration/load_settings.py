@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from shared.app.api.access import Role
-from shared.settings import App, Settings
+from shared.configuration.settings import App, Settings
 from shared.standard_webhooks import standard_webhooks_key
 
 TIMED = ("PLAN_SCHEDULE", "RESEND_SCHEDULE", "RETENTION_SCHEDULE")

@@ -12,9 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr
 
 from shared.app.api.access import Role
 from shared.cluster.failures.retry import with_limits
-from shared.resource_ids import GroupId
-from shared.schedules import CLOCK_SKEW
-from shared.setting_texts import (
+from shared.configuration.setting_texts import (
     UNRESOLVED,
     ApiKey,
     ApiVersion,
@@ -34,6 +32,8 @@ from shared.setting_texts import (
     git_place,
     vault_addresses,
 )
+from shared.resource_ids import GroupId
+from shared.schedules import CLOCK_SKEW
 
 if TYPE_CHECKING:
     from shared.ports import FleetConfig

@@ -14,6 +14,13 @@ from functools import cache, partial
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never, cast
 
+from shared.configuration.setting_texts import (
+    check_hosts,
+    registry_addresses,
+    vault_addresses,
+    workspace_addresses,
+)
+from shared.configuration.settings import Settings, secret_text
 from shared.platform.builds.build import Builds
 from shared.ports import Azure, GitHost, Ports, Probe, State, Telemetry
 from shared.ports.azure import GetKubeconfig
@@ -21,8 +28,6 @@ from shared.ports.services import NoExports, NoTelemetry
 from shared.ports.tally import Tally
 from shared.reachable_addresses import networks_of
 from shared.resource_ids import ClusterId
-from shared.setting_texts import check_hosts, registry_addresses, vault_addresses, workspace_addresses
-from shared.settings import Settings, secret_text
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

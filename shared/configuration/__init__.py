@@ -1,0 +1,1 @@
+"""How an app is set up: its settings, what is wrong with them, and the ports that they become."""
