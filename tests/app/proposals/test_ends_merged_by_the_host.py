@@ -20,10 +20,15 @@ pytestmark = pytest.mark.lives
 ENDS_BY_ITSELF = f"{LIFETIME}  lifetimeEnd: delete\n"
 
 
-def test_an_end_that_deletes_is_merged_by_the_host_once_it_has_its_plan() -> None:
-    cloud = ready(ENDS_BY_ITSELF)
+def let_the_host_merge(cloud: MemoryCloud) -> None:
+    """Allow auto-merge of what has its plan."""
     cloud.repository.pulls.allows_auto_merge = True
     cloud.repository.pulls.required_checks = ("roadstead/plan",)
+
+
+def test_an_end_that_deletes_is_merged_by_the_host_once_it_has_its_plan() -> None:
+    cloud = ready(ENDS_BY_ITSELF)
+    let_the_host_merge(cloud)
     later(cloud, 72.1)
     (pull,) = open_pulls(cloud)
     assert AutoMerge.ENABLED.value in pull.body
@@ -41,8 +46,7 @@ def test_after_tables_that_were_lost_or_restored_a_person_decides_an_end_that_wa
     cloud = with_epoch(MemoryCloud(config=CONFIG, throttle=False))
     push(cloud, files("  expires: 2026-01-02\n  lifetimeEnd: delete\n"))
     cloud.run()
-    cloud.repository.pulls.allows_auto_merge = True
-    cloud.repository.pulls.required_checks = ("roadstead/plan",)
+    let_the_host_merge(cloud)
     older = cloud.state.backup()
     assert put_off(cloud, hours=48).ok
     push(cloud, files("  expires: 2026-01-02\n  lifetimeEnd: delete\n  tags: {cost: a}\n"))
@@ -68,8 +72,7 @@ def test_an_end_that_deletes_stays_open_and_says_who_must_act_where_the_host_doe
 @pytest.mark.parametrize("guard", ["  deletionProtection: true\n", ""])
 def test_an_end_that_deletes_is_guarded_as_any_other(guard: str) -> None:
     cloud = ready(f"{ENDS_BY_ITSELF}{guard}")
-    cloud.repository.pulls.allows_auto_merge = True
-    cloud.repository.pulls.required_checks = ("roadstead/plan",)
+    let_the_host_merge(cloud)
     if not guard:
         put_off(cloud, hold=True)
     later(cloud, 72.1 if guard else 23)
@@ -78,8 +81,7 @@ def test_an_end_that_deletes_is_guarded_as_any_other(guard: str) -> None:
 
 def test_an_end_that_is_put_off_takes_back_what_the_host_was_to_merge() -> None:
     cloud = ready(ENDS_BY_ITSELF)
-    cloud.repository.pulls.allows_auto_merge = True
-    cloud.repository.pulls.required_checks = ("roadstead/plan",)
+    let_the_host_merge(cloud)
     later(cloud, 72.1)
     (pull,) = open_pulls(cloud)
     put_off(cloud)
