@@ -198,15 +198,26 @@ def test_somebody_else_with_the_name_that_a_person_had_has_a_limit_of_their_own(
     assert ask(cloud, replace(ASKED, name="second-aks"), replace(SOMEBODY, id="8")).status == 201
 
 
-def test_a_request_beyond_a_quota_is_refused_with_the_numbers_and_what_would_fit() -> None:
+@pytest.mark.parametrize(
+    ("quota", "said"),
+    [
+        (
+            "environment: development, clusters: 0",
+            "environment development: 1 of 0 clusters; this commit adds 1; 0 would fit",
+        ),
+        ("clusters: 1", "git has 2 clusters in eastus of the subscription "),
+    ],
+)
+def test_a_request_beyond_a_quota_is_refused_with_the_numbers_and_what_would_fit(
+    quota: str, said: str
+) -> None:
     cloud = fleet(RULE)
     fleet_file = cloud.repository.files(cloud.repository.head("main"))["fleet.yaml"]
-    count = len(phases(cloud))
-    quota = f"spec:\n  clusterQuotas:\n    - {{clusters: {count}}}\n".encode()
-    cloud.repository.commit({"fleet.yaml": fleet_file.replace(b"spec:\n", quota, 1)})
+    entry = f"spec:\n  clusterQuotas:\n    - {{{quota}}}\n".encode()
+    cloud.repository.commit({"fleet.yaml": fleet_file.replace(b"spec:\n", entry, 1)})
     refused = ask(cloud)
-    said = f"the fleet: {count + 1} of {count} clusters; this commit adds 1; 0 would fit"
-    assert (refused.status, str(refused.body["error"]).startswith(said)) == (409, True)
+    assert refused.status == 409
+    assert str(refused.body["error"]).startswith(said), refused.body
     assert open_pulls(cloud) == []
 
 
