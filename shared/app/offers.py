@@ -43,6 +43,7 @@ from shared.ports import Ports
 from shared.ports.azure import (
     AzureCall,
     GetPoolUpgradeProfile,
+    ListClusterUsages,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -65,7 +66,7 @@ SECONDS = 5.0
 SILENT = 3.0
 """Nor is one after another that had no answer for so many seconds: Azure is down, or far away."""
 REGIONS = 20
-"""So many regions of subscriptions are looked at; each takes four lists, and a subscription seven at most."""
+"""So many regions of subscriptions are looked at; each takes five lists, and a subscription seven at most."""
 LISTS = 12
 """So many lists are read of a subscription and a region of it."""
 _LONG, _SHORT = timedelta(hours=6), timedelta(minutes=5)
@@ -96,6 +97,7 @@ _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListSizes: _List("which sizes there are", sizes_of, _LONG),
     GetPoolUpgradeProfile: _List("which node image is the newest", _newest_image, _LONG),
     ListComputeUsages: _List("how many cores are left", quotas_of, _SHORT),
+    ListClusterUsages: _List("how many more clusters Azure allows", quotas_of, _SHORT),
     ListNetworkUsages: _List("how many public addresses are left", quotas_of, _SHORT),
     ListNetworks: _List("how many addresses subnets have left", subnets_of, _SHORT),
     ListGrants: _List("which roles are assigned", assigned, _SHORT),
@@ -104,7 +106,8 @@ _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListProviders: _List("which resource providers are registered", registered_providers, _SHORT),
     ListFeatures: _List("which features are registered", registered_features, _SHORT),
 }
-_REGIONAL = (ListVersions, ListSizes, ListComputeUsages, ListNetworkUsages)
+_USAGES = (ListComputeUsages, ListNetworkUsages, ListClusterUsages)
+_REGIONAL = (ListVersions, ListSizes, *_USAGES)
 
 
 def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> list[Desired]:
@@ -266,7 +269,7 @@ def _offer(place: RegionId, subnets: Mapping[str, Subnet], said: Said) -> Offer:
         said[ListLocations(SubscriptionId(place.subscription))],
         None if versions is None else tuple(versions),
         said[ListSizes(place)],
-        {**(said[ListComputeUsages(place)] or {}), **(said[ListNetworkUsages(place)] or {})},
+        {name: quota for usages in _USAGES for name, quota in (said[usages(place)] or {}).items()},
         subnets,
     )
 

@@ -68,6 +68,7 @@ from shared.ports.azure.node_pools import (
 from shared.ports.azure.offers import (
     ListAlertRules,
     ListAlerts,
+    ListClusterUsages,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -116,6 +117,7 @@ __all__ = [
     "GetUpgradeProfile",
     "ListAlertRules",
     "ListAlerts",
+    "ListClusterUsages",
     "ListClusters",
     "ListComputeUsages",
     "ListFeatures",
