@@ -33,10 +33,7 @@ from tests.support.workloads import budget, pod
 
 pytestmark = pytest.mark.lives
 
-REGIONAL = {
-    *("list_compute_usages", "list_locations", "list_network_usages", "list_cluster_usages"),
-    *("list_sizes", "list_versions"),
-}
+REGIONAL = {"list_compute_usages", "list_locations", "list_network_usages", "list_sizes", "list_versions"}
 NOT_READ_BY_CHECKS = {
     *("Pod", "PodDisruptionBudget", "EndpointSlice"),
     *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
