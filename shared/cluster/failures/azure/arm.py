@@ -293,8 +293,8 @@ ENTRIES: tuple[Entry, ...] = (
             "arm/OwnRequest",
             Unexplained,
             ("MissingApiVersionParameter", "InvalidFilterInQueryString", "UnsupportedMediaType"),
-            "The request lacks a part that Azure needs, or has another form: Roadstead wrote it wrongly, not the"
-            " manifest.",
+            "The request lacks a part that Azure needs, or has another form: Roadstead wrote it wrongly, not"
+            " the manifest.",
             "Report the message and the version of Roadstead.",
             Actor.OPERATOR,
         ),
