@@ -93,7 +93,7 @@ RECORDS = "shared/app/records.py"
 WRITERS = {
     "save": {RECORDS},
     "delete": {RECORDS},
-    "append": {RECORDS, "shared/app/access/leased_record.py", "shared/app/intake/flux_event.py"},
+    "append": {RECORDS, "shared/app/access/lease_guard.py", "shared/app/intake/flux_event.py"},
 }
 """Who writes a cluster's record and its events. Events of no record are those of a step whose outcome is
 discarded, and what Flux reports."""

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import logging
 
-from shared.app.access.cluster_access import ClusterAccess
 from shared.app.access.companions import WINDOWS
-from shared.app.access.context import StepContext
+from shared.app.access.context import ClusterAccess, StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.check.companions import SharedReads, read_companions
 from shared.app.check.conclusions import conclude, findings, unknown

@@ -10,8 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from shared.app.access.cluster_access import ClusterAccess
-from shared.app.access.context import StepContext
+from shared.app.access.context import ClusterAccess, StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send, send_all
 from shared.app.readiness.reading import observe, room_for

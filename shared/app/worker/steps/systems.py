@@ -8,8 +8,7 @@ from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
 from shared.app.worker.steps.flux.live_pin import commit_in, held_back, live_pin
-from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
-from shared.app.worker.steps.systems.managed_namespaces import NamespaceRun
+from shared.app.worker.steps.managed_namespaces import LabelledLists, NamespaceRun, is_bare
 from shared.azure.companions.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
