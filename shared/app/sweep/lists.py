@@ -10,8 +10,7 @@ from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.clusters import look_at_sleep
-from shared.app.sweep.conclusions import conclude_from_list, conclude_still_missing
-from shared.app.sweep.sources import Sources
+from shared.app.sweep.conclusions import Sources, conclude_from_list, conclude_still_missing
 from shared.app.sweep.verdicts import (
     installation_in,
     is_awake,

@@ -22,8 +22,8 @@ from shared.app.records import again
 from shared.app.runs import record_end
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.clusters import check, postpone, request_checks, retry
+from shared.app.sweep.conclusions import Sources
 from shared.app.sweep.lists import compare, orphans_of, read_list
-from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.queues.messages import (
     EVENT,
