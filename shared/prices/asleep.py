@@ -15,8 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
-from shared.language.model.cluster.sleep import Sleep, SleepSchedule
-from shared.language.model.cluster.sleep_times import last_moment, next_moment
+from shared.language.model.cluster.sleep import Sleep, SleepSchedule, last_moment, next_moment
 
 WEEK_HOURS = 168
 _SPAN = timedelta(days=28)

@@ -18,8 +18,7 @@ from shared.app.api.access import Role
 from shared.app.console.github_setup import AGAIN, CREATED, HOME, INSTALLED
 from shared.cluster.failures.errors import VaultForbidden
 from shared.frozen import replace
-from shared.github_app import APP_ID, EVENTS, INSTALLATION, KEY, PERMISSIONS, TAG, WEBHOOK, Feature
-from shared.github_registration import Answer
+from shared.github_app import APP_ID, EVENTS, INSTALLATION, KEY, PERMISSIONS, TAG, WEBHOOK, Answer, Feature
 from tests.support.browser import Browser
 from tests.support.console_pages import Shown, asked
 from tests.support.function_calls import function_app

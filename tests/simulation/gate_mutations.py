@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from shared.app import readiness
 from shared.app.api.acts import rollout as acts
 from shared.app.api.acts import system_approval
 from shared.app.planner import gate_checks
-from shared.app.readiness import reading
 from shared.rollouts import decide
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
 from shared.rollouts.strategy import Gate
@@ -31,11 +31,11 @@ def a_blocker_opens_the_gate_of_readiness(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_reads_the_metric_of_deprecated_apis(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reading, "requested_apis", lambda _: ())
+    patch.setattr(readiness, "requested_apis", lambda _: ())
 
 
 def nobody_reads_what_flux_has_applied(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reading, "applied_apis", lambda _: ())
+    patch.setattr(readiness, "applied_apis", lambda _: ())
 
 
 def nobody_reads_clusters_for_a_gate(patch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictInt, StrictStr
 
 from shared.language.model.base import Location, Manifest, ObjectName, rule
-from shared.language.model.cluster.lifetime import Lifetime
+from shared.language.model.change_windows import Lifetime
 
 GitHubAccount = Annotated[
     StrictStr,

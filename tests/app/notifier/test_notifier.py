@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.notifications import routes_view
-from shared.app.notifier.notifier import handle
+from shared.app.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unauthorized, Unavailable
 from shared.cluster.queues.messages import NotifyRequest
