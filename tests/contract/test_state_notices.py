@@ -15,6 +15,7 @@ from shared.notifications.record import NotifierRecord, confirm, failed, take
 from shared.notifications.routes import Route, RouteType
 from shared.ports import FleetRecord, State
 from shared.ports.state import FleetRules
+from shared.ports.state.app import NOTICE
 from shared.ports.state.clusters import FLEETS
 from tests.support.notifications import ROUTES, T0, after, fact
 
@@ -58,7 +59,7 @@ def test_a_fact_whose_id_no_key_can_have_is_stored(state: State) -> None:
 def test_old_facts_are_pruned(state: State) -> None:
     for seconds in (0, 100):
         state.add_notice(fact("one", seconds=seconds, number=seconds))
-    assert state.prune_notices(T0 + timedelta(seconds=50)) == 1
+    assert state.prune(NOTICE, T0 + timedelta(seconds=50)) == 1
     assert [notice.at for notice in state.notices(10)] == [after(100)]
 
 

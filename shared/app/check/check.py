@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from shared.app.access.companions import WINDOWS
@@ -58,6 +57,7 @@ from shared.cluster.record_parts import AppliedRevision, Condition, RunningVersi
 from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.cluster.transitions.apply_outcome import apply_outcome
+from shared.frozen import replace
 from shared.kubernetes.flux_objects import ComponentsError
 from shared.kubernetes.health import Fault
 from shared.kubernetes.kubeconfig import ApiServer

@@ -28,6 +28,7 @@ from shared.ports import Ports
 from shared.ports.azure import GetCosts
 from shared.ports.azure.costs import following
 from shared.ports.state import ListedClusters, SubscriptionCosts
+from shared.ports.state.costs import COSTS
 from shared.prices.cost_groups import ListedCluster
 from shared.prices.monthly import idle
 from shared.prices.price_file import PRICE_FILE, Prices
@@ -55,7 +56,7 @@ def read_costs(ports: Ports) -> None:
         *(record.desired.azure_names.subscription_id.lower() for record in records),
         *(name.lower() for name in fleet.rules.subscriptions),
     } - {""}
-    ports.state.prune_costs(now - timedelta(days=DAYS))
+    ports.state.prune(COSTS, now - timedelta(days=DAYS))
     before = {costs.subscription: costs for costs in ports.state.costs()}
     new = (SubscriptionCosts(name, now - timedelta(days=DAYS)) for name in sorted(wanted - before.keys()))
     asked = [*new, *(costs for name, costs in before.items() if name in wanted)]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 
 from shared.app.costs.list_prices import list_price_of
@@ -39,6 +38,7 @@ from shared.azure.drift.policy import exemption_warnings
 from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.queues.messages import OutdatedRequest, PreviewRequest, QueueRequest
 from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, manifest_paths
 from shared.language.resolve.work import Work

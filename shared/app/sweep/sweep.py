@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -44,7 +43,7 @@ from shared.cluster.queues.messages import (
     SweepRequest,
 )
 from shared.cluster.reporting.summary import ClusterSummary
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.logs import about
 from shared.ports import FleetRecord, Ports

@@ -21,6 +21,7 @@ from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.azure import ListClusters
 from shared.ports.masked import masked
+from shared.ports.state.app import NOTICE
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
@@ -210,7 +211,7 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
         NotificationKind.READY,
     ]
     cloud.clock.advance(timedelta(days=8).total_seconds())
-    cloud.state.prune_notices(cloud.clock() - timedelta(days=7))
+    cloud.state.prune(NOTICE, cloud.clock() - timedelta(days=7))
     assert cloud.state.notices(10) == []
 
 
