@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from shared.cluster.sleep import should_be_awake
 from shared.language.model.cluster.sleep import Sleep
-from shared.prices.asleep import awake_share, hours_text
-from shared.prices.monthly import idle, monthly
+from shared.prices.monthly import awake_share, hours_text, idle, monthly
 from shared.prices.price_file import Kind
 from tests.support.desired_clusters import desired, with_field
 from tests.support.recorded_prices import prices_of
