@@ -11,7 +11,7 @@ from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailabl
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.language.desired import Desired
-from shared.language.model.self_service import SelfServiceRule
+from shared.language.model.fleet_rules import SelfServiceRule
 from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.layers import Layers
