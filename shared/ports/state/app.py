@@ -200,7 +200,7 @@ def _notice_key(notice: Notification) -> str:
 def _timer(entity: Entity) -> tuple[str, TimerRun]:
     if not isinstance(entity.get("ran"), bool):
         raise WrongText("ran is missing, or has a wrong type")
-    return entity["RowKey"], TimerRun(moment_in(entity, "at"), entity["ran"])
+    return entity["RowKey"], TimerRun(moment_in(entity), entity["ran"])
 
 
 def _full_at(entity: Entity) -> datetime:
@@ -217,4 +217,4 @@ TIMER = RecordKind("timer", FLEETS, "timers|{}", _timer)
 _SETTINGS = TextKind[Mapping[str, str]]("settings", ACTS, dict[str, str], "settings")
 _NOTIFIER = TextKind[NotifierRecord | None]("notifier", FLEETS, NotifierRecord, "notifier", text=document)
 _BUCKET = RecordKind("bucket", BUCKETS, "{}", _full_at)
-DELIVERY = RecordKind("delivery", DELIVERIES, "{}", lambda entity: moment_in(entity, "at"))
+DELIVERY = RecordKind("delivery", DELIVERIES, "{}", moment_in)

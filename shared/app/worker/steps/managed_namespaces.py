@@ -33,7 +33,7 @@ from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
-from shared.kubernetes.field_ownership import MANAGER, is_applied_by_us, managers_besides
+from shared.kubernetes.field_ownership import is_applied_by_us, other_managers
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import KINDS, SYSTEM, TENANT, system_of
 from shared.language.cluster_systems import ClusterSystem
@@ -89,7 +89,7 @@ class LabelledLists:
 
 def is_bare(namespace: Json) -> bool:
     """Return whether nobody set anything of it but its name: so it is created for a bootstrap secret."""
-    return not managers_besides(namespace, MANAGER, whole=True)
+    return not other_managers(namespace, whole=True)
 
 
 # Whether a namespace may be a managed one of a system, and what is written of it in Azure.
