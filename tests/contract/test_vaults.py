@@ -201,6 +201,7 @@ SECRET = {"id": "https://ops.vault.azure.net/secrets/age/1", "value": VALUE, "at
 ERROR = {"error": {"code": "Forbidden", "message": "no", "innererror": {"code": "ForbiddenByRbac"}}}
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(("status", "answer"), [(200, SECRET), (403, ERROR), (404, ERROR), (500, ERROR)])
 def test_whatever_a_vault_answers_is_a_secret_or_an_error_of_ours(
     status: int, answer: Any, served: VaultSetting
