@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -29,9 +30,21 @@ from shared.cluster.failures.errors import (
     VaultForbidden,
     VaultUnavailable,
 )
+from shared.ports.services import OwnVault
 from tests.support.azure_ports import StaticCredential
 from tests.support.odd_bodies import odd_bodies
-from tests.support.vaults import VAULT, VaultSetting
+
+VAULT = "platform"
+
+
+@dataclass(frozen=True)
+class VaultSetting:
+    """A vault as the port sees it, and as its owner does; ``server`` is None in memory."""
+
+    port: OwnVault
+    world: VaultWorld
+    server: VaultServer | None = None
+
 
 VALUE = "c4nary-of-the-vault-93ba"
 
