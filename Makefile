@@ -66,8 +66,7 @@ up: ## start the local cloud and the functions; Ctrl-C stops them
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
 test: ## every check and every test, a sample of what takes long; SEED=N repeats a run
-	@$(MAKE) --no-print-directory --jobs 2 environment
-	@$(MAKE) --no-print-directory --jobs 4 $(KUSTO) $(BROWSER) types style collect
+	@$(MAKE) --no-print-directory --jobs 2 environment types $(KUSTO) $(BROWSER) style collect # the types take longest
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 deep: ## every case of every test, and then make simulate: as every night
