@@ -19,7 +19,7 @@ import asyncssh
 import httpx
 import pytest
 
-from localcloud.git.ssh_server import GitOverSsh, known_hosts, new_key, public_key
+from localcloud.git.wire.ssh_server import GitOverSsh, known_hosts, new_key, public_key
 from tests.authority.flux_components import NAMESPACE
 from tests.authority.programs import SOURCE
 from tests.authority.real_fleet import READY_SECONDS, RealFleet, real_fleet

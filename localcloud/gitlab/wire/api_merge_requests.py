@@ -13,10 +13,10 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.push_events import ZERO, RefChange, Refs
-from localcloud.github.world import repository_history as history
-from localcloud.github.world.people import OPERATOR, PEOPLE, account_of
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.wire.ref_changes import ZERO, RefChange, Refs
+from localcloud.git.world import repository_history as history
+from localcloud.git.world.people import OPERATOR, PEOPLE, account_of
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.gitlab.wire.gitlab_events import merge_request_event, push_event
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,
