@@ -1,6 +1,6 @@
 """The real Flux over SSH: a fleet from push to Ready, and what the source-controller says when SSH fails.
 
-The fleet has what docs/how-to/use-any-git-server.md says: its address, a bootstrap secret with the key and
+The fleet has what docs/how-to/connect-git.md says: its address, a bootstrap secret with the key and
 the known hosts. The messages are recorded in ``tests/localcloud/recorded``.
 """
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from operator import attrgetter
 
+from shared.app.examination import guide_of
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act, changed_settings
@@ -69,9 +70,9 @@ def _prune_pins(ports: Ports) -> int:
         host.delete_branch(name)
     if branches and not host.is_guarded(f"{PIN_BRANCHES}{fleet.commit}"):
         log.warning(
-            "no rule of the git host keeps people from moving %s*, past every review; add the ruleset of "
-            "docs/how-to/connect-github.md",
+            "no rule of the git host keeps people from moving %s*, past every review: %s",
             PIN_BRANCHES,
+            guide_of(host.name),
         )
     return len(unused)
 
