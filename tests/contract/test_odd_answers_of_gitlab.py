@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localcloud.common.front_door import ScriptedFault
-from localcloud.github.world.people import REVIEWER
+from localcloud.git.world.people import REVIEWER
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from shared.adapters.gitlab import GitLabHost, client
 from shared.cluster.failures.errors import (

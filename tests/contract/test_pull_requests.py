@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from localcloud.github.world.git_host import WorldHost
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
+from localcloud.github.world_host import WorldHost
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports import Annotation, Capability, Check, Comment, GitHost
 from tests.support.git_hosts import Case
