@@ -305,8 +305,9 @@ def _differing(record: ClusterRecord) -> tuple[str, ...]:
     It begins inside the cluster, so it writes nothing to Azure that a freeze or a change window would hold.
     """
     drift = record.divergence.drift
-    fields = (*(drift.fields if drift else ()), *record.observation.companions.differences)
-    return tuple(dict.fromkeys(field.path for field in fields))
+    fields = [field.path for field in drift.fields] if drift else []
+    fields += [difference.path for difference in record.observation.companions.differences]
+    return tuple(dict.fromkeys(fields))
 
 
 def _retry(
