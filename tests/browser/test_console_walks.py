@@ -163,6 +163,65 @@ def test_a_page_follows_a_change_and_costs_nothing_while_nothing_changes(browser
         expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
 
 
+AWAY = "Object.defineProperty(document, 'hidden', {get: () => window.away === true})"
+"""A browser without a window shows each tab, so a page hears from here that it is hidden."""
+MINUTE = 60_000
+
+
+def test_a_page_is_read_once_in_five_seconds_and_only_while_somebody_looks(
+    browser: Browser, fleet: MemoryCloud
+) -> None:
+    with served(fleet.ports) as url, tab(browser, url) as opened:
+        page, asked = opened.page, list[str]()
+        page.add_init_script(AWAY)
+        page.clock.install()
+        opened.open("/clusters/shop-eus-1")
+        opened.sign_in("Operator")
+        page.on("request", lambda request: asked.append(request.url))
+
+        def hides(away: bool) -> None:
+            page.evaluate(
+                f"away = {str(away).lower()}; document.dispatchEvent(new Event('visibilitychange'))"
+            )
+
+        def is_read_within(milliseconds: int) -> int:
+            with page.expect_response("**/clusters/shop-eus-1") as answer:
+                page.clock.run_for(milliseconds)
+            return answer.value.status
+
+        assert [is_read_within(FIVE_SECONDS) for _ in range(5)] == [200, 304, 304, 304, 304]
+        assert len(asked) == 5
+        page.clock.run_for(FIVE_SECONDS - 2_000)
+        hides(True)
+        page.clock.run_for(10 * MINUTE)
+        expect(page.locator("#read")).to_have_text("Read 10 min ago.")
+        assert len(asked) == 5, "hidden"
+        hides(False)
+        assert is_read_within(1_000) == 304
+        page.clock.fast_forward(14 * MINUTE)
+        assert is_read_within(FIVE_SECONDS) == 304
+        before = len(asked)
+        page.clock.fast_forward(2 * MINUTE)
+        page.clock.run_for(10 * MINUTE)
+        expect(page.locator("#read")).to_contain_text(
+            "Read 12 min ago. Not read again until somebody is here"
+        )
+        assert len(asked) == before, "idle"
+        page.mouse.move(40, 40)
+        assert is_read_within(1_000) == 304
+        page.locator("details.act summary").first.click()
+        page.clock.run_for(MINUTE)
+        expect(page.locator("#read")).to_contain_text("Read 60 s ago. Not read again while a form is open")
+        assert len(asked) == before + 1
+        page.route("**/clusters/shop-eus-1", lambda route: route.abort())
+        page.locator("details.act summary").first.click()
+        page.clock.run_for(1_000)
+        expect(page.get_by_role("alert")).to_contain_text("The app does not answer: what you see is from")
+        page.unroute_all()
+        assert is_read_within(FIVE_SECONDS) == 304
+        expect(page.get_by_role("alert")).to_be_hidden()
+
+
 def test_the_keyboard_alone_finds_a_failed_cluster_and_starts_its_job_again(browser: Browser) -> None:
     cloud = busy_fleet(1)
     with served(cloud.ports) as url, tab(browser, url) as opened:
