@@ -81,4 +81,4 @@ def test_the_failures_of_a_rollout_are_counted_by_class_over_the_time(cloud: Mem
     assert [found["clusterCount"] for found in classes] == [2, 1]
     assert [sum(part["failed"] for part in found["pace"]) for found in classes] == [2, 1]
     text = shown(cloud.ports, f"/rollouts/{commit}").text
-    assert re.search(r"Failures by class .* InvalidManifest 0 2 Aborted 0 1 1\. development", text)
+    assert re.search(r"Failures by class .* InvalidManifest 2 Aborted 1 1\. development", text)

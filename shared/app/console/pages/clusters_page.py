@@ -59,7 +59,8 @@ def make(visit: Visit) -> Page:
     except ValueError:
         sentence = f"The phases are {', '.join(Phase)}; sort is by {', '.join(Sort)}."
         return message("No such filter", sentence, 400)
-    columns = [name for name in visit.asked("columns").split(",") if name in COLUMNS] or list(SHOWN)
+    chosen = [name for name in visit.asked("columns").split(",") if name in COLUMNS]
+    columns = chosen or list(SHOWN)
     ports, state = visit.ports, visit.ports.state
     visit.ahead(
         lambda: state.summaries(details=selection.needs_details),
@@ -75,6 +76,9 @@ def make(visit: Visit) -> Page:
         return message("No such commit", "The commit was not planned.", 404)
     names = [cluster["name"] for cluster in view["clusters"]]
     costs = costs_by_name(names, ports) if COSTS & {*columns} else {}
+    no_prices = "cost" in columns and not any(found[0] for found in costs.values())
+    if no_prices and not chosen:
+        columns.remove("cost")
     return Page(
         "Clusters",
         "clusters_page.html",
@@ -90,9 +94,7 @@ def make(visit: Visit) -> Page:
             "numbers": NUMBERS,
             "costs": costs,
             "environments": sorted(view["counts"]["environments"]) if view["counts"] else [],
-            "no_prices": NO_PRICES
-            if "cost" in columns and not any(found[0] for found in costs.values())
-            else "",
+            "no_prices": NO_PRICES if no_prices else "",
             "span_of": span_of,
             "money": money,
             "all_columns": COLUMNS,
