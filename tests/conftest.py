@@ -25,8 +25,11 @@ from tests.support.sample import DEEP, SEED, examples, sample
 
 LONG = 3
 """How many of the tests with the marker ``long`` a run has that is not deep."""
-WALKS = {"e2e": 4, "browser": 3}
-"""And how many of the others of a folder, each of which starts a local cloud or walks through many pages."""
+WALKS = {"e2e": 4, "browser": 2}
+"""And how many of the others of a folder, each of which starts a local cloud or walks through many pages.
+
+Those with the marker ``always`` come on top: together, a browser does in each run what the console is for.
+"""
 LIVES = 12
 """And one of so many of the tests of a folder with the marker ``lives``, one at least."""
 
@@ -92,6 +95,8 @@ def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     """Return the tests that are not drawn: of all long ones, of walks, and of the lives of each folder."""
     groups = defaultdict[str, list[pytest.Item]](list)
     for item in sorted(items, key=lambda item: item.nodeid):
+        if item.get_closest_marker("always"):
+            continue
         if item.get_closest_marker("long"):
             groups["long tests"].append(item)
         elif (folder := item.path.parent.name) in WALKS:
