@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.access.lease_guard import with_lease_guard
-from shared.app.access.leased_record import LeasedRecord, LeaseLost
+from shared.app.access.lease_guard import LeasedRecord, LeaseLost, with_lease_guard
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Lease
 from shared.cluster.record import ClusterRecord

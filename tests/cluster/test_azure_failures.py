@@ -223,6 +223,7 @@ def test_what_is_not_found_is_named_by_the_error_inside() -> None:
     assert failure({**error, "details": [{"code": "NotFound", "message": "no"}]}).entry == "arm/NotFound"
 
 
+@pytest.mark.lives
 def test_an_error_that_is_too_deep_or_too_large_ends() -> None:
     deep = wrapped(VNET, ["details"] * (DEPTH + 500))
     broad = {"code": "BadRequest", "details": [{"code": "x", "message": "{" * 5_000}] * (ERRORS * 10)}

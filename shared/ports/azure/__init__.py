@@ -20,18 +20,26 @@ from shared.ports.azure.clusters import (
     Conditional,
     DeleteCluster,
     DeleteGroup,
+    DeletePool,
     GetCluster,
     GetGroup,
     GetKubeconfig,
+    GetPoolUpgradeProfile,
     GetTags,
+    GetUpgradeProfile,
     ListClusters,
+    ListMaintenance,
     ListResources,
+    ListVersions,
     PatchCluster,
     PatchTags,
     PutCluster,
     PutGroup,
+    PutMaintenance,
+    PutPool,
     StartCluster,
     StopCluster,
+    UpgradeNodeImage,
 )
 from shared.ports.azure.costs import GetCosts
 from shared.ports.azure.flux_extension import (
@@ -54,16 +62,6 @@ from shared.ports.azure.identity_access import (
     PutFederatedCredential,
     PutIdentity,
     PutRoleAssignment,
-)
-from shared.ports.azure.node_pools import (
-    DeletePool,
-    GetPoolUpgradeProfile,
-    GetUpgradeProfile,
-    ListMaintenance,
-    ListVersions,
-    PutMaintenance,
-    PutPool,
-    UpgradeNodeImage,
 )
 from shared.ports.azure.offers import (
     ListAlertRules,
