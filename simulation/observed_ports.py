@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from localcloud.github.world.git_host import WorldHost
+from localcloud.github.world_host import WorldHost
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from localcloud.tables.memory_tables import MemoryTable

@@ -75,6 +75,7 @@ def test_what_the_notifier_remembers_is_written_only_over_the_version_that_was_r
     assert state.announced().plan_at == after(1)
 
 
+@pytest.mark.lives
 def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -> None:
     facts = [fact(f"aks-production-{n:05d}", seconds=n / 10, number=n) for n in range(5000)]
     known = take(NotifierRecord(), facts, ROUTES, after(600))
@@ -82,6 +83,7 @@ def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -
     assert len(state.announced().open) == 5000
 
 
+@pytest.mark.lives
 def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_behind(state: State) -> None:
     chance = random.Random(1)
     facts = [

@@ -61,6 +61,7 @@ def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
     assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
 
 
+@pytest.mark.lives
 def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
     calls: Counter[str] = Counter()
 

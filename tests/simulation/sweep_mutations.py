@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.github.world.git_host import WorldHost
+from localcloud.github.world_host import WorldHost
 from shared.app.api.parts import condition_of
 from shared.app.api.views import clusters as cluster_views
 from shared.app.api.views import drift as drift_views

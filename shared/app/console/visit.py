@@ -58,8 +58,8 @@ class Page:
 
 
 def message(title: str, sentence: str, status: int) -> Page:
-    """Return a page with one sentence, such as a refusal."""
-    return Page(title, "message.html", {"sentence": sentence}, live=False, status=status)
+    """Return a page with one sentence, such as a refusal; that something fails now is read again."""
+    return Page(title, "message.html", {"sentence": sentence}, live=status == 503, status=status)
 
 
 Make = Callable[[Visit], Page]

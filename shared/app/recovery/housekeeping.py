@@ -9,6 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from shared.app.examination import guide_of
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act, changed_settings
@@ -76,9 +77,9 @@ def _prune_pins(ports: Ports) -> int:
         host.delete_branch(name)
     if branches and not host.is_guarded(f"{PIN_BRANCHES}{fleet.commit}"):
         log.warning(
-            "no rule of the git host keeps people from moving %s*, past every review; add the ruleset of "
-            "docs/how-to/connect-github.md",
+            "no rule of the git host keeps people from moving %s*, past every review: %s",
             PIN_BRANCHES,
+            guide_of(host.name),
         )
     return len(unused)
 

@@ -66,6 +66,7 @@ from shared.ports.azure.identity_access import (
 from shared.ports.azure.offers import (
     ListAlertRules,
     ListAlerts,
+    ListClusterUsages,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -114,6 +115,7 @@ __all__ = [
     "GetUpgradeProfile",
     "ListAlertRules",
     "ListAlerts",
+    "ListClusterUsages",
     "ListClusters",
     "ListComputeUsages",
     "ListFeatures",

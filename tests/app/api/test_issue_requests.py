@@ -106,6 +106,7 @@ def test_an_issue_of_somebody_whom_no_rule_names_is_left_as_it_is() -> None:
     assert (issue.state, issue.comments, open_pulls(cloud)) == ("open", (), [])
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -175,7 +175,7 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
             yield replace(one, label="Replay" if act else "")
         else:
             what = f"{_counted(count, 'cluster')}: {phase}{', for the same reason' if need.detail else ''}"
-            query = {"phase": phase}
+            query = {"cause": cause["cause"]}
             yield replace(need, what=what, names=names, count=count, label="Select them", query=query)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from localcloud.github.world.branches import ChangedFile
-from localcloud.github.world.git_commands import GitError, GitObject, run_git
+from localcloud.git.world.branches import ChangedFile
+from localcloud.git.world.git_commands import GitError, GitObject, run_git
 
 _PERSON = re.compile(r"^(.*?) ?<(.*?)> (\d+) ([+-])(\d\d)(\d\d)$")
 

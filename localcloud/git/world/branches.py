@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from localcloud.github.world.commit_statuses import Statuses
+from localcloud.git.world.commit_statuses import Statuses
 from shared.ports.git_host import BranchCommit
 
 

@@ -1,4 +1,4 @@
-"""Git over HTTP for the local GitHub: ``git http-backend`` speaks the protocol, this file passes the bytes.
+"""Git over HTTP: ``git http-backend`` speaks the protocol, this file passes the bytes.
 
 No credential is needed here, also to push, so that a plain ``git clone`` works; a wrong one is refused.
 Bodies go through temporary files, so a large push or clone takes no memory.
@@ -6,10 +6,15 @@ Bodies go through temporary files, so a large push or clone takes no memory.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hmac
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
 from shutil import copyfileobj
 from typing import IO, Protocol
 
@@ -17,24 +22,71 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 from werkzeug.wsgi import wrap_file
 
-from localcloud.github.wire.github_auth import GitHubError
-from localcloud.github.wire.github_json import OPERATOR, Place
-from localcloud.github.wire.push_events import Refs
-from localcloud.github.wire.repository_folder import RepositoryStore
-from localcloud.github.world import repository_history as history
-from localcloud.github.world.git_commands import TIMEOUT, git_environment
+from localcloud.git.wire.ref_changes import Refs
+from localcloud.git.wire.repository_folder import RepositoryStore
+from localcloud.git.world import repository_history as history
+from localcloud.git.world.git_commands import TIMEOUT, git_environment
+from localcloud.git.world.git_repository import GitRepository
+from shared.ports import Clock
+
+
+class GitRefused(Exception):
+    """An answer that is not a success."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, dict(headers or {})
 
 
 class SignIn(Protocol):
     """Decides who may speak git."""
 
     def check_basic(self, authorization: str) -> None:
-        """Let a call with this header pass, or raise GitHubError."""
+        """Let a call with this header pass, or raise GitRefused."""
         ...
 
 
-Pushed = Callable[[Place, Refs, Refs], None]
-"""Receives a push: the repository, its refs before, its refs after."""
+class OneToken:
+    """Admits git without a password, and with one token, which may have an end."""
+
+    def __init__(self, token: str, clock: Clock) -> None:
+        self._token, self._clock = token, clock
+        self.token_expires: datetime | None = None
+        """When the token ends, None for never."""
+
+    def check_basic(self, authorization: str) -> None:
+        """Let a git call pass: with no password at all, or with a valid token."""
+        scheme, _, encoded = authorization.partition(" ")
+        if not authorization:
+            return
+        try:
+            password = base64.b64decode(encoded).decode().partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError):
+            password = ""
+        if scheme.lower() != "basic" or not self.accepts(password):
+            raise GitRefused(401, "Invalid username or token.", {"WWW-Authenticate": 'Basic realm="Git"'})
+
+    def is_token(self, secret: str) -> bool:
+        """Return whether a token is the configured one, expired or not."""
+        return hmac.compare_digest(secret.encode(), self._token.encode())
+
+    def accepts(self, secret: str) -> bool:
+        """Return whether a token is the configured one, and has not expired."""
+        return self.is_token(secret) and (self.token_expires is None or self._clock() < self.token_expires)
+
+
+@dataclass(frozen=True)
+class Push:
+    """A push: the repository, its name, the address of the server, and its refs before and after."""
+
+    repository: GitRepository
+    full_name: str
+    base: str
+    before: Refs
+    after: Refs
+
+
+Pushed = Callable[[Push], None]
 
 
 class SmartHttp:
@@ -48,7 +100,7 @@ class SmartHttp:
         self._credentials.check_basic(request.headers.get("Authorization", ""))
         repository = self._store.find(full_name)
         if repository is None:
-            raise GitHubError(404, "Not Found")
+            raise GitRefused(404, "Not Found")
         if rest != "git-receive-pack":
             return self._run(request, full_name, rest)
         with self._store.push_lock(full_name):
@@ -56,8 +108,7 @@ class SmartHttp:
             reply = self._run(request, full_name, rest)
             after = history.refs(repository.path)
         if before != after:
-            place = Place(repository, full_name, request.host_url.rstrip("/"), OPERATOR)
-            self._pushed(place, before, after)
+            self._pushed(Push(repository, full_name, request.host_url.rstrip("/"), before, after))
         return reply
 
     def _run(self, request: Request, full_name: str, rest: str) -> Response:
@@ -78,7 +129,7 @@ class SmartHttp:
                     check=True,
                 )
             except (subprocess.SubprocessError, OSError) as error:
-                raise GitHubError(500, "git http-backend failed") from error
+                raise GitRefused(500, "git http-backend failed") from error
             output.seek(0)
             status, headers = _cgi_head(output)
             stack.pop_all()  # the reply closes the file

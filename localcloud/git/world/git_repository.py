@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Self
 
 from localcloud.common.clock import system_clock
-from localcloud.github.world.branches import ChangedFile
-from localcloud.github.world.commit_statuses import Statuses
-from localcloud.github.world.git_commands import (
+from localcloud.git.world.branches import ChangedFile
+from localcloud.git.world.commit_statuses import Statuses
+from localcloud.git.world.git_commands import (
     GitEntry,
     GitError,
     GitObject,
@@ -27,9 +27,9 @@ from localcloud.github.world.git_commands import (
     list_tree,
     run_git,
 )
-from localcloud.github.world.new_commits import add_commit
-from localcloud.github.world.pull_requests import Pulls
-from localcloud.github.world.repository_history import (
+from localcloud.git.world.new_commits import add_commit
+from localcloud.git.world.pull_requests import Pulls
+from localcloud.git.world.repository_history import (
     diff,
     merge_base,
     parse_commit,

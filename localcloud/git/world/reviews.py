@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import count
 from typing import Protocol
 
-from localcloud.github.world.people import Person
+from localcloud.git.world.people import Person
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports import Clock
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from localcloud.github.world.git_commands import GitError, run_git
+from localcloud.git.world.git_commands import GitError, run_git
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 
 

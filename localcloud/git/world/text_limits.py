@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcloud.github.world.issues import MAX_TITLE
+from localcloud.git.world.issues import MAX_TITLE
 from shared.cluster.failures.errors import InvalidManifest
 
 MAX_COMMENT = 65_536

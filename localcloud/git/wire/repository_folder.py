@@ -1,4 +1,4 @@
-"""The repositories of the local GitHub: bare repositories at ``root/owner/name.git``."""
+"""The repositories of a host: bare repositories at ``root/owner/name.git``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.world.git_repository import GitRepository
 from shared.ports import Clock
 
 NAME = re.compile(r"^(?!\.{1,2}$)[\w.-]+$")

@@ -1,4 +1,4 @@
-"""The port of a git host on a repository of the local GitHub, in memory or on disk."""
+"""The port of a git host in memory or on disk, as GitHub has it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.memory_repository import MemoryRepository
-from localcloud.github.world.people import OPERATOR, PEOPLE, account_behind, account_of, addressee
-from localcloud.github.world.pull_requests import PullRecord
-from localcloud.github.world.reviews import ReviewRecord
-from localcloud.github.world.text_limits import MAX_ANNOTATIONS
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.memory_repository import MemoryRepository
+from localcloud.git.world.people import OPERATOR, PEOPLE, account_behind, account_of, addressee
+from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.reviews import ReviewRecord
+from localcloud.git.world.text_limits import MAX_ANNOTATIONS
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports.git_host import Capability, CommitStatus, HookDelivery, Issue, co_authors
 from shared.ports.pull_requests import (

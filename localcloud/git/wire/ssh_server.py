@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import asyncssh
 
-from localcloud.github.world.git_commands import git_environment
+from localcloud.git.world.git_commands import git_environment
 
 USER = "git"
 _START_SECONDS = 10.0

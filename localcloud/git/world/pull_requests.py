@@ -14,12 +14,12 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from localcloud.github.world.branches import Branches, ChangedFile
-from localcloud.github.world.commit_statuses import StatusRecord
-from localcloud.github.world.issues import IssueStore
-from localcloud.github.world.people import OPERATOR, Teams
-from localcloud.github.world.reviews import ReviewList
-from localcloud.github.world.text_limits import check_comment, check_output, check_text
+from localcloud.git.world.branches import Branches, ChangedFile
+from localcloud.git.world.commit_statuses import StatusRecord
+from localcloud.git.world.issues import IssueStore
+from localcloud.git.world.people import OPERATOR, Teams
+from localcloud.git.world.reviews import ReviewList
+from localcloud.git.world.text_limits import check_comment, check_output, check_text
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
 from shared.ports.git_host import BranchCommit
