@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.rollouts.rollout import Rollout, RolloutState
+from shared.rollouts.rollout import Rollout, RolloutCalendar, RolloutState
 from shared.rollouts.rollout_acts import ActKind
 from shared.rollouts.waits import spent_checks
 from simulation.actors.blocked_upgrades import BlockedUpgrades
@@ -256,7 +256,7 @@ class RolloutActor:
                 continue
             places = range(len(rollout.stages))
             spent = any(spent_checks(rollout, place) for place in places)
-            if (rollout.windows or rollout.freezes or spent) and not rollout.people.overridden:
+            if (rollout.calendar != RolloutCalendar() or spent) and not rollout.people.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
             self._answer(operators, 200)
             self._measure(operators, "well")
