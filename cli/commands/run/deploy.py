@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from cli import azure_deployment
 from cli.azure_deployment import Az, Deployment, DeploymentFailed
+from cli.deployment_checks import refuse_region
 from cli.errors import CommandError, UsageError
 
 
@@ -55,17 +57,18 @@ def deploy(
     try:
         own = azure_deployment.account(az, subscription)
         given = azure_deployment.given_in(az, parameters)
-        if entra:
-            _register(az, parameters, str(given.get("fleet") or ""))
-            given = azure_deployment.given_in(az, parameters)
         deployment = Deployment(parameters, own, location, given, code)
+        refuse_region(az, deployment)
+        if entra:
+            _register(az, parameters, deployment.fleet)
+            deployment = replace(deployment, given=azure_deployment.given_in(az, parameters))
         if what_if:
             azure_deployment.preview(az, deployment)
             return
         azure_deployment.register(az, own, deployment.targets)
         outputs = azure_deployment.deploy(az, deployment)
-        if given.get("entraClientId"):
-            _let_browsers_return(az, str(given["entraClientId"]), outputs["webhookUrl"])
+        if client_id := deployment.given.get("entraClientId"):
+            _let_browsers_return(az, str(client_id), outputs["webhookUrl"])
     except DeploymentFailed as error:
         raise CommandError(f"{error}. What was done stays; run the same command again to go on.") from error
 
