@@ -143,6 +143,7 @@ def test_a_region_without_the_plan_of_the_apps_is_refused_before_anything_is_reg
     done = place.deploy("--location", "mars", *more)
     assert (done.returncode, place.stored()) == (ExitCode.FAILED, None)
     assert "mars has no Flex Consumption, the plan of the apps; choose another --location" in done.stderr
+    assert "What was done" not in done.stderr, "nothing was"
     assert place.deploy("--location", "West Europe", *more).returncode == ExitCode.OK
 
 

@@ -53,24 +53,25 @@ def deploy(
         raise UsageError(f"{code} is no file; give the zip file of a release, or run make package")
     if entra and what_if:
         raise UsageError("--entra registers something; --what-if changes nothing")
-    az = Az(typer.echo)
+    az, stays = Az(typer.echo), ""
     try:
         own = azure_deployment.account(az, subscription)
         given = azure_deployment.given_in(az, parameters)
         deployment = Deployment(parameters, own, location, given, code)
         refuse_region(az, deployment)
-        if entra:
-            _register(az, parameters, deployment.fleet)
-            deployment = replace(deployment, given=azure_deployment.given_in(az, parameters))
         if what_if:
             azure_deployment.preview(az, deployment)
             return
+        stays = ". What was done stays; run the same command again to go on."
+        if entra:
+            _register(az, parameters, deployment.fleet)
+            deployment = replace(deployment, given=azure_deployment.given_in(az, parameters))
         azure_deployment.register(az, own, deployment.targets)
         outputs = azure_deployment.deploy(az, deployment)
         if client_id := deployment.given.get("entraClientId"):
             _let_browsers_return(az, str(client_id), outputs["webhookUrl"])
     except DeploymentFailed as error:
-        raise CommandError(f"{error}. What was done stays; run the same command again to go on.") from error
+        raise CommandError(f"{error}{stays}") from error
 
 
 def _register(az: Az, parameters: Path, fleet: str) -> None:
