@@ -260,7 +260,7 @@ def test_a_public_repository_of_a_git_server_needs_no_secret() -> None:
 @needs_the_compiler
 @pytest.mark.parametrize("host", sorted({*get_args(GitHostName)} - {"github", "git"}))
 def test_another_host_needs_the_secret_of_its_webhook(host: str) -> None:
-    given = {"gitHost": f"'{host}'", "gitUrl": "'https://git.example.com/team/fleet'"}
+    given = {"gitHost": f"'{host}'", "gitUrl": "'https://git.example.com/contoso/team/_git/fleet'"}
     given["githubRepository"] = "''"
     given["secrets"] = "['git-webhook-secret', 'git-webhook-secret-previous', 'git-password']"
     lines = "".join(f"param {name} = {value}\n" for name, value in given.items())
