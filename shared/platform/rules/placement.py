@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
+from shared.platform.changes.comparison import quantity
 from shared.platform.changes.objects import value_at
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.quantities import quantity
 from shared.platform.rules.finding import (
     ClusterPlatform,
     Finding,
