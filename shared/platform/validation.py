@@ -23,7 +23,7 @@ from shared.language.resolve.repository_layout import cluster_path
 from shared.platform.inventory import Inventory, ObjectId, Owner
 from shared.platform.rules import ClusterPlatform, Files, Findings, findings_of, placed
 from shared.platform.rules.components import components_problem, controllers_with, definitions_in
-from shared.platform.rules.placement import Room, short_of, wanted_of
+from shared.platform.rules.placement import Room, room_for
 from shared.platform.schemas.published import minor_of
 from shared.resource_ids import ObjectRef
 from shared.sentences import some_of
@@ -100,8 +100,7 @@ def platforms(
 ) -> list[tuple[ClusterPlatform, Clusters]]:
     """Return what the rules look at, once for all clusters that are alike."""
     found: dict[tuple[object, ...], tuple[ClusterPlatform, list[str]]] = {}
-    distinct = {id(inventory): inventory for inventory in inventories.values()}
-    wanted = {key: wanted_of(inventory) for key, inventory in distinct.items()}
+    rooms: dict[tuple[int, Room], Room] = {}
     for name, inventory in sorted(inventories.items()):
         desired = fleet.clusters[name]
         provided = _provided(desired)
@@ -109,7 +108,10 @@ def platforms(
         locked, minor = is_locked_down(desired), minor_of(version)
         pinned = "" if desired.has_extension else desired.components_path
         instance = desired.spec.flux.instance is not None
-        room = short_of(wanted[id(inventory)], room_of(desired))
+        whole = room_of(desired)
+        room = rooms.get((id(inventory), whole))
+        if room is None:
+            room = rooms[id(inventory), whole] = room_for(inventory, whole)
         key = (id(inventory), minor, provided, pinned, locked, instance, room)
         if key not in found:
             content = files(pinned) if pinned else None

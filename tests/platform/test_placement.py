@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from shared.platform.inventory import Inventory
-from shared.platform.rules.placement import Room, Wanted, short_of, wanted_of
+from shared.platform.rules.placement import Room, room_for
 from tests.support.built_platforms import NAMESPACE, Platform, deployment
 
 POOLS: dict[str, Any] = {"nodes": 3, "pools": ("system", "work")}
@@ -91,13 +91,14 @@ def test_a_node_pool_that_pods_name_is_there(label: str) -> None:
     )
 
 
-def test_only_what_a_platform_wants_tells_clusters_apart() -> None:
-    wanted = Wanted(4, frozenset({"work"}))
-    assert short_of(wanted, Room(4, ("system", "work"))) == Room()
-    assert short_of(wanted, Room(3, ("work",))) == Room(nodes=3)
-    assert short_of(wanted, Room(9, ("b", "a"))) == Room(pools=("a", "b"))
-    assert short_of(wanted, Room()) == Room()
-    assert wanted_of(Inventory()) == Wanted(0, frozenset())
+def test_only_what_a_platform_wants_makes_clusters_differ() -> None:
+    given = with_spec(workload({**apart(APART), "nodeSelector": {"agentpool": "work"}}), replicas=3)
+    inventory = Platform(NAMESPACE, yaml.safe_dump(given)).platform.inventory
+    assert room_for(inventory, Room(4, ("system", "work"))) == Room()
+    assert room_for(inventory, Room(3, ("work",))) == Room(nodes=3)
+    assert room_for(inventory, Room(9, ("system",))) == Room(pools=("system",))
+    assert room_for(inventory, Room()) == Room()
+    assert room_for(Inventory(), Room(0, ())) == Room()
 
 
 def host_path(*paths: str) -> dict[str, Any]:

@@ -239,15 +239,8 @@ GROUP = "subjects: [{kind: Group, name: g, apiGroup: rbac.authorization.k8s.io}]
             f"spec: {{minReplicas: 0, maxReplicas: 1, {SCALED}, metrics: [{OF_CPU}]}}",
             "must be at least 1, except by a metric of type Object or External",
         ),
-        (
-            "scheduling.k8s.io/v1",
-            "PriorityClass",
-            "value: 2000000000",
-            "must be at most 1,000,000,000",
-        ),
         ("v1", "Secret", "type: kubernetes.io/tls\ndata: {tls.key: ''}", "needs the key tls.crt"),
         ("v1", "Secret", "type: kubernetes.io/tls\ndata: {tls.key: '', tls.crt: ''}", ""),
-        ("v1", "ConfigMap", "data: {a: b}\nbinaryData: {a: Yg==}", "is a key of data too"),
         (
             "networking.k8s.io/v1",
             "NetworkPolicy",

@@ -25,17 +25,6 @@ def certificate(name: str, secret: str) -> dict[str, Any]:
     return made("Certificate", name, "cert-manager.io/v1", spec={"secretName": secret, "issuerRef": ref})
 
 
-def priority(name: str, *, default: bool) -> dict[str, Any]:
-    api = "scheduling.k8s.io/v1"
-    return {
-        "apiVersion": api,
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": 1,
-        "globalDefault": default,
-    }
-
-
 def ingress(
     name: str, path: str, chosen: str = "webapprouting.kubernetes.azure.com", **marks: str
 ) -> dict[str, Any]:
@@ -71,8 +60,6 @@ def budget(name: str, app: str) -> dict[str, Any]:
             "",
         ),
         (certificate("a", "web"), certificate("b", "other"), "", ""),
-        (priority("a", default=True), priority("b", default=True), "are both the default", ""),
-        (priority("a", default=True), priority("b", default=False), "", ""),
         (ingress("a", "/"), ingress("b", "/"), "", "have one host and path"),
         (ingress("a", "/"), ingress("b", "/", "azure-internal"), "", ""),
         (ingress("a", "/"), ingress("b", "/", canary="true"), "", ""),

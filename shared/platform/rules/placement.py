@@ -8,7 +8,7 @@ kubernetes#51430, #112835; Azure/AKS#1919 (a disk is attached to one node), #198
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -36,35 +36,21 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class Room(NamedTuple):
-    """What a cluster has for pods: at most how many nodes, None where nobody knows, and which node pools."""
+    """What a cluster has for pods: at most how many nodes, and which node pools; None where nobody knows."""
 
     nodes: int | None = None
-    pools: Collection[str] | None = None
+    pools: tuple[str, ...] | None = None
 
 
-class Wanted(NamedTuple):
-    """What a platform wants of a cluster: the most nodes of a workload, and the pools that it names."""
-
-    nodes: int
-    pools: frozenset[str]
-
-
-def wanted_of(inventory: Inventory) -> Wanted:
-    """Return what a platform wants: only clusters that have less differ."""
+def room_for(inventory: Inventory, room: Room) -> Room:
+    """Return as much of a cluster's room as matters: none where the platform fits."""
     built = [
         (name, found.manifest) for owner in inventory.owners.values() for name, found in owner.objects.items()
     ]
-    return Wanted(
-        max((_nodes(name, manifest)[0] for name, manifest in built), default=0),
-        frozenset(pool for name, manifest in built for _, pool in _pools(name, manifest)),
-    )
-
-
-def short_of(wanted: Wanted, room: Room) -> Room:
-    """Return as much of a cluster's room as matters: nothing, where it has what is wanted."""
-    nodes = room.nodes if room.nodes is not None and room.nodes < wanted.nodes else None
-    lacking = room.pools is not None and not wanted.pools <= {*room.pools}
-    return Room(nodes, tuple(sorted(room.pools or ())) if lacking else None)
+    needed = max((_nodes(name, manifest)[0] for name, manifest in built), default=0)
+    named_pools = {pool for name, manifest in built for _, pool in _pools(name, manifest)}
+    nodes = room.nodes if room.nodes is not None and room.nodes < needed else None
+    return Room(nodes, None if room.pools is None or named_pools <= {*room.pools} else room.pools)
 
 
 def no_room(platform: ClusterPlatform) -> Iterator[Finding]:

@@ -1,8 +1,8 @@
 """What only one object can have, and several ask for: a port of all nodes, a Secret, a route, the same pods.
 
-Sources: ``pkg/registry/core/service/portallocator`` (a port of the nodes), ``plugin/pkg/admission/priority``
-(one default class), cert-manager/cert-manager#4846, #6992 (two certificates write one Secret in turns),
-kubernetes/ingress-nginx#8216 (its webhook refuses the second), kubernetes#108920 and kubernetes.io,
+Sources: ``pkg/registry/core/service/portallocator`` (a port of the nodes), cert-manager/cert-manager#4846 and
+#6992 (two certificates write one Secret in turns), kubernetes/ingress-nginx#8216 (its webhook refuses the
+second), kubernetes#108920 and kubernetes.io,
 "Deployments", Selector (controllers with one selector, whose autoscalers and budgets count the others' pods).
 """
 
@@ -69,11 +69,6 @@ def _secret(certificate: Json) -> _Keys:
         yield ("spec", "secretName"), (value_at(certificate, "spec.secretName"),)
 
 
-def _default(priority: Json) -> _Keys:
-    if priority.get("globalDefault") is True:
-        yield ("globalDefault",), (True,)
-
-
 def _routes(ingress: Json) -> _Keys:
     marks = mapping(value_at(ingress, "metadata.annotations"))
     if any(key.endswith("/canary") for key in map(str, marks)):
@@ -100,13 +95,6 @@ _ROWS = (
         ("Certificate",),
         _secret,
         "write one Secret, which has the certificate of one of them; give each its own",
-    ),
-    _Row(
-        "scheduling.k8s.io",
-        ("PriorityClass",),
-        _default,
-        "are both the default, and the API server refuses the second; keep one",
-        True,
     ),
     _Row(
         "networking.k8s.io",

@@ -264,20 +264,6 @@ def _type(manifest: Mapping[str, Any]) -> Iterator[Fault]:
             yield ("type",), f"a Secret of type {kind} needs the key {key}; add it, or write type: Opaque"
 
 
-def _both(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    for key in mapping(manifest.get("data")).keys() & mapping(manifest.get("binaryData")).keys():
-        yield ("binaryData", str(key)), "is a key of data too; remove one of the two"
-
-
-def _priority(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    value = manifest.get("value")
-    if isinstance(value, int) and value > _HIGHEST_PRIORITY:
-        yield ("value",), f"must be at most {_HIGHEST_PRIORITY:,}: those above are of Kubernetes, got {value}"
-
-
-_HIGHEST_PRIORITY = 1_000_000_000
-
-
 def _renderers(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     for number, renderer in objects_in(at(manifest, ("spec", "postRenderers"))):
         for place, patch in objects_in(at(renderer, ("kustomize", "patches"))):
@@ -329,9 +315,8 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     ("batch", "CronJob"): (of_pod(PODS["batch", "CronJob"]), _job(PODS["batch", "CronJob"]), _cron),
     ("", "Service"): (_service,),
     ("", "PersistentVolumeClaim"): (_claim,),
-    ("", "ConfigMap"): (_keys, _both),
+    ("", "ConfigMap"): (_keys,),
     ("", "Secret"): (_keys, _type),
-    ("scheduling.k8s.io", "PriorityClass"): (_priority,),
     ("helm.toolkit.fluxcd.io", "HelmRelease"): (_renderers,),
     ("policy", "PodDisruptionBudget"): (_budget,),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_subjects, _cluster_role),
