@@ -220,7 +220,7 @@ def test_every_setting_is_explained() -> None:
 
 def test_the_defaults_of_settings_are_those_of_the_code() -> None:
     page = PAGES["docs/settings.md"]
-    documented = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([\w.:/*][\w.:/* ]*?)`? \|", page, re.MULTILINE))
+    documented = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([\w.:/*][\w.:/* -]*?)`? \|", page, re.MULTILINE))
     defaults = {
         name.upper(): f"{field.default:.12g}" if isinstance(field.default, float | int) else field.default
         for name, field in Settings.model_fields.items()

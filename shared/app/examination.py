@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
-from shared.app.access.cluster_access import ClusterAccess
+from shared.app.access.context import ClusterAccess
 from shared.app.door import NotReady, enter, newer_epoch, time_now
 from shared.azure.availability.permissions import assigned, grants_of, lacking_in_subscription, roles_of
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthorized, Unreadable

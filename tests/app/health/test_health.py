@@ -16,7 +16,7 @@ from cli.terminal.health_view import health
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import ROOT
 from shared.app.examination import command_of
-from shared.app.health.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
+from shared.app.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
 from shared.app.runs import record_run

@@ -20,8 +20,8 @@ from shared.app.access.azure_state import (
 )
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.guards.writable import not_ready, send, wait_for, was_accepted
-from shared.app.worker.steps.node_pools import drain
+from shared.app.worker.steps import drain
+from shared.app.worker.steps.writable import not_ready, send, wait_for, was_accepted
 from shared.azure.changes.upgrades import minor, next_version
 from shared.azure.changes.writes import ImmutableChange, PlannedWrite, pool_is_stopped
 from shared.azure.cluster_body import control_plane, newer_than_requested, upgrade_pending

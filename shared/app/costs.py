@@ -1,4 +1,4 @@
-"""Finds once a day what the clusters are listed at, and reads what Azure has billed, and joins the two.
+"""What clusters are listed at, and what Azure has billed: found once a day, and sent once a week as a digest.
 
 Azure is asked one question for each subscription. The quota of these questions, in query processing units, is
 that of the whole tenant (learn.microsoft.com/azure/cost-management-billing/costs/manage-automation). So the
@@ -12,23 +12,29 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import islice
 
 from pydantic import ValidationError
 
-from shared.app.costs.list_prices import prices_in
+from shared.app.list_prices import prices_in
 from shared.app.repository import read_files
 from shared.azure.costs import OWN, Places, costs_in
 from shared.cluster.failures.errors import ReconcileError, Throttled, Unauthorized
 from shared.cluster.record import ClusterRecord
-from shared.frozen import replace
+from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.masking import cut
+from shared.notifications.weekly_costs import CostSums, week_of, weekly
 from shared.ports import Ports
 from shared.ports.azure import GetCosts
 from shared.ports.azure.costs import following
-from shared.ports.state import ListedClusters, SubscriptionCosts
-from shared.prices.cost_groups import ListedCluster
+from shared.ports.state import ListedClusters, SubscriptionCosts, WeekOfCosts
+from shared.ports.state.costs import COSTS
+from shared.prices.cost_groups import OWNER, KnownCost, ListedCluster, grouped, summed
 from shared.prices.monthly import idle
 from shared.prices.price_file import PRICE_FILE, Prices
 from shared.prices.quota_prices import price_key, price_of
@@ -55,7 +61,7 @@ def read_costs(ports: Ports) -> None:
         *(record.desired.azure_names.subscription_id.lower() for record in records),
         *(name.lower() for name in fleet.rules.subscriptions),
     } - {""}
-    ports.state.prune_costs(now - timedelta(days=DAYS))
+    ports.state.prune(COSTS, now - timedelta(days=DAYS))
     before = {costs.subscription: costs for costs in ports.state.costs()}
     new = (SubscriptionCosts(name, now - timedelta(days=DAYS)) for name in sorted(wanted - before.keys()))
     asked = [*new, *(costs for name, costs in before.items() if name in wanted)]
@@ -166,3 +172,91 @@ def _pages(first: GetCosts, ports: Ports) -> Iterator[Json]:
             return
         asked = replace(asked, skip=skip)
     raise ValueError(f"there are more than {MOST_PAGES} pages")
+
+
+@dataclass(frozen=True)
+class FleetCosts:
+    """What is known of the costs of the clusters, and from which subscription's record each figure is."""
+
+    clusters: tuple[KnownCost, ...]
+    records: tuple[SubscriptionCosts, ...]
+
+    @cached_property
+    def listed_by(self) -> Mapping[str, ListedClusters]:
+        """The list prices that have a cluster, by its name."""
+        return {name: listed for listed in self.listed for name in listed.clusters}
+
+    @cached_property
+    def billed_by(self) -> Mapping[str, SubscriptionCosts]:
+        """The record that has what was billed for a cluster, by its name."""
+        return {name: record for record in self.records for name in record.clusters}
+
+    @property
+    def billed_currency(self) -> str:
+        """The currency of what was billed; "" for none, and for several."""
+        currencies = {record.currency for record in self.records} - {""}
+        return currencies.pop() if len(currencies) == 1 else ""
+
+    @property
+    def listed(self) -> tuple[ListedClusters, ...]:
+        """The list prices of the subscriptions, as they were found last."""
+        return tuple(record.listed for record in self.records if record.listed)
+
+    @property
+    def currency(self) -> str:
+        """The currency of list prices; "" for none, and while subscriptions have them in several."""
+        currencies = {listed.currency for listed in self.listed} - {""}
+        return currencies.pop() if len(currencies) == 1 else ""
+
+
+def known_costs(ports: Ports) -> FleetCosts:
+    """Return what is known of the costs of the fleet's clusters; two reads."""
+    records = tuple(sorted(ports.state.costs(), key=lambda costs: costs.subscription))
+    found = FleetCosts((), records)
+    summaries = ports.state.summaries(details=True)
+    return FleetCosts(tuple(_known(summary, found) for summary in summaries), records)
+
+
+def _known(summary: ClusterSummary, found: FleetCosts) -> KnownCost:
+    details, name = summary.details, summary.name
+    listed, billed = found.listed_by.get(name), found.billed_by.get(name)
+    return KnownCost(
+        summary.name,
+        summary.place.environment,
+        details.labels.get(OWNER, "") if details else "",
+        tuple(system.name for system in details.systems) if details else (),
+        summary.phase is Phase.SLEEPING,
+        listed.clusters[name] if listed else None,
+        billed.clusters[name] if billed else None,
+    )
+
+
+MOST_OWNERS = 500
+"""So many owners are compared with the week before, the dearest: one record has room for them."""
+
+
+def digest_costs(ports: Ports) -> None:
+    """Store the digest of this week, unless it is stored; a week that was missed has none.
+
+    The notification is stored before the week, so that a crash between them stores the same one again.
+    """
+    now, before = ports.clock(), ports.state.week_of_costs()
+    if before is not None and before.week >= week_of(now):
+        return
+    found = known_costs(ports)
+    if not found.clusters or not found.listed:
+        return
+    sums = CostSums(found.currency, grouped(found.clusters, "environment"), grouped(found.clusters, "owner"))
+    digest = weekly(
+        now,
+        summed(found.clusters),
+        sums,
+        (before.week, CostSums(before.currency, before.environments, before.owners)) if before else None,
+        price_days=sorted({listed.day for listed in found.listed} - {""}),
+        missing=list(dict.fromkeys(text for listed in found.listed for text in listed.missing)),
+        problems=sorted({listed.problem for listed in found.listed} - {""}),
+        billed_currency=found.billed_currency,
+    )
+    ports.state.add_notice(digest)
+    owners = dict(islice(sums.owners.items(), MOST_OWNERS))
+    ports.state.save_week_of_costs(WeekOfCosts(week_of(now), sums.currency, sums.environments, owners))

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from operator import attrgetter
 
-from shared.app.notifier.of_fleet import OF_PLANS, OTHERS, of_plan, present
+from shared.app.fleet_problems import OF_PLANS, OTHERS, of_plan, present
 from shared.app.outbox import seconds_until_again, send
 from shared.app.pull_requests.markdown import fence, line
 from shared.app.repository import require_name
@@ -24,6 +23,7 @@ from shared.cluster.forms import UnreadableRecord
 from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
+from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.logs import about
 from shared.masking import cut

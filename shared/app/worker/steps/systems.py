@@ -8,15 +8,14 @@ from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
 from shared.app.worker.steps.flux.live_pin import commit_in, held_back, live_pin
-from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
-from shared.app.worker.steps.systems.managed_namespaces import NamespaceRun
+from shared.app.worker.steps.managed_namespaces import LabelledLists, NamespaceRun, is_bare
 from shared.azure.companions.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.ending import what_keeps
-from shared.kubernetes.field_ownership import MANAGER, appliers, managers_besides
+from shared.kubernetes.field_ownership import MANAGER, appliers, other_managers
 from shared.kubernetes.flux_instance import INSTANCE, is_multitenant
 from shared.kubernetes.flux_lockdown import is_locked_down, without_lockdown
 from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, ref_of
@@ -197,7 +196,7 @@ def _leftovers(
         if not (is_part or is_gone or namespace in accepted.get(name, ())):
             unasked[name] = unasked.get(name, 0) + 1
             continue
-        others = managers_besides(live, MANAGER, whole=ref.kind == _NAMESPACE)
+        others = other_managers(live, whole=ref.kind == _NAMESPACE)
         if others:
             stays.append(f"the {ref} stays, because {' and '.join(others)} wrote it too")
         else:

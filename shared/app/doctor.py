@@ -9,7 +9,7 @@ from itertools import pairwise
 from shared.app.api import schema
 from shared.app.api.parts import exact, projected
 from shared.app.examination import APPS, function_app, guide_of
-from shared.app.health.health import HealthReading
+from shared.app.health import HealthReading
 from shared.cluster.failures.errors import Unreadable
 from shared.ports import FleetRecord, Ports
 from shared.ports.state.readiness import Examination, Finding

@@ -1,4 +1,4 @@
-"""Namespaces of systems that Azure manages: written before what is in them, removed after it.
+"""Namespaces of systems: Azure's are written before what is in them, and removed after it.
 
 Whose a namespace is, its tags say. One in the cluster that Azure does not manage yet is taken over as the
 system's adoption policy says; one that Roadstead created there is always taken over. Nothing is deleted that
@@ -13,7 +13,7 @@ from typing import Any
 
 from shared.app.access.azure_state import OBSERVE_SECONDS, recheck, reverted_fields
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.guards.writable import (
+from shared.app.worker.steps.writable import (
     has_failed,
     hindrance,
     is_at_work,
@@ -21,7 +21,6 @@ from shared.app.worker.steps.guards.writable import (
     send,
     wait_for,
 )
-from shared.app.worker.steps.systems.labelled import LabelledLists, is_bare
 from shared.azure.companions.managed_namespaces import (
     NamespaceCompanion,
     is_identical,
@@ -29,15 +28,69 @@ from shared.azure.companions.managed_namespaces import (
     without_deletion,
 )
 from shared.azure.ownership import Owner
+from shared.cluster.failures.errors import Dependency
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
-from shared.kubernetes.field_ownership import is_applied_by_us
-from shared.kubernetes.system_objects import TENANT
+from shared.kubernetes.field_ownership import is_applied_by_us, other_managers
+from shared.kubernetes.flux_objects import ref_of
+from shared.kubernetes.system_objects import KINDS, SYSTEM, TENANT, system_of
 from shared.language.cluster_systems import ClusterSystem
 from shared.language.model.system import ManagedNamespaces
+from shared.ports import KubernetesApi
 from shared.ports.azure import DeleteManagedNamespace, ListManagedNamespaces, PutManagedNamespace
+from shared.resource_ids import ObjectRef
+
+
+class LabelledLists:
+    """The objects on a cluster that Roadstead has applied for systems: their labels are the inventory.
+
+    A run of a step reads one list for each kind, whatever the number of systems. A label can be copied, so an
+    object counts only if Roadstead is among the managers that apply it.
+    """
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api = api
+        self._found: dict[tuple[str, str], dict[ObjectRef, Json]] = {}
+        self._unknown: set[tuple[str, str]] = set()
+        for kind in KINDS:
+            try:
+                listed = api.list(*kind, labels=SYSTEM)
+            except Dependency as error:
+                if error.code != "NotFound":
+                    raise
+                listed = ()
+                self._unknown.add(kind)
+            self._found[kind] = {ref_of(document): document for document in listed}
+
+    def knows(self, api_version: str, kind: str) -> bool:
+        """Return whether the cluster serves a kind."""
+        return (api_version, kind) not in self._unknown
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        """Return an object, None also of a kind that the cluster does not serve."""
+        if not self.knows(ref.api_version, ref.kind):
+            return None
+        found = self._found[(ref.api_version, ref.kind)].get(ref)
+        return found if found is not None else self._api.get(ref)
+
+    def namespace(self, name: str) -> Json | None:
+        """Return a namespace."""
+        return self.get(ObjectRef("v1", "Namespace", name, ""))
+
+    def applied(self) -> Iterator[tuple[ObjectRef, str, Json]]:
+        """Yield the objects that we applied, with their systems, in the order in which they are removed."""
+        for found in self._found.values():
+            for ref, live in found.items():
+                if is_applied_by_us(live):
+                    yield ref, system_of(live), live
+
+
+def is_bare(namespace: Json) -> bool:
+    """Return whether nobody set anything of it but its name: so it is created for a bootstrap secret."""
+    return not other_managers(namespace, whole=True)
+
 
 # Whether a namespace may be a managed one of a system, and what is written of it in Azure.
 
