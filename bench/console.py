@@ -37,6 +37,8 @@ PAGES: Mapping[str, str] = {
     "filter by text": "/clusters?text=cluster-09",
     "filter by phase": "/clusters?phase=Failed",
     "filter by version": "/clusters?version=1.36",
+    "sorted by version": "/clusters?sort=-version",
+    "sorted by age": "/clusters?sort=-since",
     "cluster": "/clusters/cluster-00097",
     "plan": f"/plans/{COMMIT}",
     "rollouts": "/rollouts",

@@ -25,13 +25,13 @@ from shared.app.api.audit import audit_view
 from shared.app.api.openapi import document
 from shared.app.api.parts import PAGE, ClusterPage
 from shared.app.api.views import clusters, costs, drift, plans, tree, versions, why
-from shared.app.api.views.cluster_list import ClusterSelection, Sort
+from shared.app.api.views.cluster_list import Sort, selection_of
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plans import log_view
 from shared.app.api.views.readiness import NO_SPEC, offers_view, readiness_view, unknown_names
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
-from shared.app.health.doctor import doctor_view
-from shared.app.health.health import Health, health_view, ready_view
+from shared.app.doctor import doctor_view
+from shared.app.health import Health, health_view, ready_view
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
@@ -56,14 +56,14 @@ SELECTED = (
         "label",
         "condition",
     ),
-    *("commit", "sort"),
+    *("cause", "commit", "sort"),
 )
 UPGRADED = ("to", "cluster", *SELECTED)
 WRONG_VERSION = "to must be a version of Kubernetes, such as 1.38"
 WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
 WRONG_SELECTION = (
     f"phase must be some of {', '.join(Phase)}, separated by commas, condition types such as Ready=False, "
-    f"and sort {' or '.join(Sort)}"
+    f"and sort {', '.join(Sort)}, or one of these after - for the order from its end"
 )
 WRONG_ASKED = "asked must be a time such as 2026-01-31T12:00:00+00:00"
 LONGEST_NUMBER = 9
@@ -133,7 +133,7 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
     @routes.add("clusters", "clusters", Role.READER, answer=schema.FleetView, query=PAGED + SELECTED)
     def fleet(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
-            selection = _selection(req.params)
+            selection = selection_of(req.params)
         except ValueError:
             return reply(rejected(400, WRONG_SELECTION))
         try:
@@ -174,7 +174,7 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
         if unknown:
             return reply(rejected(404, clusters.describe_unknown(unknown[0], ports)))
         try:
-            selection = replace(_selection(req.params), names=frozenset(names) if names else None)
+            selection = replace(selection_of(req.params), names=frozenset(names) if names else None)
         except ValueError:
             return reply(rejected(400, WRONG_SELECTION))
         return _paged(req, lambda page: readiness_view(ports, page, selection, to))
@@ -277,44 +277,9 @@ def _paged(
     return reply(rejected(404, missing) if body is None else HttpResult(200, body))
 
 
-def _selection(params: Mapping[str, str]) -> ClusterSelection:
-    """Return which clusters are listed; raise ValueError for an unknown phase, status or order."""
-    return ClusterSelection(
-        phases=frozenset(map(Phase, _parts(params, "phase"))),
-        environment=params.get("environment") or "",
-        location=params.get("location") or "",
-        prefix=params.get("prefix") or "",
-        text=(params.get("text") or "").lower(),
-        version=params.get("version") or "",
-        owner=params.get("owner") or "",
-        cluster_class=params.get("class") or "",
-        labels=frozenset(_label(part) for part in _parts(params, "label")),
-        conditions=frozenset(_condition(part) for part in _parts(params, "condition")),
-        commit=params.get("commit") or "",
-        sort=Sort(params.get("sort") or Sort.NAME),
-    )
-
-
 def _parts(params: Mapping[str, str], name: str) -> list[str]:
     """Return the parts of a parameter that commas separate."""
     return [part for part in (params.get(name) or "").split(",") if part]
-
-
-def _label(text: str) -> tuple[str, str | None]:
-    """Return the key and the value of ``key=value``, or the key alone with None for any value."""
-    key, given, value = text.partition("=")
-    return key, value if given else None
-
-
-_STATUSES: Mapping[str, bool | None] = {"": True, "True": True, "False": False, "Unknown": None}
-
-
-def _condition(text: str) -> tuple[str, bool | None]:
-    """Return the type and the status of ``Type=False``; ``Type`` alone is true, and None unknown."""
-    kind, given, status = text.partition("=")
-    if not kind or status not in _STATUSES or (given and not status):
-        raise ValueError(text)
-    return kind, _STATUSES[status]
 
 
 def _not_planned(commit: str) -> str:

@@ -43,7 +43,7 @@ from shared.app.console.recent import recent, shared_page
 from shared.app.console.render import POLICY, dated, rendered
 from shared.app.console.visit import Page, Visit, message
 from shared.app.door import NotReady, enter
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.cluster.failures.errors import ReconcileError, Unreadable
 from shared.cluster.failures.remedies import suggested_action
 from shared.frozen import dataclass, field
@@ -51,6 +51,7 @@ from shared.ports import Ports
 
 log = logging.getLogger(__name__)
 
+AGAIN = "The clusters go on as they are, and this page is read again while it is open."
 SAID = "roadstead-said"
 """The cookie with what came of the last form."""
 MOST_SELECTED = 200
@@ -145,7 +146,8 @@ class Console:
             page = message("A record cannot be read", sentence, 503)
         except ReconcileError as error:
             log.exception("the page %s: a service has failed", request.path)
-            page = message("A service has failed", f"{error.kind}: {error}", 503)
+            sentence = f"{error.kind}: {error}. {suggested_action(error.kind, failed=False)} {AGAIN}"
+            page = message("A service has failed", sentence, 503)
         return self._shown(request, page, route.section)
 
     def _reading(self) -> Ports:

@@ -23,8 +23,8 @@ from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.notification_controller import Post
 from localcloud.flux.sources.git_source import commit_of
-from localcloud.github.world.git_host import WorldHost
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
+from localcloud.github.world_host import WorldHost
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.keyvault.vaults_port import WorldVaults

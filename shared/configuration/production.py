@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from shared.adapters.vault import KeyVaults, VaultProbe
     from shared.adapters.vulnerabilities import VulnerabilityReports
     from shared.app.console.github_setup import GitHubSetup
-    from shared.github_registration import Answer
+    from shared.github_app import Answer
 
 log = logging.getLogger(__name__)
 Port = TypeVar("Port")

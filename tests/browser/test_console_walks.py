@@ -59,6 +59,7 @@ def assert_quiet(opened: Tab) -> None:
     assert opened.elsewhere == []
 
 
+@pytest.mark.always
 def test_no_page_fails_asks_elsewhere_or_keeps_anybody_from_using_it(
     browser: Browser, fleet: MemoryCloud
 ) -> None:
@@ -100,6 +101,7 @@ def test_no_text_of_the_fleet_makes_a_page_wider_than_the_window(
         assert_quiet(opened)
 
 
+@pytest.mark.always
 def test_an_approver_releases_a_delete_and_an_operator_pauses_and_resumes_a_rollout(browser: Browser) -> None:
     cloud = busy_fleet(1)
     commit = cloud.state.fleet().commit
@@ -129,22 +131,26 @@ def test_an_approver_releases_a_delete_and_an_operator_pauses_and_resumes_a_roll
             assert_quiet(opened)
 
 
+@pytest.mark.always
 def test_a_page_follows_a_change_and_costs_nothing_while_nothing_changes(browser: Browser) -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud.run(until=lambda: phases(cloud) == {"one": Phase.PROVISIONING})
     with served(cloud.ports) as url, tab(browser, url) as opened:
         opened.page.clock.install()
         opened.open("/clusters/one")
         opened.sign_in("Reader")
-        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Provisioning")
 
         def read_again() -> int:
             with opened.page.expect_response("**/clusters/one") as answer:
                 opened.page.clock.fast_forward(FIVE_SECONDS)
             return answer.value.status
 
-        assert [read_again(), read_again(), read_again()] == [200, 304, 304]
+        cloud.run()
+        assert read_again() == 200
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
+        assert [read_again(), read_again()] == [304, 304]
         expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
         files = fleet_files.fleet("one")
         files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
@@ -161,6 +167,65 @@ def test_a_page_follows_a_change_and_costs_nothing_while_nothing_changes(browser
         assert read_again() == 401
         expect(opened.page.get_by_role("alert")).to_contain_text("Your session has ended")
         expect(opened.page.get_by_role("heading", level=1)).to_have_text("one Ready")
+
+
+AWAY = "Object.defineProperty(document, 'hidden', {get: () => window.away === true})"
+"""A browser without a window shows each tab, so a page hears from here that it is hidden."""
+MINUTE = 60_000
+
+
+def test_a_page_is_read_once_in_five_seconds_and_only_while_somebody_looks(
+    browser: Browser, fleet: MemoryCloud
+) -> None:
+    with served(fleet.ports) as url, tab(browser, url) as opened:
+        page, asked = opened.page, list[str]()
+        page.add_init_script(AWAY)
+        page.clock.install()
+        opened.open("/clusters/shop-eus-1")
+        opened.sign_in("Operator")
+        page.on("request", lambda request: asked.append(request.url))
+
+        def hides(away: bool) -> None:
+            page.evaluate(
+                f"away = {str(away).lower()}; document.dispatchEvent(new Event('visibilitychange'))"
+            )
+
+        def is_read_within(milliseconds: int) -> int:
+            with page.expect_response("**/clusters/shop-eus-1") as answer:
+                page.clock.run_for(milliseconds)
+            return answer.value.status
+
+        assert [is_read_within(FIVE_SECONDS) for _ in range(5)] == [200, 304, 304, 304, 304]
+        assert len(asked) == 5
+        page.clock.run_for(FIVE_SECONDS - 2_000)
+        hides(True)
+        page.clock.run_for(10 * MINUTE)
+        expect(page.locator("#read")).to_have_text("Read 10 min ago.")
+        assert len(asked) == 5, "hidden"
+        hides(False)
+        assert is_read_within(1_000) == 304
+        page.clock.fast_forward(14 * MINUTE)
+        assert is_read_within(FIVE_SECONDS) == 304
+        before = len(asked)
+        page.clock.fast_forward(2 * MINUTE)
+        page.clock.run_for(10 * MINUTE)
+        expect(page.locator("#read")).to_contain_text(
+            "Read 12 min ago. Not read again until somebody is here"
+        )
+        assert len(asked) == before, "idle"
+        page.mouse.move(40, 40)
+        assert is_read_within(1_000) == 304
+        page.locator("details.act summary").first.click()
+        page.clock.run_for(MINUTE)
+        expect(page.locator("#read")).to_contain_text("Read 60 s ago. Not read again while a form is open")
+        assert len(asked) == before + 1
+        page.route("**/clusters/shop-eus-1", lambda route: route.abort())
+        page.locator("details.act summary").first.click()
+        page.clock.run_for(1_000)
+        expect(page.get_by_role("alert")).to_contain_text("The app does not answer: what you see is from")
+        page.unroute_all()
+        assert is_read_within(FIVE_SECONDS) == 304
+        expect(page.get_by_role("alert")).to_be_hidden()
 
 
 def test_the_keyboard_alone_finds_a_failed_cluster_and_starts_its_job_again(browser: Browser) -> None:
@@ -194,6 +259,7 @@ def test_the_keyboard_alone_finds_a_failed_cluster_and_starts_its_job_again(brow
         assert_quiet(opened)
 
 
+@pytest.mark.always
 def test_all_works_without_javascript(browser: Browser) -> None:
     cloud = busy_fleet(1)
     with served(cloud.ports) as url, tab(browser, url, script=False) as opened:
@@ -258,6 +324,7 @@ MAY = {
 }
 
 
+@pytest.mark.always
 def test_each_role_signs_in_and_has_the_buttons_of_what_it_may_do(
     browser: Browser, fleet: MemoryCloud, identity: IdentityServer
 ) -> None:

@@ -16,8 +16,10 @@ from shared.app.api.views.clusters import fleet_view
 from shared.app.console.pages import fleet_page
 from shared.ports import Ports, State
 from shared.ports.process import in_turn
+from shared.ports.state import clusters
+from tests.support import team_systems
 from tests.support.console_pages import browse
-from tests.support.pipeline_runs import ready
+from tests.support.pipeline_runs import push, ready
 
 VIEWERS = 20
 
@@ -71,3 +73,15 @@ def test_the_first_page_looks_for_no_record_that_cannot_be_read() -> None:
     ports, reads = watched(ready("one"))
     browse(ports, "/")
     assert not [read for read in reads if "Timestamp" in read]
+
+
+def test_details_with_many_systems_are_read_each_time_so_that_memory_has_a_bound() -> None:
+    cloud = MemoryCloud()
+    names = [f"system-{number:02}" for number in range(30)]
+    push(cloud, team_systems.fleet("one", systems={name: team_systems.system(name, "one") for name in names}))
+    cloud.run()
+    before = clusters._known_details.cache_info().currsize
+    (summary,) = cloud.state.summaries(details=True)
+    assert summary.details is not None
+    assert [system.name for system in summary.details.systems] == names
+    assert clusters._known_details.cache_info().currsize == before

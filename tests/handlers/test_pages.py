@@ -113,6 +113,7 @@ def test_clusters_are_filtered_sorted_and_counted(cloud: MemoryCloud) -> None:
     assert names(sort="phase", limit="2") == ["three", "five"]
     _, body = call(cloud, "clusters", sort="phase", limit="2")
     assert names(sort="phase", limit="2", after=body["next"]) == ["four", "one"]
+    assert names(sort="-name") == ["two", "three", "one", "four", "five"]
     assert names(location="eastus", environment="nowhere") == []
     assert names(phase="Ready", prefix="t") == ["two"]
 
@@ -122,7 +123,7 @@ def test_an_unknown_phase_or_order_is_refused_with_the_known_ones(cloud: MemoryC
         status, body = call(cloud, "clusters", None, **wrong)
         assert status == 400, wrong
         assert "Failed" in body["error"], wrong
-        assert "name or phase" in body["error"], wrong
+        assert "sort name, phase, environment" in body["error"], wrong
 
 
 def test_the_history_of_an_unknown_name_is_no_empty_page(cloud: MemoryCloud) -> None:

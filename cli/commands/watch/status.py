@@ -63,7 +63,13 @@ def status(
         str, typer.Option("--commit", metavar="COMMIT", help="Only those that have this planned commit.")
     ] = "",
     sort: Annotated[
-        str, typer.Option("--sort", metavar="ORDER", help="name, or phase: what needs attention first.")
+        str,
+        typer.Option(
+            "--sort",
+            metavar="ORDER",
+            help="name, phase (what needs attention first), environment, location, version or since; -since "
+            "begins at the end.",
+        ),
     ] = "",
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=0, max=500, help="How many clusters; 50 in a table.")

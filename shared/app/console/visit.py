@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from shared.app.api.access import Principal
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import dataclass
 from shared.ports import Ports
@@ -58,8 +58,8 @@ class Page:
 
 
 def message(title: str, sentence: str, status: int) -> Page:
-    """Return a page with one sentence, such as a refusal."""
-    return Page(title, "message.html", {"sentence": sentence}, live=False, status=status)
+    """Return a page with one sentence, such as a refusal; that something fails now is read again."""
+    return Page(title, "message.html", {"sentence": sentence}, live=status == 503, status=status)
 
 
 Make = Callable[[Visit], Page]

@@ -136,6 +136,7 @@ class ClusterSummary:
     ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
     something that ends, None where nothing is known to end. ``lifetime_pull`` is the pull request that
     removes it at the end of its lifetime, 0 for none.
+    ``since`` is since when its job is at its step, or has ended.
     ``asleep_until`` is when it is started for which changes wait, None where none does. ``in_pools``: node
     pools of it sleep, and the cluster does not. ``action_required`` is what an operator has to do for its
     job, "" for nothing. ``details`` are None where they were not asked for.
@@ -166,6 +167,7 @@ class ClusterSummary:
     in_pools: bool = False
     action_required: str = ""
     cause: SummaryCause = SummaryCause()
+    since: datetime | None = None
 
     @property
     def needs_action(self) -> bool:
@@ -291,7 +293,13 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         in_pools=record.sleeps_in_pools,
         action_required=cut(record.job.next_run.action_required, REASON_LIMIT) if record.needs_action else "",
         cause=_cause_of(record),
+        since=since_of(record),
     )
+
+
+def since_of(record: ClusterRecord) -> datetime:
+    """Return since when a job is at its step, or has ended."""
+    return record.job.step.since if record.job.active else record.updated
 
 
 def _cause_of(record: ClusterRecord) -> SummaryCause:

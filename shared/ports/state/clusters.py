@@ -29,7 +29,9 @@ FLEETS = "roadsteadfleets"
 READ_ALONE = 100
 """Up to so many records are read by themselves, and not with the whole fleet."""
 KNOWN_SUMMARIES = 16_384
-"""So many summaries that a process has read it does not parse again."""
+"""So many summaries that a process has read it does not parse again: with details, about 5 kB each."""
+LONGEST_KNOWN = 2000
+"""Characters of a text that is remembered: many systems of each cluster would fill an instance's memory."""
 _KEYS = ("PartitionKey", "RowKey")
 T = TypeVar("T")
 
@@ -250,16 +252,21 @@ RECORD = RecordKind(CLUSTER, CLUSTERS, "{}", _record)
 EVENT = TextKind[Event]("event", EVENTS, Event)
 
 
-_summary_in = lru_cache(KNOWN_SUMMARIES)(_SUMMARY.read)
-_details_in = lru_cache(KNOWN_SUMMARIES)(_DETAILS.read)
+_known_summary = lru_cache(KNOWN_SUMMARIES)(_SUMMARY.read)
+_known_details = lru_cache(KNOWN_SUMMARIES)(_DETAILS.read)
+
+
+def _read(stored: StoredText[T], known: Callable[[str], T], text: str) -> T:
+    return known(text) if len(text) <= LONGEST_KNOWN else stored.read(text)
 
 
 def _short(entity: Entity) -> ClusterSummary:
-    return _summary_in(entity.get("summary", ""))
+    return _read(_SUMMARY, _known_summary, entity.get("summary", ""))
 
 
 def _detailed(entity: Entity) -> ClusterSummary:
-    return replace(_short(entity), details=_details_in(entity.get("details", "")))
+    details = _read(_DETAILS, _known_details, entity.get("details", ""))
+    return replace(_short(entity), details=details)
 
 
 def _continuation(entity: Entity) -> Continuation:

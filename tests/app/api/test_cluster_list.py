@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,14 +16,22 @@ from shared.app.api.views.clusters import fleet_view
 from shared.cluster.forms import RecordList
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
-from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
+from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, SummaryPlace
+from shared.frozen import replace
 
 pytestmark = pytest.mark.lives
 
 SMALL = 120
 
 
-def summary(name: str, phase: Phase, environment: str = "dev", location: str = "eastus") -> ClusterSummary:
+def summary(
+    name: str,
+    phase: Phase,
+    environment: str = "dev",
+    location: str = "eastus",
+    versions: tuple[str, str] = ("", ""),
+    since: datetime | None = None,
+) -> ClusterSummary:
     texts: dict[str, Any] = {
         "name": name,
         "uid": "0badcafe",
@@ -36,6 +45,8 @@ def summary(name: str, phase: Phase, environment: str = "dev", location: str = "
         observed_generation=1,
         contested=False,
         place=SummaryPlace(environment, location, "", ""),
+        details=SummaryDetails("", {}, {}, versions=versions),
+        since=since,
     )
 
 
@@ -46,6 +57,8 @@ summaries = st.lists(
         st.sampled_from(Phase),
         st.sampled_from(["dev", "prod"]),
         st.sampled_from(["eastus", "westus"]),
+        st.tuples(st.sampled_from(["1.36", "1.9"]), st.sampled_from(["", "1.36.2", "1.36.10"])),
+        st.none() | st.datetimes(timezones=st.just(UTC)),
     ),
     unique_by=lambda found: found.name,
 )
@@ -56,6 +69,7 @@ selections = st.builds(
     location=st.sampled_from(["", "westus"]),
     prefix=st.sampled_from(["", "a", "ab"]),
     sort=st.sampled_from(Sort),
+    descending=st.booleans(),
 )
 
 
@@ -74,7 +88,7 @@ def test_the_pages_of_a_list_have_each_matching_cluster_once_in_order(
     assert sorted(found) == sorted(each.name for each in matching)
     by_name = {each.name: each for each in fleet}
     keys = [selection.key(by_name[name]) for name in found]
-    assert keys == sorted(keys)
+    assert keys == sorted(keys, reverse=selection.descending)
     assert len(selection.of(fleet)) == len(found)
 
 
@@ -82,6 +96,20 @@ def test_what_needs_attention_comes_first() -> None:
     fleet = [summary(phase.value.lower(), phase) for phase in Phase]
     names, _ = names_of_page(fleet, ClusterSelection(sort=Sort.PHASE), ClusterPage())
     assert (names[0], names[1], names[-1]) == ("failed", "stalled", "ready")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("1.9.10", "1.36"), ("1.36", "1.36.2"), ("1.36.2", "1.36.10"), ("", "1.36"), ("odd", "1.0")],
+)
+def test_a_version_is_sorted_by_its_numbers_and_the_one_that_runs_counts(older: str, newer: str) -> None:
+    fleet = [
+        summary("a", Phase.READY, versions=("1.1", newer)),
+        summary("b", Phase.READY, versions=(older, "")),
+    ]
+    ascending = ClusterSelection(sort=Sort.VERSION)
+    assert names_of_page(fleet, ascending, ClusterPage())[0] == ["b", "a"]
+    assert names_of_page(fleet, replace(ascending, descending=True), ClusterPage())[0] == ["a", "b"]
 
 
 def test_the_counts_are_of_the_whole_fleet() -> None:

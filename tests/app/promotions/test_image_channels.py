@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.versions import versions_view
 from shared.app.intake.accept import accept

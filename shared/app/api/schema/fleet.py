@@ -211,9 +211,10 @@ class AttentionPlace(TypedDict):
 class AttentionView(TypedDict):
     """Clusters in a phase that wait for the same, the first of so many, since when, and who acts.
 
-    ``places`` are where they are, the one with the most first.
+    ``places`` are where they are, the one with the most first. ``cause`` selects them in ``GET clusters``.
     """
 
+    cause: str
     phase: str
     places: list[AttentionPlace]
     detail: str

@@ -155,18 +155,28 @@ class RolloutFailure(TypedDict):
     since: str | None
 
 
+class RolloutFailureClass(TypedDict):
+    """A class of errors by which clusters have failed, and ``pace`` as of a stage, with the failed alone."""
+
+    name: str
+    clusterCount: int
+    pace: list[RolloutPace]
+
+
 @final
 class RolloutView(RolloutSummary):
     """``GET rollouts/COMMIT``; ``waiting`` is a page of the clusters that do not start now.
 
-    ``failures`` are the first 100 clusters that have failed. ``estimate`` is None where nothing is left.
-    ``paceSeconds`` is how long each part of a stage's ``pace`` is, 0 where there is none.
+    ``failures`` are the first 100 clusters that have failed, and ``failureClasses`` count all of them, the
+    class with the most first. ``estimate`` is None where nothing is left. ``paceSeconds`` is how long each
+    part of a ``pace`` is, 0 where there is none.
     """
 
     estimate: RolloutEstimate | None
     paceSeconds: int
     stages: list[RolloutStage]
     failures: list[RolloutFailure]
+    failureClasses: list[RolloutFailureClass]
     decisions: list[RolloutDecision]
     waiting: list[WaitingCluster]
     next: str | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -33,13 +32,18 @@ from shared.app.api.parts import (
     unreadable_records,
     whole_moments,
 )
-from shared.app.api.views.cluster_list import EVERYTHING, ClusterSelection, counts_of, names_of_page
+from shared.app.api.views.cluster_list import (
+    EVERYTHING,
+    ClusterSelection,
+    cause_id,
+    cause_of,
+    counts_of,
+    names_of_page,
+)
 from shared.app.api.views.notifications import failing_routes
 from shared.app.api.views.rollouts import waiting_now, waits_now
 from shared.app.http_result import unknown_cluster
 from shared.app.planner.commit_status import reached
-from shared.cluster.failures.advice import explained
-from shared.cluster.failures.catalogue import entry_of
 from shared.cluster.findings.conditions import IN_SYNC, exempt_text, is_at_rest, shown_phase
 from shared.cluster.findings.health import problem_of
 from shared.cluster.forms import RecordList, UnreadableRecord
@@ -49,7 +53,8 @@ from shared.cluster.record import READY, ClusterRecord, of_health
 from shared.cluster.record_parts import Condition, RunningVersions
 from shared.cluster.reporting.diagnosis import NewestPlan
 from shared.cluster.reporting.job_diagnosis import with_name
-from shared.cluster.reporting.summary import ClusterSummary
+from shared.cluster.reporting.summary import ClusterSummary, since_of
+from shared.frozen import replace
 from shared.plan.plan import Item
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import SweepRecord
@@ -157,12 +162,10 @@ def attention_of(stuck: Iterable[ClusterSummary]) -> list[schema.AttentionView]:
     """Return why clusters wait for a person: those with the same cause together, the most clusters first."""
     found: dict[tuple[str, str, str], list[ClusterSummary]] = {}
     for summary in stuck:
-        kind, entry = summary.cause.kind, entry_of(summary.cause.entry)
-        meaning = summary.action_required or explained(kind, summary.cause.entry) or summary.reason
-        who = entry.actor.value if entry else ""
-        found.setdefault((summary.shown_phase.value, who, meaning), []).append(summary)
+        found.setdefault(cause_of(summary), []).append(summary)
     return [
         {
+            "cause": cause_id(same[0]),
             "phase": phase,
             "places": _places_of(same),
             "detail": detail if len(same) > 1 else _detail_of(same[0]),
@@ -295,7 +298,7 @@ def cluster_view(
         stepCount=len(steps),
         jobStartedAt=job.started,
         reason=_reason(record),
-        since=job.step.since if job.active else record.updated,
+        since=since_of(record),
         actionRequired=with_name(job.next_run.action_required, record),
         awaitsTakeover=record.contested,
         nextCheckAt=job.due(now) if job.active else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from operator import attrgetter
 
@@ -68,10 +68,11 @@ def rollout_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> s
         "estimate": _estimate(decision, fleet, now),
         "paceSeconds": int(part.total_seconds()),
         "stages": [
-            _stage(decision, number, now, _pace(decision, number, known, part))
+            _stage(decision, number, now, _pace(decision, _members(rollout, number), known, part))
             for number in range(len(rollout.stages))
         ],
         "failures": _failures(decision, known),
+        "failureClasses": _failure_classes(decision, known, part),
         "decisions": list(_decisions(rollout)),
         "waiting": [waiting_cluster(name, decision.waits[name], commit) for name in names],
         "next": page.next(names),
@@ -156,16 +157,36 @@ def _part_of(rollout: Rollout, now: datetime) -> timedelta:
     )
 
 
+def _failure_classes(
+    decision: Decision, known: Mapping[str, ClusterSummary], part: timedelta
+) -> list[schema.RolloutFailureClass]:
+    """Return the failed clusters by the class of their error, the most frequent one first."""
+    classes: dict[str, list[str]] = {}
+    for name, standing in sorted(decision.standings.items()):
+        if standing is MemberStanding.FAILED:
+            found = known.get(name)
+            kind = (found.cause.kind or found.finding) if found else ""
+            classes.setdefault(kind or "unknown", []).append(name)
+    return [
+        {"name": kind, "clusterCount": len(names), "pace": _pace(decision, names, known, part)}
+        for kind, names in sorted(classes.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _members(rollout: Rollout, stage: int) -> list[str]:
+    return [member.cluster for member in rollout.members if member.stage == stage]
+
+
 def _pace(
-    decision: Decision, number: int, known: Mapping[str, ClusterSummary], part: timedelta
+    decision: Decision, names: Iterable[str], known: Mapping[str, ClusterSummary], part: timedelta
 ) -> list[schema.RolloutPace]:
-    """Return when the clusters of a stage became ready or failed, by what their records have of it now."""
+    """Return when some clusters became ready or failed, by what their records have of it now."""
     rollout, ready, failed = decision.rollout, Counter[int](), Counter[int]()
-    for member in rollout.members:
-        found = known.get(member.cluster)
-        if found is None or member.stage != number or not part:
+    for name in names if part else ():
+        found = known.get(name)
+        if found is None:
             continue
-        standing = decision.standings[member.cluster]
+        standing = decision.standings[name]
         for counts, wanted, at in (
             (ready, MemberStanding.VERIFIED, found.ready_since),
             (failed, MemberStanding.FAILED, found.failed_since),

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const SECONDS = 5, IDLE_MINUTES = 15;
-  let etag = "", active = Date.now(), readAt = new Date(), row = -1, goes = false;
+  let etag = "", active = Date.now(), asked = Date.now(), readAt = new Date(), row = -1, goes = false;
   const main = () => document.getElementById("main");
 
   // Times in the viewer's zone, with UTC in the title, and ages by the clock of the app.
@@ -28,23 +28,29 @@
   }
   function age() {
     const seconds = Math.round((Date.now() - readAt) / 1000);
-    document.getElementById("read").textContent = seconds < 2 ? "Read now." : `Read ${seconds} s ago.`;
+    const ago = seconds < 2 ? "now" : seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
+    const waits = main().hasAttribute("hx-get") ? held() : "";
+    document.getElementById("read").textContent = `Read ${ago}.${waits && " Not read again "}${waits}`;
   }
 
   // A visible page is read again every few seconds, as long as somebody is there and no form is open.
-  function due() {
-    const idle = Date.now() - active > IDLE_MINUTES * 60000;
+  function held() {
     const typing = main().contains(document.activeElement) && /^(INPUT|SELECT)$/.test(document.activeElement.tagName);
     const filled = [...main().querySelectorAll("input")].some((field) =>
       field.checked !== field.defaultChecked || field.type !== "checkbox" && field.value !== field.defaultValue);
-    const busy = main().querySelector("details.act[open]") || typing || filled;
-    return main().hasAttribute("hx-get") && !document.hidden && !idle && !busy;
+    if (main().querySelector("details.act[open]") || typing || filled) return "while a form is open or filled in.";
+    return Date.now() - active > IDLE_MINUTES * 60000 ? `until somebody is here: nobody was for ${IDLE_MINUTES} minutes.` : "";
   }
-  setInterval(() => { age(); }, 1000);
+  function tick() {
+    age();
+    if (!main().hasAttribute("hx-get") || document.hidden || held() || Date.now() - asked < SECONDS * 1000) return;
+    asked = Date.now();
+    htmx.trigger(main(), "refresh");
+  }
+  setInterval(tick, 1000);
   setInterval(() => { localTimes(main()); }, 30000);
-  setInterval(() => { if (due()) htmx.trigger(main(), "refresh"); }, SECONDS * 1000);
-  for (const kind of ["pointermove", "keydown", "scroll"])
-    addEventListener(kind, () => { active = Date.now(); }, { passive: true });
+  for (const kind of ["pointermove", "pointerdown", "keydown", "scroll", "visibilitychange"])
+    addEventListener(kind, () => { active = Date.now(); }, { passive: true, capture: true });
 
   let open = [], focused = "";
   document.addEventListener("htmx:configRequest", (event) => {
@@ -63,6 +69,8 @@
     const { status } = event.detail.xhr, lost = status !== 200 && status !== 304;
     const ended = document.getElementById("ended");
     if (lost && ended.hidden) document.getElementById("ended-at").textContent = readAt.toLocaleTimeString();
+    if (lost) document.getElementById("ended-why").textContent = status === 401 ? "Your session has ended"
+      : status ? `The app cannot show this page now (${status})` : "The app does not answer";
     ended.hidden = !lost;
     if (lost) return;
     etag = event.detail.xhr.getResponseHeader("ETag") || "";

@@ -42,9 +42,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Pace:
-    """When the clusters of a stage became ready or failed, drawn to the same scale as in other stages."""
+    """When clusters became ready or failed, drawn to the same scale as those of other names."""
 
-    stage: str
+    name: str
     ready: int
     failed: int
     bars: tuple[Bar, ...]
@@ -93,19 +93,20 @@ def make_one(visit: Visit) -> Page:
         "stages": stages,
         "failures": failures,
         "paces": paces_of(view["stages"]),
+        "classes": paces_of(view["failureClasses"]) if len(view["failures"]) > 1 else [],
         "paused": any(decision["act"] == ActKind.PAUSE for decision in view["decisions"]),
         "waiting": waiting_of(view["waiting"]),
     }
     return Page(f"Rollout of {commit[:8]}", "rollout_page.html", values)
 
 
-def paces_of(stages: Sequence[schema.RolloutStage]) -> list[Pace]:
-    """Return the pace of each stage of which anything has ended, in ``BAR_HEIGHT`` at most."""
-    most = max((part["ready"] + part["failed"] for stage in stages for part in stage["pace"]), default=0)
+def paces_of(rows: Sequence[schema.RolloutStage | schema.RolloutFailureClass]) -> list[Pace]:
+    """Return the pace of each stage, or class, of which anything has ended, in ``BAR_HEIGHT`` at most."""
+    most = max((part["ready"] + part["failed"] for row in rows for part in row["pace"]), default=0)
     found = list[Pace]()
-    for stage in stages:
+    for row in rows:
         bars, ready, failed = list[Bar](), 0, 0
-        for number, part in enumerate(stage["pace"]):
+        for number, part in enumerate(row["pace"]):
             below = 0
             for kind, count in (("good", part["ready"]), ("bad", part["failed"])):
                 height = math.ceil(count * BAR_HEIGHT / most)
@@ -114,7 +115,7 @@ def paces_of(stages: Sequence[schema.RolloutStage]) -> list[Pace]:
                     bars.append(Bar(number * BAR_WIDTH, max(0, BAR_HEIGHT - below), height, kind))
             ready, failed = ready + part["ready"], failed + part["failed"]
         if bars:
-            found.append(Pace(stage["name"], ready, failed, tuple(bars)))
+            found.append(Pace(row["name"], ready, failed, tuple(bars)))
     return found
 
 
