@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from shared.app.api.access import Principal, Role
 from shared.app.api.acts.request_limits import ClusterRequest
 from shared.app.api.acts.requests import request_cluster
