@@ -21,7 +21,7 @@ from localcloud.azure.world.arm_keys import key_of
 from localcloud.azure.world.arm_resources import ArmCluster
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_sweep
-from shared.app.sweep.lists import read_list
+from shared.app.sweep.sweep import read_list
 from shared.azure.differences import live_digest
 from shared.cluster.divergence.verification import Verification
 from shared.kubernetes.inside import facts_of

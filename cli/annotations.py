@@ -107,7 +107,7 @@ def _results(found: Iterable[tuple[int, Problem]], shown: Shown) -> Iterator[dic
 
 
 def commands(problems: Iterable[Problem], shown: Shown, level: str = "error") -> Iterator[str]:
-    """Yield a workflow command for each problem; ``level`` is error or warning."""
+    """Yield a workflow command for each problem; ``level`` is error, warning or notice."""
     for problem in sorted(problems):
         place = f"file={_property(shown(problem.file))},line={problem.line},col={problem.column}"
         yield f"::{level} {place},title=Roadstead::{_data(_text(problem))}"

@@ -10,7 +10,7 @@ import yaml
 from cli.schemas import FOLDER
 from cli.text import scalar
 from shared.app.intake.issue_form import HEADINGS
-from shared.language.model.self_service import SelfServiceRule
+from shared.language.model.fleet_rules import SelfServiceRule
 from shared.language.resolve.repository_layout import cluster_path
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"

@@ -20,7 +20,7 @@ from shared.frozen import dataclass
 if TYPE_CHECKING:
     from handlers.sign_in import SignIn
     from shared.app.console.github_setup import GitHubSetup
-    from shared.app.health.health import Health
+    from shared.app.health import Health
     from shared.ports import Ports
 
 PARTS: Mapping[App, Sequence[str]] = {
@@ -48,7 +48,7 @@ class Functions:
     @cached_property
     def health(self) -> Health:
         """What the API and the console read of the health."""
-        from shared.app.health.health import Health
+        from shared.app.health import Health
 
         return Health(self.ports)
 

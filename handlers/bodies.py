@@ -15,8 +15,7 @@ from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.cluster.divergence.drift import FIELDS
 from shared.language.model.base import ClusterName, Location, ObjectName
-from shared.language.model.change_windows import span_of
-from shared.language.model.cluster.lifetime import Lifetime
+from shared.language.model.change_windows import Lifetime, span_of
 
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]

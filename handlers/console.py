@@ -43,7 +43,7 @@ from shared.app.console.recent import recent, shared_page
 from shared.app.console.render import POLICY, dated, rendered
 from shared.app.console.visit import Page, Visit, message
 from shared.app.door import NotReady, enter
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.cluster.failures.errors import ReconcileError, Unreadable
 from shared.cluster.failures.remedies import suggested_action
 from shared.frozen import dataclass, field

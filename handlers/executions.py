@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from shared.app.costs.own_use import executed
+from shared.app.runs import executed
 from shared.ports import Ports
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -64,7 +64,7 @@ def handle_request(request: QueueRequest, ports: Ports) -> None:
 
         issue_requests.handle(request, ports)
     elif isinstance(request, NotifyRequest):
-        from shared.app.notifier import notifier
+        from shared.app import notifier
 
         notifier.handle(request, ports)
     else:
@@ -186,7 +186,7 @@ def worker(ports: Ports) -> func.Blueprint:
 
             check.handle(read, ports)
         elif isinstance(read, ReadinessMessage):
-            from shared.app.readiness import readiness
+            from shared.app import readiness
 
             readiness.handle(read, ports)
         elif isinstance(read, JobMessage):

@@ -12,10 +12,9 @@ from functools import partial
 
 import azure.functions as func
 
-from shared.app.costs.own_use import executed
 from shared.app.door import NotReady, enter
 from shared.app.outbox import request_whole_check, request_whole_sweep
-from shared.app.runs import record_run
+from shared.app.runs import executed, record_run
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
@@ -71,8 +70,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
-        from shared.app.costs.cost_digest import digest_costs
-        from shared.app.costs.daily_costs import read_costs
+        from shared.app.costs import digest_costs, read_costs
         from shared.app.recovery import housekeeping
 
         parts = (housekeeping.export_days, housekeeping.purge_expired, read_costs, digest_costs)

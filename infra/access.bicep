@@ -70,6 +70,7 @@ resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.Compute/skus/read'
           'Microsoft.Compute/locations/usages/read'
           'Microsoft.Network/locations/usages/read'
+          'Microsoft.ContainerService/locations/usages/read'
           'Microsoft.Network/virtualNetworks/read'
           // What the worker, and the identities of clusters, may do with what a manifest names, and what the subscription has registered.
           'Microsoft.Authorization/roleAssignments/read'

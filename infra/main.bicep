@@ -133,8 +133,8 @@ param fluxEventVaults existing[] = []
 @description('The client id of the app registration with which people and scripts sign in; without it, keys alone open the API.')
 param entraClientId string = ''
 
-@description('When to look for a commit whose webhook was lost: six-field NCRONTAB, UTC.')
-param planSchedule string = '0 */5 * * * *'
+@description('When to look for a commit whose webhook was lost: six-field NCRONTAB, UTC. The second follows from the name of the fleet, so that the fleets of a git server do not all ask at once.')
+param planSchedule string = '${max(0, indexOf('abcdefghijklmnopqrstuvwxyz234567', take(uniqueString(fleet), 1)))} */5 * * * *'
 
 @description('When to look for jobs whose next message is overdue: six-field NCRONTAB, UTC.')
 param resendSchedule string = '30 * * * * *'

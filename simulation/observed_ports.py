@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from localcloud.github.world.git_host import WorldHost
+from localcloud.github.world_host import WorldHost
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from localcloud.tables.memory_tables import MemoryTable
@@ -15,6 +15,8 @@ from shared.cluster.record import ClusterRecord
 from shared.notifications.notification import Notification
 from shared.ports import FleetRecord, Message, PlanRecord
 from shared.ports.state import TABLES
+from shared.ports.state.app import NOTICE
+from shared.ports.state.reading import RecordKind
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
 from simulation.invariants.early_ends import LifetimeInvariant
@@ -133,10 +135,11 @@ class ObservedState(MemoryState):
         super().add_notice(notice)
         self.facts.append(notice)
 
-    def prune_notices(self, before: datetime) -> int:
-        """Remove older facts."""
-        self.pruned |= {notice.id for notice in self.whole.notices(len(self.facts)) if notice.at < before}
-        return super().prune_notices(before)
+    def prune(self, kind: RecordKind[Any], before: datetime) -> int:
+        """Remove older records."""
+        if kind is NOTICE:
+            self.pruned |= {notice.id for notice in self.whole.notices(len(self.facts)) if notice.at < before}
+        return super().prune(kind, before)
 
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:
         """Write what was reported of a plan."""

@@ -25,13 +25,13 @@ from tests.support.sample import DEEP, SEED, examples, sample
 
 LONG = 3
 """How many of the tests with the marker ``long`` a run has that is not deep."""
-WALKS = {"e2e": 5, "browser": 2}
+WALKS = {"e2e": 4, "browser": 2}
 """And how many of the others of a folder, each of which starts a local cloud or walks through many pages.
 
 Those with the marker ``always`` come on top: together, a browser does in each run what the console is for.
 """
-LIVES = 10
-"""And one of so many of the tests of a module with the marker ``lives``, one at least."""
+LIVES = 12
+"""And one of so many of the tests of a folder with the marker ``lives``, one at least."""
 
 # As the app and the simulation do; thousands of tests are collected, and nearly all of that stays.
 collect_rarely()
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that are not drawn: of all long ones, of walks, and of the lives of each module."""
+    """Return the tests that are not drawn: of all long ones, of walks, and of the lives of each folder."""
     groups = defaultdict[str, list[pytest.Item]](list)
     for item in sorted(items, key=lambda item: item.nodeid):
         if item.get_closest_marker("always"):
@@ -102,7 +102,7 @@ def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
         elif (folder := item.path.parent.name) in WALKS:
             groups[folder].append(item)
         elif item.get_closest_marker("lives"):
-            groups[item.nodeid.partition("::")[0]].append(item)
+            groups[item.nodeid.partition("::")[0].rpartition("/")[0]].append(item)
     fixed = {"long tests": LONG, **WALKS}
     drawn = (
         test

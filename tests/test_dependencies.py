@@ -82,7 +82,7 @@ def test_the_command_declares_what_it_imports_and_nothing_else() -> None:
             "shared/plan",
             "shared/cluster",
             "shared/app/api",
-            "shared/github_registration.py",
+            "shared/github_app.py",
         )
     )
     assert {module for module, found in used.items() if not found & names(COMMAND)} == set()

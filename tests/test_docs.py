@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -18,7 +19,7 @@ from shared.app.examination import guide_of
 from shared.cluster.failures.remedies import REMEDIES
 from shared.cluster.failures.retry import DEFAULTS
 from shared.cluster.recipes import STEPS, Step
-from shared.configuration.settings import Settings
+from shared.configuration.settings import GitHostName, Settings
 from shared.plan.plan import Action
 from tests.support.roadstead_command import commands, options
 from tools import wording
@@ -203,8 +204,8 @@ def test_every_action_of_a_plan_is_explained() -> None:
     assert {action.value for action in Action} - named == set()
 
 
-def test_each_git_host_that_sends_webhooks_has_a_page_and_a_command_that_sets_it_up() -> None:
-    assert {guide_of(host) for host in READERS} - {*PAGES} == set()
+def test_each_git_host_has_a_page_and_one_that_sends_webhooks_a_command_that_sets_it_up() -> None:
+    assert {guide_of(host) for host in get_args(GitHostName)} - {*PAGES} == set()
     assert {f"roadstead setup {host}" for host in READERS} - {*commands()} == set()
 
 
@@ -219,7 +220,7 @@ def test_every_setting_is_explained() -> None:
 
 def test_the_defaults_of_settings_are_those_of_the_code() -> None:
     page = PAGES["docs/settings.md"]
-    documented = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([\w.:/*][\w.:/* ]*?)`? \|", page, re.MULTILINE))
+    documented = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([\w.:/*][\w.:/* -]*?)`? \|", page, re.MULTILINE))
     defaults = {
         name.upper(): f"{field.default:.12g}" if isinstance(field.default, float | int) else field.default
         for name, field in Settings.model_fields.items()

@@ -43,6 +43,7 @@ def offers(secret: str, known: int) -> list[str]:
     return [f"{secret[max(0, known - 14) : known]}{letter}" for letter in ALPHABET]
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("known", [9, 12, 34])
 @each_secret
 @pytest.mark.parametrize("app", [True, False])
@@ -71,6 +72,7 @@ def test_a_fork_learns_nothing_from_annotations_comment_and_status(
         assert repo.status(head)[2] == f"{len(written)} problems in the manifests"
 
 
+@pytest.mark.lives
 @each_secret
 def test_whoever_merges_learns_nothing_from_plan_page_and_status(secret: str) -> None:
     cloud = guarded(MemoryCloud())
@@ -96,6 +98,7 @@ def without(text: str, moments: Sequence[str]) -> str:
     return text
 
 
+@pytest.mark.lives
 @each_secret
 def test_an_operator_learns_nothing_from_the_reason_of_a_replay_in_audit_and_events(
     secret: str, written: io.StringIO
@@ -118,6 +121,7 @@ def test_an_operator_learns_nothing_from_the_reason_of_a_replay_in_audit_and_eve
     assert_alike(shown, reasons)
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("secret", [*SECRETS.values(), FLUX_KEY], ids=[*SECRETS, "the key itself"])
 def test_whoever_has_the_key_of_a_clusters_events_learns_nothing_from_these_events(secret: str) -> None:
     cloud = guarded(reporting())
@@ -154,6 +158,7 @@ def test_a_system_that_approves_learns_nothing_from_the_reason_of_its_approval(s
     assert_alike(shown, reasons)
 
 
+@pytest.mark.lives
 @each_secret
 def test_a_route_learns_nothing_from_what_a_cluster_says_of_itself(secret: str) -> None:
     shown, messages = [], guesses(secret)

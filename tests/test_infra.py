@@ -52,6 +52,7 @@ LOCAL_ONLY = {
     "IDENTITY_ENDPOINT": "Functions sets it",
     "IDENTITY_HEADER": "Functions sets it",
     "AZURE_RESOURCE_MANAGER_URL": "the default is Azure",
+    "AKS_VULNERABILITY_URL": "the default is for Azure; moreSettings",
     "KUSTOMIZE": "the package of the app has its own",
     "REQUESTS_CA_BUNDLE": "Azure's certificates are publicly trusted",
     "AKS_API_VERSION": "the default is for Azure; moreSettings",

@@ -10,7 +10,9 @@ from shared.github_app import OF_APP
 from tests.support.deployed_rights import receiver, senders
 from tests.support.templates import (
     EXAMPLE,
+    EXISTING,
     INFRA,
+    REQUIRED,
     app_settings,
     assignments,
     of_type,
@@ -96,3 +98,9 @@ def test_the_page_on_infrastructure_has_the_rights_on_each_queue() -> None:
         found = dict(zip(App, (cell.strip() for cell in row.split("|")), strict=True))
         expected = {app: "Data Sender" if app in senders(queue) else "" for app in App}
         assert found == {**expected, receiver(queue): "Data Owner"}, queue
+
+
+def test_the_second_in_which_a_fleet_looks_for_commits_follows_from_its_name() -> None:
+    at = {given: settings_of(App.CONTROL, given)["PLAN_SCHEDULE"] for given in (EXAMPLE, REQUIRED, EXISTING)}
+    assert at[REQUIRED] == at[EXISTING] != at[EXAMPLE], "two of these have the same name"
+    assert all(re.fullmatch(r"([12]?\d|3[01]) \*/5 \* \* \* \*", schedule) for schedule in at.values())

@@ -77,6 +77,7 @@ def test_no_part_of_a_secret_is_left_of_what_flux_says() -> None:
     assert parts_in(stored) == []
 
 
+@pytest.mark.lives
 def test_no_part_of_a_secret_is_left_of_what_azure_says() -> None:
     for pad in PADS:
         cloud = with_canary()
@@ -120,6 +121,7 @@ def test_no_part_of_a_secret_is_left_of_a_value_that_differs_in_azure() -> None:
         assert parts_in(repr((record, cloud.state.events("one", 500), cloud.state.notices(50)))) == []
 
 
+@pytest.mark.lives
 def test_no_part_of_a_secret_is_left_of_a_dead_letter() -> None:
     cloud = with_canary()
     before = ("-" * pad for pad in (*PADS, 32_750, 32_760))

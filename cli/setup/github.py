@@ -27,11 +27,13 @@ from shared.github_app import (
     TAG,
     TAG_ID,
     WEBHOOK,
+    AppCalls,
     Feature,
+    RegisteredApp,
+    convert,
     manifest,
     web_address,
 )
-from shared.github_registration import AppCalls, RegisteredApp, convert
 
 WITHIN = 3600.0
 """Seconds from the form to the exchange of the code: GitHub's own limit."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from shared.github_registration import TIMEOUT, Answer, GitHubRefused
+from shared.github_app import TIMEOUT, Answer, GitHubRefused
 
 
 def check_library() -> None:

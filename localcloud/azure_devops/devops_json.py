@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.people import PEOPLE
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.people import PEOPLE
+from localcloud.git.world.pull_requests import PullRecord
 from shared.cluster.failures.errors import Dependency
 
 JsonObject = dict[str, Any]

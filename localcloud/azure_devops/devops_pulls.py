@@ -30,11 +30,11 @@ from localcloud.azure_devops.devops_repository import (
     values,
 )
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.push_events import RefChange
-from localcloud.github.world.people import OPERATOR, PEOPLE
-from localcloud.github.world.pull_requests import CommentRecord, PullRecord
-from localcloud.github.world.repository_history import parse_commit
-from localcloud.github.world.reviews import ReviewRecord
+from localcloud.git.wire.ref_changes import RefChange
+from localcloud.git.world.people import OPERATOR, PEOPLE
+from localcloud.git.world.pull_requests import CommentRecord, PullRecord
+from localcloud.git.world.repository_history import parse_commit
+from localcloud.git.world.reviews import ReviewRecord
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 
 Send = Callable[[Place, str, JsonObject], None]

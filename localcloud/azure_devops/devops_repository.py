@@ -16,8 +16,8 @@ from localcloud.azure_devops.devops_json import (
     time_text,
 )
 from localcloud.common.http_server import json_response
-from localcloud.github.world.people import OPERATOR, Teams, account_of
-from localcloud.github.world.pull_requests import CheckRecord
+from localcloud.git.world.people import OPERATOR, Teams, account_of
+from localcloud.git.world.pull_requests import CheckRecord
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import CommitStatus
 

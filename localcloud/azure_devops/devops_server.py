@@ -25,15 +25,12 @@ from localcloud.azure_devops.service_hooks import ServiceHooks
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
-from localcloud.github.wire.git_http import SmartHttp
-from localcloud.github.wire.github_auth import GitHubError
-from localcloud.github.wire.github_json import Place as GitPlace
-from localcloud.github.wire.push_events import Refs
-from localcloud.github.wire.push_events import changes as ref_changes
-from localcloud.github.wire.repository_folder import RepositoryStore
-from localcloud.github.world.git_commands import GitError
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.people import OPERATOR, Teams
+from localcloud.git.wire.git_http import GitRefused, Push, SmartHttp
+from localcloud.git.wire.ref_changes import changes as ref_changes
+from localcloud.git.wire.repository_folder import RepositoryStore
+from localcloud.git.world.git_commands import GitError
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.people import OPERATOR, Teams
 from shared.cluster.failures.errors import ReconcileError
 from shared.ports import Clock
 
@@ -141,13 +138,13 @@ class DevOpsServer:
     def _check(self, authorization: str) -> None:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not self._accepts(token):
-            raise GitHubError(401, "TF400813: The user '' is not authorized to access this resource.")
+            raise GitRefused(401, "TF400813: The user '' is not authorized to access this resource.")
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         try:
             reply = self._answered(request)
-        except GitHubError as error:
+        except GitRefused as error:
             reply = _refusal(DevOpsError(error.status, error.message, "UnauthorizedRequestException"))
         except DevOpsError as error:
             reply = _refusal(error)
@@ -211,9 +208,9 @@ class DevOpsServer:
             "consumerInputs": {"url": self.hooks.url, "basicAuthPassword": "********"},
         }
 
-    def _pushed(self, place: GitPlace, before: Refs, after: Refs) -> None:
-        for change in ref_changes(before, after):
-            pulls.pushed(self._place(place.full_name), change, self.hooks.send)
+    def _pushed(self, push: Push) -> None:
+        for change in ref_changes(push.before, push.after):
+            pulls.pushed(self._place(push.full_name), change, self.hooks.send)
 
     def _control(self, request: Request) -> Response:
         redeliver = _REDELIVER.match(request.path)

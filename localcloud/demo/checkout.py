@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from localcloud.github.world.git_commands import git_environment
+from localcloud.git.world.git_commands import git_environment
 
 
 class GitFailed(Exception):

@@ -1,1 +1,1 @@
-"""Git servers of the local cloud, whichever host they are of."""
+"""Git repositories, as every git host of the local cloud has them."""

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcloud.memory.crashes import Crash
-from shared.app import tries
+from shared.app import notifier, readiness, tries
 from shared.app.api.acts import issue_requests
 from shared.app.check import check as checks
 from shared.app.door import NotReady, enter
 from shared.app.examination import examine
 from shared.app.followed import plan_moved_sources
-from shared.app.notifier import notifier
 from shared.app.planner import planner
 from shared.app.planner.recovery import end_recovery
 from shared.app.proposals import promote, proposals
 from shared.app.pull_requests import pull_requests
-from shared.app.readiness import readiness
 from shared.app.recovery import missed_work
 from shared.app.sweep import sweep
 from shared.app.worker import worker

@@ -23,8 +23,8 @@ from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevision
 from localcloud.flux.notification_controller import Post
 from localcloud.flux.sources.git_source import commit_of
-from localcloud.github.world.git_host import WorldHost
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
+from localcloud.github.world_host import WorldHost
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.keyvault.vaults_port import WorldVaults
@@ -38,6 +38,7 @@ from localcloud.memory.memory_endpoints import MemoryEndpoints
 from localcloud.memory.memory_monitor import MemoryMonitor
 from localcloud.memory.memory_routes import MemoryRoutes
 from localcloud.memory.memory_stores import MemoryStores
+from localcloud.monitor.vulnerability_data import MemoryVulnerabilities
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
     Draft,
@@ -125,6 +126,7 @@ class MemoryCloud:
             self.azure.engine.app_group(group.subscription, group.name)
         self.routes = MemoryRoutes()
         self.endpoints, self.monitor = MemoryEndpoints(), MemoryMonitor()
+        self.vulnerabilities = MemoryVulnerabilities()
         versions = random.Random(f"vault{seed}")  # noqa: S311
         self.vault = VaultWorld(EXAMPLE_VAULT, self.clock, unique=lambda: f"{versions.getrandbits(128):032x}")
         for name, value in example_secrets("https://channel.example.org/shop").items():
@@ -157,6 +159,7 @@ class MemoryCloud:
             endpoints=self.endpoints,
             monitor=self.monitor,
             registries=self.stores,
+            vulnerabilities=self.vulnerabilities,
             clock=self.clock,
             table_time=self.table_time,
             elapsed=lambda: self.clock().timestamp(),

@@ -1,4 +1,4 @@
-"""Serves workspaces of Azure Monitor over TLS. The README has its rules and their sources.
+"""Serves workspaces of Azure Monitor, and AKS' vulnerability data, over TLS. The README has the sources.
 
 ``PUT /_local/queries`` {"query", "value"} gives a query one series that has the value all the time, and
 {"query", "answer"} the body of its answer; {"query"} alone takes both away.
@@ -19,6 +19,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.certificates import Authority
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
+from localcloud.monitor.vulnerability_data import MemoryVulnerabilities, report
 
 METRICS, LOGS = "https://prometheus.monitor.azure.com", "https://api.loganalytics.io"
 """The audiences of the two services."""
@@ -27,6 +28,7 @@ READ_METRICS = "microsoft.monitor/accounts/data/metrics/read"
 READ_LOGS = "Microsoft.OperationalInsights/workspaces/query/read"
 WORKSPACE = "63613592-b6f7-4c3d-a390-22ba13102111"
 """The id of the Log Analytics workspace: that of the examples of its API."""
+_REPORT = re.compile(r"/api/v1/(?P<release>(?:vhd-releases/[^/]+|aks-k8s-releases)/[^/]+)/scan-reports")
 _QUERY = re.compile(r"/v1/workspaces/(?P<workspace>[^/]+)/query")
 _MOST_POINTS = 11_000
 
@@ -50,6 +52,7 @@ class MonitorServer:
         self._accepts, self._granted = accepts, granted
         self._values: dict[str, float] = {}
         self._answers: dict[str, Any] = {}
+        self.vulnerabilities = MemoryVulnerabilities()
         self.door = FrontDoor(Request.application(self._application), "monitor", log_file=log_file)
         self._http = HttpServer(self.door, port=port, tls=authority.server_context())
         self.port, self.url = self._http.port, self._http.url
@@ -65,14 +68,20 @@ class MonitorServer:
         self.close()
 
     def _application(self, request: Request) -> Response:
-        match = _QUERY.fullmatch(request.path)
+        match, published = _QUERY.fullmatch(request.path), _REPORT.fullmatch(request.path)
         if request.path == "/_local/queries" and request.method == "PUT":
             return self._set(json.loads(request.get_data()))
+        if published is not None and request.method == "GET":
+            return self._report(published["release"])
         if request.path == "/api/v1/query_range" and request.method in ("GET", "POST"):
             return self._range(request)
         if match is not None and request.method == "POST":
             return self._logs(request, match["workspace"])
         return _logs_error(404, "PathNotFoundError", "The requested path does not exist")
+
+    def _report(self, release: str) -> Response:
+        active = self.vulnerabilities.active(release)
+        return Response(status=404) if active is None else json_response(200, report(release, active))
 
     def _set(self, wanted: dict[str, Any]) -> Response:
         query = wanted["query"]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
-from shared.app.access.cluster_access import ClusterAccess
+from shared.app.access.context import ClusterAccess
 from shared.app.door import NotReady, enter, newer_epoch, time_now
 from shared.azure.availability.permissions import assigned, grants_of, lacking_in_subscription, roles_of
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unauthorized, Unreadable
@@ -59,7 +59,7 @@ _DAY = timedelta(days=1)
 _OVER_SSH: Mapping[str, str] = {
     SSH_KEY: "write a private key without a passphrase into the secret git-ssh-key, and restart {}",
     KNOWN_HOSTS: "compare what `ssh-keyscan` shows with what the owner of the server publishes, write it "
-    "into the parameter gitKnownHosts, and deploy: docs/how-to/use-any-git-server.md#over-ssh",
+    "into the parameter gitKnownHosts, and deploy: docs/how-to/connect-git.md#over-ssh",
     READING: "give the public half of the key the right to read the repository, on the git server; "
     "`ssh-keygen -y -f FILE` shows it. Of a new key, restart {}",
 }

@@ -8,7 +8,7 @@ refused or rate limited is unknown.
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -43,6 +43,7 @@ from shared.ports import Ports
 from shared.ports.azure import (
     AzureCall,
     GetPoolUpgradeProfile,
+    ListClusterUsages,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -65,7 +66,7 @@ SECONDS = 5.0
 SILENT = 3.0
 """Nor is one after another that had no answer for so many seconds: Azure is down, or far away."""
 REGIONS = 20
-"""So many regions of subscriptions are looked at; each takes four lists, and a subscription seven at most."""
+"""So many regions of subscriptions are looked at; each takes five lists, and a subscription seven at most."""
 LISTS = 12
 """So many lists are read of a subscription and a region of it."""
 _LONG, _SHORT = timedelta(hours=6), timedelta(minutes=5)
@@ -96,6 +97,7 @@ _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListSizes: _List("which sizes there are", sizes_of, _LONG),
     GetPoolUpgradeProfile: _List("which node image is the newest", _newest_image, _LONG),
     ListComputeUsages: _List("how many cores are left", quotas_of, _SHORT),
+    ListClusterUsages: _List("how many more clusters Azure allows", quotas_of, _SHORT),
     ListNetworkUsages: _List("how many public addresses are left", quotas_of, _SHORT),
     ListNetworks: _List("how many addresses subnets have left", subnets_of, _SHORT),
     ListGrants: _List("which roles are assigned", assigned, _SHORT),
@@ -104,6 +106,7 @@ _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListProviders: _List("which resource providers are registered", registered_providers, _SHORT),
     ListFeatures: _List("which features are registered", registered_features, _SHORT),
 }
+_USAGES = (ListComputeUsages, ListNetworkUsages, ListClusterUsages)
 _REGIONAL = (ListVersions, ListSizes, ListComputeUsages, ListNetworkUsages)
 
 
@@ -132,11 +135,7 @@ def what_is_short(
     said = {**said, **_read([*dict.fromkeys(principals.values())], ports, end)}
     subnets = _subnets(said)
     found = [
-        *dict.fromkeys(
-            f"{_subject(call)} is unknown: Azure did not say"
-            for call, answer in said.items()
-            if answer is None
-        ),
+        *_unknown(said),
         *shortages(requests, {place: _offer(place, subnets, said) for place in looked}),
         *lacking(needs, _grants(said, worker, principals)),
         *_keys(clusters, records),
@@ -147,9 +146,12 @@ def what_is_short(
 
 
 def offer_to(request: Request, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
-    """Return what Azure has for one cluster, and the subjects of which it did not say anything."""
-    said = _read([*dict.fromkeys(_offered([request]))], ports, ports.elapsed() + SECONDS)
-    unread = tuple(_subject(call) for call, answer in said.items() if answer is None)
+    """Return what Azure has for a cluster that exists, and the subjects of which it did not say anything."""
+    asked = (call for call in _offered([request]) if not isinstance(call, ListClusterUsages))
+    said = _read([*dict.fromkeys(asked)], ports, ports.elapsed() + SECONDS)
+    unread = tuple(
+        f"{_LISTS[type(call)].name} in {_where(call)}" for call, answer in said.items() if answer is None
+    )
     return _offer(request.place, _subnets(said), said), unread
 
 
@@ -173,6 +175,8 @@ def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
     for place in sorted({request.place for request in requests}):
         yield ListLocations(SubscriptionId(place.subscription))
         yield from (list_of(place) for list_of in _REGIONAL)
+        if any(request.old is None for request in requests if request.place == place):
+            yield ListClusterUsages(place)
     for subscription in sorted({name for request in requests for name in request.networks_in}):
         yield ListNetworks(SubscriptionId(subscription))
 
@@ -199,7 +203,7 @@ def _principals(needs: Iterable[Need], said: Said) -> Mapping[tuple[str, str], L
         known |= (answer or {}) if isinstance(call, ListIdentities) else {}
     found = dict[tuple[str, str], ListGrants]()
     left = Counter(
-        {place: LISTS - len(_REGIONAL) - count for place, count in _of_subscriptions(said).items()}
+        {place: LISTS - len(_REGIONAL) - 1 - count for place, count in _of_subscriptions(said).items()}
     )
     for subscription, identity in sorted({(n.subscription, n.identity.lower()) for n in needs if n.identity}):
         target = SubscriptionId(subscription)
@@ -249,10 +253,18 @@ def _read(calls: Sequence[AzureCall[Any]], ports: Ports, end: float) -> Said:
     return dict(zip(calls, ports.together(read, calls), strict=True))
 
 
-def _subject(call: AzureCall[Any]) -> str:
+def _unknown(said: Said) -> Iterator[str]:
+    """Yield what Azure did not say, each subject once with its places."""
+    places = defaultdict[str, list[str]](list)
+    for call in (call for call, answer in said.items() if answer is None):
+        places[_LISTS[type(call)].name].append(_where(call))
+    for subject, unread in places.items():
+        yield f"{subject} in {some_of([*dict.fromkeys(unread)], NAMED)} is unknown: Azure did not say"
+
+
+def _where(call: AzureCall[Any]) -> str:
     place = call.target
-    where = place.location if isinstance(place, RegionId) else f"the subscription {place.subscription}"
-    return f"{_LISTS[type(call)].name} in {where}"
+    return place.location if isinstance(place, RegionId) else f"the subscription {place.subscription}"
 
 
 def _subnets(said: Said) -> Mapping[str, Subnet]:
@@ -266,7 +278,7 @@ def _offer(place: RegionId, subnets: Mapping[str, Subnet], said: Said) -> Offer:
         said[ListLocations(SubscriptionId(place.subscription))],
         None if versions is None else tuple(versions),
         said[ListSizes(place)],
-        {**(said[ListComputeUsages(place)] or {}), **(said[ListNetworkUsages(place)] or {})},
+        {name: quota for usages in _USAGES for name, quota in (said.get(usages(place)) or {}).items()},
         subnets,
     )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.azure.running_versions import run_lowered
@@ -25,6 +24,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import WAITING_MESSAGES, Measurement
+from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.ports import FleetRecord, Message, Ports, Queue
 

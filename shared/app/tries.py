@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from shared.app.outbox import seconds_until_again, send, send_unlike
-from shared.app.planner.pins.pin_branches import ensure_branch
+from shared.app.planner.pins import ensure_branch
 from shared.app.planner.reporter import reopen
 from shared.app.pull_requests.markdown import code, prose
 from shared.app.records import Transition, change

@@ -24,7 +24,7 @@ from shared.configuration.settings import Settings, secret_text
 from shared.platform.builds.build import Builds
 from shared.ports import Azure, GitHost, Ports, Probe, State, Telemetry
 from shared.ports.azure import GetKubeconfig
-from shared.ports.services import NoExports, NoTelemetry
+from shared.ports.services import NoExports, NoTelemetry, NoVulnerabilities
 from shared.ports.tally import Tally
 from shared.reachable_addresses import networks_of
 from shared.resource_ids import ClusterId
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from shared.adapters.registries import OciRegistries
     from shared.adapters.servicebus import ServiceBusQueue
     from shared.adapters.vault import KeyVaults, VaultProbe
+    from shared.adapters.vulnerabilities import VulnerabilityReports
     from shared.app.console.github_setup import GitHubSetup
-    from shared.github_registration import Answer
+    from shared.github_app import Answer
 
 log = logging.getLogger(__name__)
 Port = TypeVar("Port")
@@ -233,6 +234,12 @@ class Adapters:
         addresses = workspace_addresses(self._settings.azure_monitor_workspaces)
         return MonitorWorkspaces(addresses, self._credential())
 
+    def vulnerabilities(self) -> VulnerabilityReports:
+        """Return what AKS publishes of the vulnerabilities of its images and versions."""
+        from shared.adapters.vulnerabilities import VulnerabilityReports
+
+        return VulnerabilityReports(self._settings.aks_vulnerability_url)
+
     def exports(self) -> BlobExports:
         """Return the container of the daily exports."""
         from shared.adapters.exports import BlobExports, exports_container
@@ -305,6 +312,9 @@ def build_ports(settings: Settings) -> Ports:
         endpoints=on_first_use(adapters.endpoints),
         monitor=on_first_use(adapters.monitor),
         registries=on_first_use(adapters.registries),
+        vulnerabilities=(
+            on_first_use(adapters.vulnerabilities) if settings.aks_vulnerability_url else NoVulnerabilities()
+        ),
         exports=on_first_use(adapters.exports) if settings.has_exports else NoExports(),
         clock=_now,
         table_time=adapters.table_time,

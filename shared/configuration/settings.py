@@ -132,6 +132,9 @@ class Settings(BaseModel):
     azure_monitor_workspaces: Workspaces = ""
     """The workspaces that checks of gates may query as the app: no manifest allows itself one."""
 
+    aks_vulnerability_url: str = "https://cve-api.prod-aks.azure.com"
+    """Where AKS publishes the vulnerabilities of its images and versions; "" where nobody is asked."""
+
     reaches_private_clusters: bool = False
     """Whether the app is in a network that reaches private API servers."""
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.json_tree import Json, digest_of
-from shared.kubernetes.field_ownership import changed_by_others
+from shared.kubernetes.field_ownership import data_changed_by_others
 from shared.kubernetes.flux_objects import DIGEST, NAMESPACE
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.resource_ids import ObjectRef
@@ -93,4 +93,4 @@ def has_values(live: Json, manifest: Json) -> bool:
 
 def fields_of_others(secret: BootstrapSecret, live: Json) -> list[str]:
     """Return the fields of the content that somebody else has set, or removed; no value is looked at."""
-    return [f"data.{name}" for name in sorted(changed_by_others(live, "f:data", secret.keys.keys()))]
+    return [f"data.{name}" for name in sorted(data_changed_by_others(live, secret.keys.keys()))]

@@ -66,21 +66,21 @@ def transferred(live: Json, *, entirely: bool, resumes: bool = False) -> Json | 
     return {**live, "metadata": {**live["metadata"], "managedFields": [*kept, own]}}
 
 
-def changed_by_others(live: Json, below: str, names: Collection[str]) -> frozenset[str]:
-    """Return the fields below an element, such as "f:data", that others set, and the ``names`` that we lost.
+def data_changed_by_others(live: Json, names: Collection[str]) -> frozenset[str]:
+    """Return the keys of the data that others set, and the ``names`` that we lost.
 
     Whoever changes a value takes the field from us, so no value is looked at.
     """
     ours = our_entry(live)
-    kept = _names(ours, below) if ours else frozenset()
-    others = (_names(entry, below) for entry in _entries(live) if entry is not ours)
+    kept = _names(ours, "f:data") if ours else frozenset()
+    others = (_names(entry, "f:data") for entry in _entries(live) if entry is not ours)
     return (frozenset(names) - kept).union(*others)
 
 
-def writers(live: Json, below: str, names: Collection[str]) -> list[tuple[str, str]]:
-    """Return the other managers that set one of the fields below an element, each with its time."""
+def spec_writers(live: Json, names: Collection[str]) -> list[tuple[str, str]]:
+    """Return the other managers that set one of these fields of the spec, each with its time."""
     entries = (entry for entry in _entries(live) if entry is not our_entry(live))
-    theirs = (entry for entry in entries if not _names(entry, below).isdisjoint(names))
+    theirs = (entry for entry in entries if not _names(entry, "f:spec").isdisjoint(names))
     return [(str(entry["manager"]), str(entry.get("time") or "")) for entry in theirs]
 
 
@@ -141,7 +141,7 @@ def is_applied_by_us(live: Json) -> bool:
     return is_ours(live) and MANAGER in appliers(live)
 
 
-def managers_besides(live: Json, manager: str, *, whole: bool) -> list[str]:
+def other_managers(live: Json, *, whole: bool) -> list[str]:
     """Return the other managers that apply an object; with ``whole`` also those that wrote it in another way.
 
     Who writes a status is none of them.
@@ -151,7 +151,7 @@ def managers_besides(live: Json, manager: str, *, whole: bool) -> list[str]:
         found = frozenset(
             str(entry.get("manager")) for entry in _entries(live) if not entry.get("subresource")
         )
-    return sorted(found - {manager})
+    return sorted(found - {MANAGER})
 
 
 def _applies(entry: Json) -> bool:

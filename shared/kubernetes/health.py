@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import changed_by_others, our_entry, writers
+from shared.kubernetes.field_ownership import data_changed_by_others, our_entry, spec_writers
 from shared.kubernetes.flux_instance import INSTANCE
 from shared.kubernetes.flux_objects import (
     CREDENTIALS,
@@ -215,7 +215,7 @@ def sync_faults(wanted: Sequence[Json], live: Mapping[ObjectRef, Json]) -> Itera
 
 def _by(live: Json, fields: Sequence[str]) -> str:
     """Return, in parentheses, which programs set these fields of the spec, and when."""
-    found = writers(live, "f:spec", fields)
+    found = spec_writers(live, fields)
     named = (f"{name} at {time_of(at):%Y-%m-%d %H:%M} UTC" if at else name for name, at in found)
     return f" ({', '.join(named)})" if found else ""
 
@@ -234,7 +234,7 @@ def credential_faults(secret: Json | None) -> Iterator[Fault]:
     if secret is None:
         yield missing(SECRET)
         return
-    fields = changed_by_others(secret, "f:data", CREDENTIALS)
+    fields = data_changed_by_others(secret, CREDENTIALS)
     if fields:
         yield changed(SECRET, ", ".join(f"data.{name}" for name in sorted(fields)))
 
@@ -244,7 +244,7 @@ def facts_faults(live: Json | None) -> Iterator[Fault]:
     if live is None:
         yield missing(FACTS)
         return
-    fields = changed_by_others(live, "f:data", (live.get("data") or {}).keys())
+    fields = data_changed_by_others(live, (live.get("data") or {}).keys())
     if fields or not is_ours(live):
         yield changed(FACTS, ", ".join(f"data.{name}" for name in sorted(fields)))
 

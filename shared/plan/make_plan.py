@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from shared.azure.changes.comparison import alike
 from shared.azure.changes.effects import missing_conditions
 from shared.azure.changes.field_effects import Effect
+from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet

@@ -42,6 +42,7 @@ from shared.ports.services import (
     NoExports,
     NoRegistries,
     NoTelemetry,
+    NoVulnerabilities,
     Probe,
     Queue,
     Registries,
@@ -49,6 +50,7 @@ from shared.ports.services import (
     Telemetry,
     Vaults,
     VaultSecret,
+    Vulnerabilities,
 )
 from shared.ports.state import (
     BranchRead,
@@ -107,6 +109,7 @@ __all__ = [
     "TreeEntry",
     "VaultSecret",
     "Vaults",
+    "Vulnerabilities",
 ]
 
 Clock = Callable[[], datetime]
@@ -266,6 +269,7 @@ class Ports:
     telemetry: Telemetry = field(default_factory=NoTelemetry)
     builds: Builds | None = None
     registries: Registries = field(default_factory=NoRegistries)
+    vulnerabilities: Vulnerabilities = field(default_factory=NoVulnerabilities)
     exports: Exports = field(default_factory=NoExports)
     functions: Callable[[], Collection[str]] = tuple
 

@@ -51,6 +51,7 @@ _OTHERS = (
     "endpoints",
     "monitor",
     "registries",
+    "vulnerabilities",
 )
 
 _PORTS = ("connect", "open", "other")

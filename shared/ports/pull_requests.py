@@ -194,6 +194,10 @@ class PullText:
     body: str
 
 
+PLAN_STATUS = "roadstead/plan"
+"""The context of the status that has the plan of a pull request; the branch may require it."""
+
+
 class AutoMerge(StrEnum):
     """What became of asking a host to merge a pull request by itself; the value says who acts next."""
 

@@ -116,6 +116,25 @@ class Monitor(Protocol):
         ...
 
 
+class Vulnerabilities(Protocol):
+    """What AKS publishes of the vulnerabilities of its node images and of its versions of Kubernetes."""
+
+    def active(self, release: str) -> frozenset[str] | None:
+        """Return the ids of those that a release still has; None where AKS has no report of it.
+
+        ``release`` is such as aks-k8s-releases/1.33.2, or vhd-releases/AKSUbuntu-gen2-2204containerd/VERSION.
+        Raise ReconcileError.
+        """
+        ...
+
+
+class NoVulnerabilities:
+    """What an app knows that asks nobody."""
+
+    def active(self, release: str) -> None:
+        """Return nothing."""
+
+
 def not_a_workspace(name: str) -> Dependency:
     """Return the error of a workspace that the app may not ask."""
     return Dependency(

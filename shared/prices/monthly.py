@@ -7,17 +7,22 @@ are listed for the hours in which that has it awake.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 
 from shared.azure.availability.offers import managed_addresses
 from shared.frozen import dataclass, replace
+from shared.language.model.cluster.sleep import Sleep, SleepSchedule, last_moment, next_moment
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.language.resolve.rules.refusal import completed
-from shared.prices.asleep import awake_share, hours_text
-from shared.prices.os_disks import OsDisk, os_disk
+from shared.language.resolve.rules.size_rules import SizeName
 from shared.prices.price_file import Kind, Prices
 
 ADDRESS = "Standard IPv4 static"
@@ -214,3 +219,120 @@ def together(found: Iterable[Monthly]) -> Monthly:
         tuple(dict.fromkeys(text for monthly in all_of for text in monthly.missing)),
         tuple(dict.fromkeys(text for monthly in all_of for text in monthly.left_out)),
     )
+
+
+# The disk of a node, as AKS chooses it where git does not.
+#
+# Sources: learn.microsoft.com/azure/aks/concepts-storage, "Default OS disk sizing" (by cores) and
+# "Ephemeral OS disk" (the default where the size has room for it, and for 128 GiB where git names no size);
+# learn.microsoft.com/azure/virtual-machines/vm-naming-conventions (what the letters of a size say),
+# sizes/general-purpose/dsv5-series and ddsv5-series (which have a local disk, of 75 GiB for two cores), and
+# managed-disks-overview (tiers of premium disks).
+
+_PLAIN_FAMILIES = frozenset({"D", "DC", "E", "EC", "F"})
+"""Families whose sizes since version 5 have a local disk if, and only if, they have the letter d."""
+_FROM_VERSION = 5
+_LEAST_ON_HOST = 128
+_ON_HOST_OF_A_CORE = 37
+"""Gigabytes of local disk that each core of these sizes has at the least."""
+_DEFAULTS = ((8, 128), (16, 256), (64, 512))
+_LARGEST_DEFAULT = 1024
+_TIERS = {32: "P4", 64: "P6", 128: "P10", 256: "P15", 512: "P20", 1024: "P30", 2048: "P40", 4096: "P50"}
+
+
+class OsDisk(StrEnum):
+    """What is known of a node's disk where it is no managed disk with a tier."""
+
+    ON_HOST = "on the node's host"
+    UNKNOWN = "AKS chooses it"
+
+
+def os_disk(pool: NodePool, size: str) -> str | OsDisk:
+    """Return the name of the disk of a node, such as "P10 LRS", or what is known instead."""
+    if pool.os_disk_type == "Ephemeral":
+        return OsDisk.ON_HOST
+    name = SizeName.of(size)
+    plain = name.family in _PLAIN_FAMILIES and name.version >= _FROM_VERSION
+    if pool.os_disk_type is None and not plain:
+        return OsDisk.UNKNOWN  # older sizes may have room for it in their cache
+    if pool.os_disk_type is None and "d" in name.features:
+        fits = (pool.os_disk_size_gb or _LEAST_ON_HOST) <= name.cores * _ON_HOST_OF_A_CORE
+        return OsDisk.ON_HOST if fits else OsDisk.UNKNOWN
+    premium = "s" in name.features or name.family in ("DS", "GS", "FS")
+    gigabytes = pool.os_disk_size_gb or (_default(name.cores) if plain else 0)
+    return f"{_tier(gigabytes)} LRS" if premium and gigabytes else OsDisk.UNKNOWN
+
+
+def _default(cores: int) -> int:
+    return next((size for below, size in _DEFAULTS if cores < below), _LARGEST_DEFAULT)
+
+
+def _tier(gigabytes: int) -> str:
+    sizes = [*_TIERS]
+    return _TIERS[sizes[bisect_left(sizes, gigabytes)]]
+
+
+# What is left of a list price while a cluster sleeps, and for how much of the time it is awake.
+#
+# A stopped cluster accrues no charges itself: no tier and no nodes (learn.microsoft.com/rest/api/aks/
+# managed-clusters/stop). What is around it stays: its load balancer with the public addresses
+# (github.com/Azure/AKS/issues/3749), and volumes. A stop deletes the nodes
+# (github.com/MicrosoftDocs/azure-docs/issues/80093), and what becomes of the disks and addresses of nodes
+# Azure does not say, so these count from none to all.
+
+WEEK_HOURS = 168
+_SPAN = timedelta(days=28)
+_MOST = 500
+"""Moments of a schedule that are looked at: one that turns more often is listed as always awake."""
+
+
+def awake_share(sleep: Sleep | None, labels: Mapping[str, str], day: date) -> Decimal:
+    """Return for which part of four weeks from a day the schedules have a cluster awake; 1 is always.
+
+    Holidays and what operators order are left out.
+    """
+    if sleep is None or not sleep.schedules:
+        return Decimal(1)
+    if sleep.keep_awake and sleep.keep_awake.items() <= labels.items():
+        return Decimal(1)
+    return _share(sleep.schedules, sleep.early, day)
+
+
+@lru_cache(maxsize=256)
+def _share(schedules: tuple[SleepSchedule, ...], early: timedelta, day: date) -> Decimal:
+    begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    turns = [(begin, _awake(schedules, early, begin))]
+    for schedule in schedules:
+        stops = [(at, False) for at in _moments(schedule.stop, schedule.time_zone, begin, begin + _SPAN)]
+        starts = _moments(schedule.start, schedule.time_zone, begin + early, begin + early + _SPAN)
+        turns += [*stops, *((at - early, True) for at in starts)]
+        if len(stops) >= _MOST:
+            return Decimal(1)
+    turns = [*sorted(turns), (begin + _SPAN, True)]
+    awake = sum(
+        ((until - at) for (at, is_awake), (until, _) in pairwise(turns) if is_awake),
+        timedelta(),
+    )
+    return Decimal(int(awake.total_seconds())) / Decimal(int(_SPAN.total_seconds()))
+
+
+def _awake(schedules: tuple[SleepSchedule, ...], early: timedelta, at: datetime) -> bool:
+    stopped = max(last_moment(schedule.stop, schedule.time_zone, at) for schedule in schedules)
+    started = max(
+        last_moment(schedule.start, schedule.time_zone, at + early) - early for schedule in schedules
+    )
+    return started >= stopped
+
+
+def _moments(cron: str, zone: str, after: datetime, until: datetime) -> Iterator[datetime]:
+    at = after
+    for _ in range(_MOST):
+        at = next_moment(cron, zone, at)
+        if at >= until:
+            return
+        yield at
+
+
+def hours_text(share: Decimal) -> str:
+    """Return how many hours of a week a share is: 60 of 168."""
+    return f"{share * WEEK_HOURS:.0f} of {WEEK_HOURS}"

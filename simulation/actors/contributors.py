@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
 from shared.ports import Ports

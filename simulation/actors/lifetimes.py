@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from shared.app.api.acts.lifetime import extend
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged

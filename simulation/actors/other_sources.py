@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import TIMER_SECONDS
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_state import RequestedFleet

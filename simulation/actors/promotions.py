@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from shared.app.api.acts.pulls import promote
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from localcloud.github.world.people import CONTRIBUTOR, PEOPLE, REVIEWER
-from localcloud.github.world.pull_requests import PullRecord
-from localcloud.github.world.reviews import ReviewRecord
+from localcloud.git.world.people import CONTRIBUTOR, PEOPLE, REVIEWER
+from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.reviews import ReviewRecord
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import ReviewDelivery
 from shared.cluster.failures.errors import Conflict

@@ -6,7 +6,7 @@ those of the fleet, its newest commit has no check at the end, or the check says
 
 from __future__ import annotations
 
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import Message
 from simulation.actors.contributors import PROPOSALS, ContributedCommit, Contributors

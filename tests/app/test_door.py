@@ -12,7 +12,7 @@ from azure.functions.timer import TimerRequest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.door import COMPARE_SECONDS, SLOW, NotReady, enter
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record_parts import Phase
 from shared.ports import Ports

@@ -12,7 +12,7 @@ from bench.counting import Counted
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.access.leased_record import LeasedRecord
+from shared.app.access.lease_guard import LeasedRecord
 from shared.app.records import ATTEMPTS, MOST, Transition, change, save
 from shared.cluster.failures.errors import Stale
 from shared.cluster.history import Event

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.access.lease_guard import with_lease_guard
-from shared.app.access.leased_record import LeasedRecord, LeaseLost
+from shared.app.access.lease_guard import LeasedRecord, LeaseLost, with_lease_guard
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import Lease
 from shared.cluster.record import ClusterRecord
@@ -46,6 +45,7 @@ READS = {
     *("list_role_assignments", "get_role_assignment", "certificates"),
     *("list_policy_assignments", "query_policy_states", "list_managed_namespaces"),
     *("list_locations", "list_sizes", "list_compute_usages", "list_network_usages", "list_networks"),
+    "list_cluster_usages",
     *("list_grants", "list_role_definitions", "list_providers", "list_features", "list_identities"),
     *("list_alerts", "list_alert_rules"),
 }

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.costs import own_use_view
-from shared.app.costs.own_use import executed
+from shared.app.runs import executed
 from shared.cluster.failures.errors import Stale, Unavailable
 from shared.ports.tally import FEWEST, MOST, Tally, arm_request
 from shared.prices.own_use import listed_use

@@ -12,7 +12,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.why import why_view
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.app.pause import NOTICED_SECONDS
 from shared.app.planner.reporter import report_open_plans
 from shared.cluster.record_parts import Phase

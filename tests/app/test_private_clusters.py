@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.access.cluster_access import private_api
+from shared.app.access.context import private_api
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import PrivateUnreachable, Unavailable
 from shared.cluster.record_parts import Phase

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import pytest
+
 from shared.cluster.failures.errors import Withheld
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
@@ -18,6 +20,7 @@ def renamed(*_: Any) -> NoReturn:
     raise Withheld("example/fleet: GitHub answered with a redirect")
 
 
+@pytest.mark.lives
 def test_a_delete_waits_for_the_present_name_and_needs_no_further_commit() -> None:
     cloud = tombstoned()
     read_head = cloud.ports.git_host.read_head

@@ -47,6 +47,7 @@ def with_layers(count: int, version: int = 1) -> dict[str, bytes]:
     return fleet_files.fleet("one", "two") | {path: text.encode() for path, text in texts.items()}
 
 
+@pytest.mark.lives
 def test_a_pull_request_with_many_slow_builds_is_refused_within_its_time(repo: Repo) -> None:
     before = repo.cloud.clock()
     number = repo.propose(with_layers(MANY))
@@ -56,6 +57,7 @@ def test_a_pull_request_with_many_slow_builds_is_refused_within_its_time(repo: R
     assert repo.cloud.clock() - before < timedelta(seconds=120 + 2 * SLOW)
 
 
+@pytest.mark.lives
 def test_what_a_plan_has_no_time_to_build_waits_for_an_approval_and_the_next_plan_goes_on(
     repo: Repo,
 ) -> None:

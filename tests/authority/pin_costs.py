@@ -23,7 +23,7 @@ import httpx
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import HttpServer
-from localcloud.github.world.git_commands import git_environment
+from localcloud.git.world.git_commands import git_environment
 from tests.authority.programs import SOURCE
 from tests.authority.real_flux import RealFlux, eventually, real_flux
 

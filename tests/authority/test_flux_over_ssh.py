@@ -1,6 +1,6 @@
 """The real Flux over SSH: a fleet from push to Ready, and what the source-controller says when SSH fails.
 
-The fleet has what docs/how-to/use-any-git-server.md says: its address, a bootstrap secret with the key and
+The fleet has what docs/how-to/connect-git.md says: its address, a bootstrap secret with the key and
 the known hosts. The messages are recorded in ``tests/localcloud/recorded``.
 """
 
@@ -19,7 +19,7 @@ import asyncssh
 import httpx
 import pytest
 
-from localcloud.git.ssh_server import GitOverSsh, known_hosts, new_key, public_key
+from localcloud.git.wire.ssh_server import GitOverSsh, known_hosts, new_key, public_key
 from tests.authority.flux_components import NAMESPACE
 from tests.authority.programs import SOURCE
 from tests.authority.real_fleet import READY_SECONDS, RealFleet, real_fleet

@@ -81,6 +81,7 @@ def test_what_azure_makes_of_a_manifest_is_no_drift(spec: dict[str, Any]) -> Non
     assert drift(spec, live, live) == []
 
 
+@pytest.mark.lives
 @GENERATED
 @given(SPECS, st.data())
 def test_one_value_that_somebody_changes_is_the_one_difference(

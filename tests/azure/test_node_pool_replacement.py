@@ -276,6 +276,7 @@ def left_over(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.lives
 @settings(max_examples=examples(200))
 @given(profiles=left_over(), plans=st.lists(clusters(), min_size=1, max_size=3), data=st.data())
 def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
@@ -304,6 +305,7 @@ def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
         assert name in pools.taken_over or pools.live[name] == before
 
 
+@pytest.mark.lives
 @settings(max_examples=examples(200))
 @given(old=SIZES, new=SIZES, newest=SIZES, actions=st.integers(0, 4))
 def test_a_second_change_in_the_middle_never_leaves_more_than_two_pools(

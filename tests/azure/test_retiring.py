@@ -197,6 +197,12 @@ def test_what_a_pool_has_is_warned_of_at_its_field(
         ("Standard_L16s_v2", "Lsv2"),
         ("Standard_M192idms_v2", "M192i"),
         ("Standard_NV16as_v4", "NVv4"),
+        ("Standard_DC4s_v2", "DCsv2"),
+        ("Standard_DC8ds_v3", "DCsv3 or DCdsv3"),
+        ("Standard_EC16ads_cc_v5", "cc_v5"),
+        ("Standard_HB120-64rs_v2", "HBv2"),
+        ("Standard_HC44rs", "HC"),
+        ("Standard_NP20s", "NP"),
         ("Standard_NC24rs_v3", "NCv3"),
         *(
             (name, "")

@@ -121,6 +121,7 @@ def test_every_command_that_lists_or_shows_takes_the_same_formats() -> None:
     assert {name for name, command in COMMANDS.items() if "--output" in options(command)} == {*LISTS, DOCTOR}
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", sorted(LISTS))
 def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -> None:
     prices = written(Prices(DAY, "USD", "https://prices.example.com", ())).encode()
@@ -212,6 +213,7 @@ UNKNOWN = {
 """Every command that takes a name, with a name that does not exist."""
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", sorted(UNKNOWN))
 def test_an_unknown_name_has_the_exit_code_1_in_every_command(tmp_path: Path, url: str, name: str) -> None:
     write(tmp_path / "fleet", fleet_files.fleet("one"))

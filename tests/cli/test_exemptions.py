@@ -25,7 +25,7 @@ def fleet(tmp_path: Path) -> Path:
 def test_an_exemption_that_ends_soon_is_a_warning_at_its_line_and_the_manifest_is_valid(fleet: Path) -> None:
     done = roadstead("validate", *DAY, cwd=fleet)
     lines = done.stdout.splitlines()
-    assert (done.returncode, lines[-1]) == (0, "no problems: 2 clusters, 0 systems; 1 warning")
+    assert (done.returncode, lines[-1]) == (0, "no problems: 2 clusters, 0 systems; 1 warning; 1 note")
     (warning,) = (text for text in lines if "warning: " in text)
     assert warning.startswith("clusters/one/cluster.yaml:11:")
     assert f" spec.drift.rules[load].expires: warning: {SAID}" in warning

@@ -19,6 +19,7 @@ def cloud() -> MemoryCloud:
     return fleet()
 
 
+@pytest.mark.lives
 def test_the_commits_are_listed_with_their_files_and_where_the_clusters_are(
     url: str, cloud: MemoryCloud
 ) -> None:
@@ -41,6 +42,7 @@ def test_the_commits_are_listed_with_their_files_and_where_the_clusters_are(
     assert ahead == [f"development: main at {third[:8]}", f"{third[:8]}  3 clusters: a1, a2, a3"]
 
 
+@pytest.mark.lives
 def test_scripts_get_the_object_of_the_api_and_the_names(url: str, cloud: MemoryCloud) -> None:
     commit = change(cloud, "ingress")
     found = json.loads(roadstead("log", "--from", "production", "-o", "json", ROADSTEAD_URL=url).stdout)
@@ -49,6 +51,7 @@ def test_scripts_get_the_object_of_the_api_and_the_names(url: str, cloud: Memory
     assert names == f"commit/{commit}\n"
 
 
+@pytest.mark.lives
 def test_clusters_whose_flux_follows_a_branch_have_no_distance(url: str, cloud: MemoryCloud) -> None:
     head = push(cloud, fleet_files.following_branch(staged(fleet_files.ALL_AT_ONCE.decode())))
     cloud.run()

@@ -30,7 +30,7 @@ def fleet(tmp_path: Path) -> Path:
 def test_a_day_of_the_past_is_a_warning_at_its_line_and_the_manifest_is_valid(fleet: Path) -> None:
     done = roadstead("validate", "--on", "2026-01-06", cwd=fleet)
     lines = done.stdout.splitlines()
-    assert (done.returncode, lines[-1]) == (0, "no problems: 2 clusters, 0 systems; 1 warning")
+    assert (done.returncode, lines[-1]) == (0, "no problems: 2 clusters, 0 systems; 1 warning; 1 note")
     (warning,) = (text for text in lines if "warning: " in text)
     place = f"spec.maintenanceWindows[{WINDOW}].maintenanceWindow.startDate"
     assert "clusters/one/cluster.yaml:17:" in warning
@@ -41,4 +41,5 @@ def test_a_day_of_the_past_is_a_warning_at_its_line_and_the_manifest_is_valid(fl
 
 def test_today_and_a_day_to_come_are_no_warning(fleet: Path) -> None:
     for day in ("2026-01-05", "2025-12-31"):
-        assert "no problems: 2 clusters, 0 systems\n" in roadstead("validate", "--on", day, cwd=fleet).stdout
+        shown = roadstead("validate", "--on", day, cwd=fleet).stdout
+        assert "no problems: 2 clusters, 0 systems; 1 note\n" in shown

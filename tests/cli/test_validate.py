@@ -52,7 +52,7 @@ def test_a_problem_outside_the_clusters_is_reported_without_counting_them(tmp_pa
     wrong = {"classes/unused.yaml": b"kind: ClusterClass\n"}
     done = roadstead("validate", *EARLY, cwd=write(tmp_path, fleet_files.fleet("one") | wrong))
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1].endswith(" in 1 file; every cluster is valid")
+    assert done.stdout.splitlines()[-1].endswith(" in 1 file; every cluster is valid; 1 note")
 
 
 def test_places_are_seen_from_the_current_folder(wrong: Path) -> None:

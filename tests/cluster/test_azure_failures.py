@@ -215,6 +215,7 @@ def test_an_error_without_a_code_does_not_hide_the_one_that_it_is_in() -> None:
     assert failure({"code": "", "message": "no"}).entry == "aks/Failed"
 
 
+@pytest.mark.lives
 def test_an_error_that_is_too_deep_or_too_large_ends() -> None:
     deep = wrapped(VNET, ["details"] * (DEPTH + 500))
     broad = {"code": "BadRequest", "details": [{"code": "x", "message": "{" * 5_000}] * (ERRORS * 10)}

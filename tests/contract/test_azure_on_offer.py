@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
 from shared.azure.availability.offered import Subnet, quotas_of, sizes_of, subnets_of
-from shared.azure.availability.offers import ADDRESSES, TOTAL
+from shared.azure.availability.offers import ADDRESSES, CLUSTERS, TOTAL
 from shared.azure.availability.permissions import (
     assigned,
     grants_of,
@@ -15,8 +15,9 @@ from shared.azure.availability.permissions import (
     registered_providers,
     roles_of,
 )
-from shared.cluster.failures.errors import InvalidManifest
+from shared.cluster.failures.errors import InvalidManifest, QuotaExceeded
 from shared.ports.azure import (
+    ListClusterUsages,
     ListComputeUsages,
     ListFeatures,
     ListGrants,
@@ -76,10 +77,19 @@ def test_the_lists_of_what_a_region_has_say_what_is_used_and_what_is_left(azure:
     cores = quotas_of(azure.call(ListComputeUsages(region)))[TOTAL]
     assert (cores.limit, cores.used > before) == (100, True)
     assert quotas_of(azure.call(ListNetworkUsages(region)))[ADDRESSES].used == 1
+    assert quotas_of(azure.call(ListClusterUsages(region)))[CLUSTERS].used == 1
     assert "westeurope" in {location["name"] for location in azure.call(ListLocations(here))}
     assert sizes_of(azure.call(ListSizes(region)))["standard_d4s_v5"].cores == 4
     known = Subnet(251, 3, ("10.0.0.0/24",))
     assert subnets_of(azure.call(ListNetworks(here))) == {f"{network}/subnets/aks".lower(): known}
+
+
+def test_a_cluster_beyond_the_quota_of_the_region_is_refused_with_the_numbers(azure: Azure) -> None:
+    azure.world.engine.quotas.limit(SUBSCRIPTION, "westeurope", CLUSTERS, 0)
+    azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
+    with pytest.raises(QuotaExceeded, match="Maximum allowed: 0, Current usage: 0") as refused:
+        azure.call(PutCluster(CLUSTER, body(), etag=None))
+    assert refused.value.entry == "compute/ManagedClusterQuotaByText"
 
 
 def test_rights_and_registrations_are_what_the_subscription_has(azure: Azure) -> None:

@@ -144,6 +144,7 @@ def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing
         assert [name for name in deletes if allows(actions(app), name)] == [], app
 
 
+@pytest.mark.lives
 def test_an_app_may_send_only_to_the_queues_to_which_its_functions_send() -> None:
     cloud = lived_through()
     assert {queue: receiver(queue) for queue in QUEUES} == {
@@ -164,6 +165,7 @@ def test_only_the_app_of_the_sweeps_writes_to_the_fleet_repository() -> None:
     assert set.union(*written.values()) == {App.CONTROL}
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("app", [App.CONTROL, App.WORKER])
 def test_an_app_that_is_taken_over_cannot_delete_a_cluster(app: App) -> None:
     cloud = lived_through(until_deleted=False)

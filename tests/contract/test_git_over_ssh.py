@@ -16,8 +16,8 @@ import asyncssh
 import paramiko
 import pytest
 
-from localcloud.git.ssh_server import GitOverSsh, new_key, public_key
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.wire.ssh_server import GitOverSsh, new_key, public_key
+from localcloud.git.world.git_repository import GitRepository
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.git import GitServerHost, transfer
 from shared.adapters.git.ssh import SshGitServer

@@ -64,6 +64,7 @@ READS: dict[str, tuple[str, str, str, Callable[[State], object], Callable[[State
 }
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("kind", READS)
 def test_a_record_of_a_newer_form_is_neither_read_nor_taken_for_none(stored: Stored, kind: str) -> None:
     state, fleet, tables = stored.state, stored.fleet, stored.tables
@@ -78,6 +79,7 @@ def test_a_record_of_a_newer_form_is_neither_read_nor_taken_for_none(stored: Sto
     assert list(state.unreadable()) == []
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", ["summary", "details", "continuation"])
 def test_what_repeats_a_record_in_a_newer_form_is_read_from_the_record(stored: Stored, name: str) -> None:
     state, fleet, tables = stored.state, stored.fleet, stored.tables

@@ -100,6 +100,7 @@ def host(inbox: Inbox) -> Iterator[AzureDevOpsHost]:
     found.close()
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_has_a_result_or_an_error_of_ours(name: str, host: AzureDevOpsHost, inbox: Inbox) -> None:
     ask, body = CALLS[name]
@@ -113,6 +114,7 @@ def test_a_call_has_a_result_or_an_error_of_ours(name: str, host: AzureDevOpsHos
             continue
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 500])
 def test_a_refusal_is_an_error_of_ours_whatever_it_says(
     status: int, host: AzureDevOpsHost, inbox: Inbox
@@ -126,6 +128,7 @@ def test_a_refusal_is_an_error_of_ours_whatever_it_says(
 PAGE = "<html><title>Azure DevOps Services | Sign In</title></html>"
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(
     ("status", "headers", "body", "kind", "says"),
     [

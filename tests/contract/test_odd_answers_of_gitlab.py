@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localcloud.common.front_door import ScriptedFault
-from localcloud.github.world.people import REVIEWER
+from localcloud.git.world.people import REVIEWER
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from shared.adapters.gitlab import GitLabHost, client
 from shared.cluster.failures.errors import (
@@ -98,6 +98,7 @@ def gitlab(inbox: Inbox) -> Iterator[GitLabHost]:
     adapter.close()
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_has_a_result_or_an_error_of_ours(name: str, gitlab: GitLabHost, inbox: Inbox) -> None:
     ask, body = CALLS[name]
@@ -111,6 +112,7 @@ def test_a_call_has_a_result_or_an_error_of_ours(name: str, gitlab: GitLabHost, 
             continue
 
 
+@pytest.mark.lives
 def test_reviews_and_files_are_results_or_errors_of_ours(gitlab: GitLabHost, inbox: Inbox) -> None:
     at = "2026-01-01T12:00:00.000Z"
     answers: list[Any] = [
@@ -133,6 +135,7 @@ def test_reviews_and_files_are_results_or_errors_of_ours(gitlab: GitLabHost, inb
                     continue
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429, 500, 502])
 def test_a_refusal_is_an_error_of_ours_whatever_it_says(
     status: int, gitlab: GitLabHost, inbox: Inbox

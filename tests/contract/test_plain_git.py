@@ -21,8 +21,8 @@ from dulwich.objects import Tree
 from dulwich.pack import write_pack_header
 from dulwich.repo import Repo
 
-from localcloud.github.world.git_commands import run_git
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.world.git_commands import run_git
+from localcloud.git.world.git_repository import GitRepository
 from shared.adapters.git import GitServerHost, host, transfer
 from shared.cluster.failures.errors import (
     Dependency,

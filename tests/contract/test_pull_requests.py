@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from localcloud.github.world.git_host import WorldHost
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
+from localcloud.github.world_host import WorldHost
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports import Annotation, Capability, Check, Comment, GitHost
 from tests.support.git_hosts import Case
@@ -42,6 +42,7 @@ def test_a_conflict_differs_from_a_merge_that_was_not_tried_yet(case: Case) -> N
     assert first.fork
 
 
+@pytest.mark.lives
 def test_only_the_open_pull_requests_into_the_branch_are_listed_newest_first(case: Case) -> None:
     for name in ("one", "two", "three"):
         case.branch(name, {f"{name}.yaml": b""})
@@ -54,6 +55,7 @@ def test_only_the_open_pull_requests_into_the_branch_are_listed_newest_first(cas
     assert not closed.open
 
 
+@pytest.mark.lives
 def test_our_comment_is_recognised_and_edited(case: Case) -> None:
     case.branch("next", {"a.yaml": b"2\n"})
     number = case.git.pulls.open("Two", "next", "main").number

@@ -38,6 +38,7 @@ def hosts(server: GitLabServer) -> Iterator[list[GitLabHost]]:
         host.close()
 
 
+@pytest.mark.lives
 def test_of_several_instances_that_move_a_branch_at_once_one_wins(
     hosts: list[GitLabHost], project: Project
 ) -> None:
@@ -63,6 +64,7 @@ def test_of_several_instances_that_move_a_branch_at_once_one_wins(
         assert project.head(BRANCH) == tip
 
 
+@pytest.mark.lives
 def test_a_commit_of_one_instance_is_moved_to_by_another_and_waits_under_no_branch(
     hosts: list[GitLabHost], project: Project
 ) -> None:

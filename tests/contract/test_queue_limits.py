@@ -96,6 +96,7 @@ def test_messages_are_sent_over_tls_and_the_link_is_opened_again(authority: tupl
         assert broker.counts("jobs").active == 2
 
 
+@pytest.mark.lives
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 @pytest.mark.parametrize("handshake", [False, True], ids=["no TLS", "TLS and no frame"])
 def test_a_service_that_takes_a_connection_and_never_answers_is_unavailable(

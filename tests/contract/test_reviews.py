@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from localcloud.common.front_door import ScriptedFault
+from localcloud.git.world.people import CONTRIBUTOR, OPERATOR, PEOPLE, REVIEWER
 from localcloud.github.wire.github_auth import GitHubApp
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.github.world.people import CONTRIBUTOR, OPERATOR, PEOPLE, REVIEWER
 from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github import reviews as adapter_reviews
 from shared.cluster.failures.errors import Dependency, Unauthorized, Unavailable

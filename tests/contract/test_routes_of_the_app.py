@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from localcloud.common.certificates import Authority
 from tests.support.receivers import https_inbox
 
@@ -24,6 +26,7 @@ build_ports(load_settings()).routes.send(route, message)
 """
 
 
+@pytest.mark.lives
 def test_the_app_sends_to_the_address_in_its_settings(trusted: Authority) -> None:
     values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
     with https_inbox(trusted) as inbox:

@@ -9,6 +9,7 @@ import pytest
 
 from shared.cluster.history import Act
 from shared.ports import DeadLetter, State
+from shared.ports.state.app import ACT
 from tests.support.cluster_records import NOW, event, later, record
 
 
@@ -76,7 +77,7 @@ def test_acts_come_newest_first_each_once_with_its_last_result(state: State) -> 
     assert list(state.acts(5)) == [acts[2], done, acts[0]]
     assert list(state.acts(1)) == [acts[2]]
     assert list(state.acts(5, before=acts[2].at)) == [done, acts[0]]
-    assert state.prune_acts(acts[2].at) == 2
+    assert state.prune(ACT, acts[2].at) == 2
     assert list(state.acts(5)) == [acts[2]]
 
 

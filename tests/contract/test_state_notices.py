@@ -15,6 +15,7 @@ from shared.notifications.record import NotifierRecord, confirm, failed, take
 from shared.notifications.routes import Route, RouteType
 from shared.ports import FleetRecord, State
 from shared.ports.state import FleetRules
+from shared.ports.state.app import NOTICE
 from shared.ports.state.clusters import FLEETS
 from tests.support.notifications import ROUTES, T0, after, fact
 
@@ -58,7 +59,7 @@ def test_a_fact_whose_id_no_key_can_have_is_stored(state: State) -> None:
 def test_old_facts_are_pruned(state: State) -> None:
     for seconds in (0, 100):
         state.add_notice(fact("one", seconds=seconds, number=seconds))
-    assert state.prune_notices(T0 + timedelta(seconds=50)) == 1
+    assert state.prune(NOTICE, T0 + timedelta(seconds=50)) == 1
     assert [notice.at for notice in state.notices(10)] == [after(100)]
 
 
@@ -74,6 +75,7 @@ def test_what_the_notifier_remembers_is_written_only_over_the_version_that_was_r
     assert state.announced().plan_at == after(1)
 
 
+@pytest.mark.lives
 def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -> None:
     facts = [fact(f"aks-production-{n:05d}", seconds=n / 10, number=n) for n in range(5000)]
     known = take(NotifierRecord(), facts, ROUTES, after(600))
@@ -81,6 +83,7 @@ def test_a_fleet_of_which_every_cluster_has_failed_is_remembered(state: State) -
     assert len(state.announced().open) == 5000
 
 
+@pytest.mark.lives
 def test_an_outage_of_a_large_fleet_is_remembered_as_a_whole_and_leaves_nothing_behind(state: State) -> None:
     chance = random.Random(1)
     facts = [

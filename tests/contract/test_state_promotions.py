@@ -166,6 +166,7 @@ def test_old_rollouts_are_removed_but_for_one_that_is_active(state: State) -> No
     assert [each.commit[0] for each in state.rollouts()] == ["3", "0"]
 
 
+@pytest.mark.lives
 def test_a_rollout_of_ten_thousand_clusters_is_stored(state: State) -> None:
     members = tuple(
         replace(

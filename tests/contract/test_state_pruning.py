@@ -17,6 +17,7 @@ from shared.adapters import tables
 from shared.adapters.tables import StorageTable, storage_tables
 from shared.ports import DeadLetter, State
 from shared.ports.state import clusters
+from shared.ports.state.app import DEAD_LETTER, DELIVERY
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW, event, later, plan_record
 from tests.support.replaced_ports import Around
@@ -55,11 +56,12 @@ def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
     for number in (1, 5):
         state.remember_delivery(f"d{number}", later(number))
         state.save_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "a body", 5))
-    assert (state.prune_deliveries(later(5)), state.prune_dead_letters(later(5))) == (1, 1)
+    assert (state.prune(DELIVERY, later(5)), state.prune(DEAD_LETTER, later(5))) == (1, 1)
     assert (state.delivery_seen("d1"), state.delivery_seen("d5")) == (False, True)
     assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
 
 
+@pytest.mark.lives
 def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
     calls: Counter[str] = Counter()
 
@@ -74,7 +76,7 @@ def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
         for number in range(250):
             State(storage_tables(service), fleet).remember_delivery(f"digest-{number}", NOW)
         state = State(storage_tables(cast(TableServiceClient, counted)), fleet)
-        assert state.prune_deliveries(later(1)) == 250
+        assert state.prune(DELIVERY, later(1)) == 250
         assert calls == {"query_entities": 1, "submit_transaction": 3}
         assert not state.delivery_seen("digest-7")
 

@@ -17,7 +17,8 @@ from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
 from shared.ports.state import ReadinessRecord, SubscriptionCosts
-from shared.ports.state.readiness import Examination, Finding
+from shared.ports.state.costs import USED
+from shared.ports.state.readiness import READINESS, Examination, Finding
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
 
@@ -126,8 +127,8 @@ def test_a_reading_is_stored_over_the_version_that_was_read(state: State) -> Non
     found = state.readiness(["one", *many])
     assert found["one"].seen == Observation(NOW, reads=10)
     assert found["c-0"] == ReadinessRecord("c-0")
-    assert state.prune_readiness(NOW) == 0
-    assert state.prune_readiness(NOW + timedelta(seconds=1)) == 1
+    assert state.prune(READINESS, NOW) == 0
+    assert state.prune(READINESS, NOW + timedelta(seconds=1)) == 1
 
 
 def test_an_examination_takes_the_place_of_the_one_before_of_its_app(state: State) -> None:
@@ -158,5 +159,5 @@ def test_what_the_apps_use_adds_up_by_day_and_older_days_go(state: State) -> Non
 
     days = [used.counts for used in state.used()]
     assert days == [{"arm GET b": 1, "seconds": 1.5, "tables GET a": 3}, {"sent plans": 4}]
-    assert state.prune_used(tomorrow) == 1
+    assert state.prune(USED, tomorrow) == 1
     assert [used.day for used in state.used()] == [tomorrow.date().isoformat()]

@@ -155,6 +155,7 @@ def test_a_collector_gets_spans_and_metrics_as_the_protocol_defines_them(
     assert metric.sum.data_points[0].as_double or metric.sum.data_points[0].as_int == 1
 
 
+@pytest.mark.lives
 def test_application_insights_gets_them_too(receiver: tuple[Receiver, str], tmp_path: Path) -> None:
     taken, url = receiver
     script = f"""

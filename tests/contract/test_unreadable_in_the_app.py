@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.app.health.health import Health, health_view
+from shared.app.health import Health, health_view
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.recovery.housekeeping import purge_expired
 from shared.app.recovery.missed_work import plan_missed_head, resend_overdue

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -29,9 +30,21 @@ from shared.cluster.failures.errors import (
     VaultForbidden,
     VaultUnavailable,
 )
+from shared.ports.services import OwnVault
 from tests.support.azure_ports import StaticCredential
 from tests.support.odd_bodies import odd_bodies
-from tests.support.vaults import VAULT, VaultSetting
+
+VAULT = "platform"
+
+
+@dataclass(frozen=True)
+class VaultSetting:
+    """A vault as the port sees it, and as its owner does; ``server`` is None in memory."""
+
+    port: OwnVault
+    world: VaultWorld
+    server: VaultServer | None = None
+
 
 VALUE = "c4nary-of-the-vault-93ba"
 
@@ -201,6 +214,7 @@ SECRET = {"id": "https://ops.vault.azure.net/secrets/age/1", "value": VALUE, "at
 ERROR = {"error": {"code": "Forbidden", "message": "no", "innererror": {"code": "ForbiddenByRbac"}}}
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(("status", "answer"), [(200, SECRET), (403, ERROR), (404, ERROR), (500, ERROR)])
 def test_whatever_a_vault_answers_is_a_secret_or_an_error_of_ours(
     status: int, answer: Any, served: VaultSetting

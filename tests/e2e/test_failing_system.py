@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from localcloud.demo.checkout import Checkout
-from localcloud.github.world.git_commands import git_environment
+from localcloud.git.world.git_commands import git_environment
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.runtime.options import Options
 from localcloud.runtime.parts.part import repositories, shown_notifications

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.common.flux_manifests import definition
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.world.git_repository import GitRepository
 from localcloud.runtime.options import Options
 from shared.kubernetes.flux_objects import SOURCE
 from shared.kubernetes.sync_objects import SOURCE_API

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,9 +25,55 @@ from tests.support import az_stand_in, fleet_files
 from tests.support.deployed_rights import actions
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
-from tests.support.other_versions import make_version
 from tests.support.roadstead_command import OWN, ROADSTEAD
 from tests.support.sample import DEEP
+
+ROOT = Path(__file__).parent.parent.parent
+PARTS = ("shared", "handlers", "localcloud", "function_app.py", "host.json")
+WAITS = 3
+"""Seconds after which a message that waits for a newer app comes again; a minute would make a drill long."""
+_RAISED: Mapping[str, Mapping[str, str]] = {
+    "shared/cluster/forms.py": {
+        "FORM = 1\n": "FORM = 2\n",
+        "UPGRADES: Upgrades = {}\n": "class _Upgrades(dict):\n"
+        "    def __missing__(self, form):\n        return lambda stored: stored\n\n\n"
+        "UPGRADES = _Upgrades()\n",
+    },
+    "shared/cluster/queues/messages.py": {
+        "schema_version: Literal[1] = 1\n": "schema_version: Literal[2] = 2\n",
+    },
+}
+"""What gives each record and each message the next version of its form."""
+
+
+def make_version(folder: Path, version: str, *, newer_forms: bool) -> Path:
+    """Write a version of the app with its local host to a folder, and return its package.
+
+    With ``newer_forms`` each record and each message has a form that this version does not know.
+    """
+    for name in PARTS:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    _edit(folder / "shared/version.py", {f'VERSION = "{VERSION}"': f'VERSION = "{version}"'})
+    _edit(folder / "shared/app/outbox.py", {"WAITING_SECONDS = 60\n": f"WAITING_SECONDS = {WAITS}\n"})
+    for path, changes in _RAISED.items() if newer_forms else ():
+        _edit(folder / path, changes)
+    package = folder.with_suffix(".zip")
+    with zipfile.ZipFile(package, "w") as written:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            written.write(file, file.relative_to(folder).as_posix())
+    return package
+
+
+def _edit(path: Path, changes: Mapping[str, str]) -> None:
+    text = path.read_text()
+    for before, after in changes.items():
+        assert text.count(before) == 1, (path, before)
+        text = text.replace(before, after)
+    path.write_text(text)
+
 
 NAMES = [f"cluster-{number:03}" for number in range(200 if DEEP else 20)]
 SECONDS = 1200 if DEEP else 240

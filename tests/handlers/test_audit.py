@@ -155,6 +155,7 @@ def test_whatever_a_reader_may_not_do_is_recorded_before_it_happens(function: st
     assert (before[0], record.result != "") == ("", True)
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(
     "entry", [entry for entry in ROUTES if entry.needs_reason], ids=lambda entry: entry.name
 )

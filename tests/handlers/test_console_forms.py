@@ -85,6 +85,7 @@ OTHERS = ("sign-in", "sign-out", *(path.strip("/") for path in (HOME, CREATED, I
 """The addresses of the forms that are no act of the API."""
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", [*FORMS, *OTHERS])
 def test_no_form_of_another_site_has_an_effect(cloud: MemoryCloud, done: list[str], name: str) -> None:
     token = token_of(cloud)
@@ -99,6 +100,7 @@ def test_no_form_of_another_site_has_an_effect(cloud: MemoryCloud, done: list[st
     assert done == []
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_needs_the_token_of_its_session_which_ends(
     cloud: MemoryCloud, done: list[str], name: str

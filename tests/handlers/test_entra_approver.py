@@ -20,6 +20,7 @@ from tests.support.pipeline_runs import push, pushed
 from tests.support.served_api import served
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(("author", "status"), [("Approver@example.com", 403), ("ada@example.com", 202)])
 def test_the_author_of_a_removal_is_recognised_by_the_token(author: str, status: int) -> None:
     cloud = MemoryCloud()

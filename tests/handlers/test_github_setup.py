@@ -18,8 +18,7 @@ from shared.app.api.access import Role
 from shared.app.console.github_setup import AGAIN, CREATED, HOME, INSTALLED
 from shared.cluster.failures.errors import VaultForbidden
 from shared.frozen import replace
-from shared.github_app import APP_ID, EVENTS, INSTALLATION, KEY, PERMISSIONS, TAG, WEBHOOK, Feature
-from shared.github_registration import Answer
+from shared.github_app import APP_ID, EVENTS, INSTALLATION, KEY, PERMISSIONS, TAG, WEBHOOK, Answer, Feature
 from tests.support.browser import Browser
 from tests.support.console_pages import Shown, asked
 from tests.support.function_calls import function_app
@@ -85,6 +84,7 @@ def visitor(fleet: Registering) -> Visitor:
     return Visitor(fleet)
 
 
+@pytest.mark.lives
 def test_an_admin_registers_and_installs_the_app_and_the_vault_has_it(
     fleet: Registering, visitor: Visitor, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -132,6 +132,7 @@ def test_what_is_chosen_is_what_github_is_asked_for(fleet: Registering, visitor:
     assert "issues" not in converted["permissions"]
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMIN])
 def test_whoever_is_no_admin_sees_nothing_and_stores_nothing(
     fleet: Registering, visitor: Visitor, role: str
@@ -155,6 +156,7 @@ WRONG: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", WRONG)
 def test_an_answer_of_another_session_exchanges_nothing(
     fleet: Registering, visitor: Visitor, name: str
@@ -242,6 +244,7 @@ def send_again(visitor: Visitor) -> str:
     return visitor.said(visitor.open(AGAIN, form={"token": hidden["token"]}))
 
 
+@pytest.mark.lives
 def test_the_page_says_what_became_of_the_ping_as_github_has_it(
     fleet: Registering, installed: Visitor
 ) -> None:
@@ -260,6 +263,7 @@ def test_the_page_says_what_became_of_the_ping_as_github_has_it(
     assert acts == ["deliver again", "deliver again", "install", "register"]
 
 
+@pytest.mark.lives
 def test_what_github_does_not_say_of_the_webhook_is_unknown(fleet: Registering, installed: Visitor) -> None:
     def no_delivery(*_: Any) -> Answer:
         return Answer(200, [])
@@ -271,6 +275,7 @@ def test_what_github_does_not_say_of_the_webhook_is_unknown(fleet: Registering, 
     assert "Whether webhooks arrive is unknown: GitHub does not answer" in installed.text(HOME)
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.ADMIN])
 def test_whoever_is_no_admin_is_led_to_no_set_up_and_has_nothing_sent(
     fleet: Registering, installed: Visitor, role: str

@@ -10,7 +10,7 @@ import pytest
 from azure.functions.timer import TimerRequest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.health.health import GRACE
+from shared.app.health import GRACE
 from shared.cluster.failures.errors import Unavailable
 from shared.configuration.load_settings import load_settings
 from shared.ports import FleetConfig

@@ -99,6 +99,7 @@ def removed() -> MemoryCloud:
     return cloud
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("fleet", [drifted, rolling, removed, lambda: failed()[0], MemoryCloud])
 def test_each_answer_has_the_form_of_the_document(fleet: Callable[[], MemoryCloud]) -> None:
     cloud = fleet()

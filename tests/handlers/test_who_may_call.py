@@ -29,6 +29,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import Role
 from tests.support.function_calls import KEYS
 from tests.support.function_calls import function_app as small_app
+from tests.support.sample import sample
 from tests.support.served_api import served
 
 EXAMPLE = Path(__file__).parents[2] / "local.settings.example.json"
@@ -293,7 +294,7 @@ def test_what_proves_nothing_opens_nothing(url: str, identity: IdentityServer) -
     answers = {
         (function, what): ask(url, function, headers)
         for what, headers in worthless(identity).items()
-        for function in API_ROUTES
+        for function in (sample(what, API_ROUTES, 10) if headers else API_ROUTES)
     }
     assert {answer for answer, status in answers.items() if status != 401} == set()
 

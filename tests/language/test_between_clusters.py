@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,6 +135,7 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
     return found
 
 
+@pytest.mark.lives
 @settings(max_examples=examples(80))
 @given(manifests(), manifests(), st.sampled_from([False, False, None]))
 def test_a_commit_that_is_resolved_in_what_it_changes_asks_for_the_same(

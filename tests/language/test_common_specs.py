@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def outcome(fleet: DesiredFleet, name: str) -> Any:
     return cluster.document(), cluster.rebuild, cluster.spec, cluster.spec.model_fields_set
 
 
+@pytest.mark.lives
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
 @given(FLEETS, st.booleans())
 def test_a_cluster_among_others_like_it_is_what_it_is_alone(fleet: list[Any], named: bool) -> None:

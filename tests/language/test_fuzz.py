@@ -131,6 +131,7 @@ def good() -> dict[str, bytes]:
     return {path: text.encode() for path, text in GOOD.items()}
 
 
+@pytest.mark.lives
 @bounded
 @given(
     st.dictionaries(st.sampled_from(PATHS), st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
@@ -154,6 +155,7 @@ MUTATION = st.tuples(
 )
 
 
+@pytest.mark.lives
 @bounded
 @given(st.lists(MUTATION, min_size=1, max_size=4))
 def test_any_mutation_of_a_valid_fleet_is_resolved_or_reported(
@@ -169,6 +171,7 @@ def test_any_mutation_of_a_valid_fleet_is_resolved_or_reported(
 LINES = sorted({line for text in GOOD.values() for line in text.splitlines()})
 
 
+@pytest.mark.lives
 @bounded
 @given(
     st.sampled_from([path for path in PATHS if path.endswith(".yaml")]),
@@ -183,6 +186,7 @@ def test_any_valid_line_in_any_wrong_place_is_resolved_or_reported(
     survives(good() | {path: "\n".join(lines).encode()})
 
 
+@pytest.mark.lives
 @bounded
 @given(
     st.sets(NAMES | st.sampled_from(PATHS)),
@@ -196,6 +200,7 @@ def test_any_tree_of_files_and_links_is_resolved_or_reported(
     survives(dict.fromkeys(plain - links, b"x") | files, frozenset(links))
 
 
+@pytest.mark.lives
 def test_the_worst_content_of_a_file_of_the_largest_size_is_reported_in_bounded_work() -> None:
     size = 250_000
     for text in (

@@ -93,6 +93,7 @@ def test_a_push_is_delivered_with_the_token_and_signed_as_standard_webhooks_says
     assert [change["id"] for change in event["commits"]] == [commit]
 
 
+@pytest.mark.lives
 def test_the_life_of_a_merge_request_is_delivered(gitlab: GitLabServer, tmp_path: Path) -> None:
     body = {"source_branch": "next", "target_branch": "main", "title": "Two"}
     number = call(gitlab, "POST", f"{API}/merge_requests", json=body).json()["iid"]

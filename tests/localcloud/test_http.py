@@ -31,6 +31,7 @@ def _ok(_environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[by
     return [b"ok"]
 
 
+@pytest.mark.lives
 def test_a_client_that_disconnects_before_the_tls_handshake_leaves_no_socket(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

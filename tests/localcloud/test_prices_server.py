@@ -26,6 +26,7 @@ def test_what_a_filter_cannot_say_is_refused(text: str) -> None:
         assert asked(service, text).status_code == 400
 
 
+@pytest.mark.lives
 def test_all_pages_have_all_entries_once() -> None:
     with PricesServer(page=7) as service:
         found, address = [], service.address

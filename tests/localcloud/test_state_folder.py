@@ -80,6 +80,7 @@ def test_the_error_about_a_missing_azurite_has_the_command(tmp_path: Path) -> No
         azurite_command(blob=1, queue=2, table=3, tools=tmp_path)
 
 
+@pytest.mark.lives
 def test_messages_and_entities_are_listed_in_any_state(tmp_path: Path) -> None:
     with LocalCloud(tmp_path / "state", Options(functions=False), spawn=spawn) as cloud:
         assert table_entities(cloud) == []

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,6 +116,7 @@ def test_whoever_reads_a_route_knows_the_problems_that_are_open_and_no_other(
         assert lasting == wanted
 
 
+@pytest.mark.lives
 @GENERATED
 @given(st.integers(1, 400), st.integers(1, 7200))
 def test_the_number_of_messages_grows_with_the_time_and_not_with_the_facts(count: int, seconds: int) -> None:

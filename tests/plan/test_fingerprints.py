@@ -196,6 +196,7 @@ def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) ->
     return files
 
 
+@pytest.mark.lives
 @settings(max_examples=examples(300))
 @given(CHANGES, CHANGES)
 def test_records_change_the_cost_of_a_commit_and_nothing_else(

@@ -206,6 +206,7 @@ CLUSTER = st.builds(autoscaled, st.sampled_from("abcd"), st.integers(1, 5), st.i
 FLEETS = st.lists(CLUSTER, max_size=4).map(lambda clusters: named(*clusters))
 
 
+@pytest.mark.lives
 @given(FLEETS, FLEETS)
 def test_the_way_back_has_the_opposite_difference(old: Clusters, new: Clusters) -> None:
     there, back = compared(old, new), compared(new, old)

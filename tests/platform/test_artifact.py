@@ -143,6 +143,7 @@ HOSTILE: Mapping[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_archive_is_not_unpacked(name: str) -> None:
     build, said = HOSTILE[name]

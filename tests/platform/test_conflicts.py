@@ -155,7 +155,7 @@ def test_a_conversion_that_nobody_answers_is_refused() -> None:
     }
     kind = "CustomResourceDefinition"
     (problem,) = said(manifest(kind, "backups.data.example.com", "apiextensions.k8s.io/v1", spec=spec))[0]
-    assert "spec.conversion: nothing here defines Service platform/hook" in problem
+    assert "clientConfig.service.name: nothing here defines Service platform/hook" in problem
 
 
 @pytest.mark.parametrize(

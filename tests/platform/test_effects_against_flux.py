@@ -11,6 +11,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
+
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.platform.changes.guards import PlatformChange, judge
@@ -134,6 +136,7 @@ def destroyed(change: PlatformChange) -> set[ObjectId]:
     return found
 
 
+@pytest.mark.lives
 def test_what_flux_deletes_in_any_order_is_said_before() -> None:
     for seed in range(300):
         random_ = random.Random(seed)

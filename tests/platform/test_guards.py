@@ -213,6 +213,7 @@ def _junk(random_: random.Random, depth: int = 4) -> Any:
     return {key: _junk(random_, depth - 1) for key in random_.sample(keys, 4)}
 
 
+@pytest.mark.lives
 def test_a_manifest_of_any_form_is_compared() -> None:
     for seed in range(300):
         random_ = random.Random(seed)

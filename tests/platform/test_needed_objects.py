@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
 import yaml
 
+from shared.platform.rules.needed_objects import missing_objects
 from tests.platform.inventories import release
 from tests.support.built_platforms import Platform, deployment
 
@@ -212,3 +215,164 @@ def test_where_charts_may_bring_it_only_a_slip_is_said_and_as_a_note() -> None:
         platform = platform_with({"serviceAccountName": name}, chart)
         found = [note for note in platform.notes if "ServiceAccount" in note]
         assert (len(found), [text for text in platform.problems if "ServiceAccount" in text]) == (notes, [])
+
+
+CERTIFICATES = """\
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: letsencrypt}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving, namespace: platform}
+spec: {secretName: tls, issuerRef: {kind: ClusterIssuer, name: letsencrypt}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: public, namespace: platform}
+---
+apiVersion: secrets-store.csi.x-k8s.io/v1
+kind: SecretProviderClass
+metadata: {name: vault, namespace: platform}
+---
+apiVersion: external-secrets.io/v1
+kind: ClusterSecretStore
+metadata: {name: vault}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-latest}
+"""
+
+
+def certificate(kind: str | None, name: str) -> dict[str, Any]:
+    ref = {"name": name, **({"kind": kind} if kind else {})}
+    return of("Certificate", "cert-manager.io/v1", {"secretName": "other", "issuerRef": ref})
+
+
+def marked(kind: str, api: str, key: str, value: str) -> dict[str, Any]:
+    given = of(kind, api)
+    return {**given, "metadata": {**given["metadata"], "annotations": {key: value}}}
+
+
+def injected(value: str) -> dict[str, Any]:
+    key = "cert-manager.io/inject-ca-from"
+    return marked("ValidatingWebhookConfiguration", "admissionregistration.k8s.io/v1", key, value)
+
+
+def issued(value: str) -> dict[str, Any]:
+    return marked("Ingress", "networking.k8s.io/v1", "cert-manager.io/cluster-issuer", value)
+
+
+def route(gateway: str, service: str, port: int = 80) -> dict[str, Any]:
+    rules = [{"backendRefs": [{"name": service, "port": port}]}]
+    return of(
+        "HTTPRoute", "gateway.networking.k8s.io/v1", {"parentRefs": [{"name": gateway}], "rules": rules}
+    )
+
+
+def external_secret(store: str) -> dict[str, Any]:
+    ref = {"kind": "ClusterSecretStore", "name": store}
+    return of("ExternalSecret", "external-secrets.io/v1", {"secretStoreRef": ref})
+
+
+def policy_binding(name: str) -> dict[str, Any]:
+    return of("ValidatingAdmissionPolicyBinding", "admissionregistration.k8s.io/v1", {"policyName": name})
+
+
+def stateful(service: str) -> dict[str, Any]:
+    return of("StatefulSet", "apps/v1", {"serviceName": service})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (certificate("ClusterIssuer", "letsencrypt"), ""),
+        (certificate(None, "letsencrypt"), "Issuer platform/letsencrypt, and without it it gets no"),
+        (certificate(None, "letsencrypt"), "; there is a ClusterIssuer of this name"),
+        (certificate("ClusterIssuer", "lets-encrypt"), "did you mean letsencrypt?"),
+        (issued("letsencrypt"), ""),
+        (issued("lets-encrypt"), "did you mean letsencrypt?"),
+        (injected("platform/serving"), ""),
+        (injected("platform/srving"), "the API server trusts no answer of it; did you mean serving?"),
+        (route("public", "web"), ""),
+        (route("publc", "web"), "did you mean public?"),
+        (route("public", "web", 8080), "Service platform/web has no port 8080"),
+        (external_secret("vault"), ""),
+        (external_secret("valt"), "it brings no Secret; did you mean vault?"),
+        (policy_binding("no-latest"), ""),
+        (policy_binding("no-latst"), "it refuses nothing; did you mean no-latest?"),
+        (stateful("web"), ""),
+        (stateful("wbe"), "its pods have no names in DNS"),
+    ],
+)
+def test_what_the_objects_of_other_controllers_need_is_there(given: dict[str, Any], said: str) -> None:
+    """Reports: cert-manager/cert-manager#3414 (the kind of an issuer), #280."""
+    found = [
+        finding.message for finding in missing_objects(platform_with({}, given).add(CERTIFICATES).platform)
+    ]
+    assert bool(found) == bool(said)
+    assert not said or said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("pod", "said"),
+    [
+        (volume(csi={"volumeAttributes": {"secretProviderClass": "vault"}}), ""),
+        (
+            volume(csi={"volumeAttributes": {"secretProviderClass": "valt"}}),
+            "SecretProviderClass platform/valt",
+        ),
+        ({"imagePullSecrets": [{"name": "registry"}]}, "no image of a private registry is pulled"),
+    ],
+)
+def test_what_a_pod_needs_to_be_mounted_or_pulled_is_there(pod: dict[str, Any], said: str) -> None:
+    found = [finding.message for finding in missing_objects(platform_with(pod).add(CERTIFICATES).platform)]
+    assert (bool(found), said in "".join(found)) == (bool(said), True)
+
+
+def test_values_have_their_key_and_an_alert_its_objects() -> None:
+    """Report: fluxcd/flux2-kustomize-helm-example#53."""
+    given = {**release("platform/prom")}
+    given["spec"] = {**given["spec"], "valuesFrom": [{"kind": "ConfigMap", "name": "settings"}]}
+    (problem,) = [text for text in platform_with({}, given).problems if "settings" in text]
+    assert "has no key values.yaml, so HelmRelease platform/prom is never Ready" in problem
+    sources = [{"kind": "Kustomization", "name": name} for name in ("flux-system", "infra", "*")]
+    alert = of("Alert", "notification.toolkit.fluxcd.io/v1beta3", {"eventSources": sources})
+    alert["metadata"]["namespace"] = "flux-system"
+    (said,) = [text for text in platform_with({}, alert).notes if "nothing is sent" in text]
+    assert "eventSources[1].name: nothing here defines Kustomization flux-system/infra" in said
+
+
+def many_missing(count: int) -> Platform:
+    """Return a platform with so many ConfigMaps, and a Deployment for each that misspells its name."""
+    platform = Platform("apiVersion: v1\nkind: Namespace\nmetadata: {name: platform}\n")
+    for number in range(count):
+        name = f"settings-of-a-team-{number:04}"
+        platform.add(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: platform}}\n")
+        workload = yaml.safe_load(deployment(f"web-{number}"))
+        workload["spec"]["template"]["spec"] |= volume(configMap={"name": f"setings-of-a-team-{number:04}"})
+        platform.add(yaml.safe_dump(workload))
+    return platform
+
+
+def calls_for(platform: Platform, count: int) -> int:
+    """Return how many functions of Python the rule calls, which finds so many names."""
+    whole, counted = platform.platform, 0
+
+    def count_call(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal counted
+        counted += event == "call"
+
+    sys.setprofile(count_call)
+    try:
+        found = list(missing_objects(whole))
+    finally:
+        sys.setprofile(None)
+    assert len(found) == count
+    assert all("did you mean settings-of-a-team-" in finding.message for finding in found)
+    return counted
+
+
+def test_the_work_grows_with_the_missing_names_and_not_with_their_square() -> None:
+    assert calls_for(many_missing(160), 160) < 2.5 * calls_for(many_missing(80), 80)

@@ -38,10 +38,10 @@ def test_a_namespace_that_stays_or_has_its_own_name_is_not(text: str, spec: dict
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("kustomise-controler", "did you mean kustomize-controller?"), ("nobody", "add it, with its rights")],
+    [("reconcilr", "did you mean reconciler?"), ("nobody", "add it")],
 )
 def test_an_account_that_nothing_defines_is_a_note(name: str, hint: str) -> None:
-    platform = Platform().kustomize("extra", spec={"serviceAccountName": name})
+    platform = Platform(ACCOUNT).kustomize("extra", spec={"serviceAccountName": name})
     assert platform.problems == []
     found = [note for note in platform.notes if "nothing here defines ServiceAccount" in note]
     assert len(found) == 1

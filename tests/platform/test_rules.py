@@ -115,6 +115,7 @@ def test_a_kustomization_that_waits_for_itself_is_a_cycle() -> None:
     assert "waits for flux-system/a, so" in Platform().kustomize("a", spec=waiting("a")).problems[0]
 
 
+@pytest.mark.lives
 def test_a_chain_of_dependencies_that_is_deeper_than_python_calls_is_right() -> None:
     platform = Platform()
     for number in range(sys.getrecursionlimit() + 100):

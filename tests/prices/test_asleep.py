@@ -7,16 +7,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.cluster.sleep import should_be_awake
 from shared.language.model.cluster.sleep import Sleep
-from shared.prices.asleep import awake_share, hours_text
-from shared.prices.monthly import idle, monthly
+from shared.prices.monthly import awake_share, hours_text, idle, monthly
 from shared.prices.price_file import Kind
 from tests.support.desired_clusters import desired, with_field
 from tests.support.recorded_prices import prices_of
+from tests.support.sample import examples
 
 DAY = date(2026, 9, 23)
 NIGHTS = {"stop": "0 19 * * 1-5", "start": "0 7 * * 1-5", "timeZone": "Europe/Helsinki"}
@@ -47,6 +47,7 @@ def test_a_schedule_that_turns_very_often_is_listed_as_always_awake() -> None:
     assert awake_share(sleep(busy), {}, DAY) == 1
 
 
+@settings(max_examples=examples(32))
 @given(
     st.lists(
         st.tuples(st.integers(0, 23), st.integers(0, 22), st.sampled_from(["*", "1-5", "0,6"])),

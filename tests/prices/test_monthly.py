@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from cli.worktree import open_worktree
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
-from shared.prices.monthly import Monthly, monthly, parts_of, together
-from shared.prices.os_disks import OsDisk, os_disk
+from shared.prices.monthly import Monthly, OsDisk, monthly, os_disk, parts_of, together
 from shared.prices.price_file import HOURS, Kind, Price, Prices, Unit
 from tests.support.recorded_prices import DAY, prices_of
 

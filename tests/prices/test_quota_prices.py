@@ -81,6 +81,7 @@ def test_an_autoscaled_pool_counts_at_its_maximum() -> None:
     assert "557 of 500 USD" in refused(named(scaled), {}, 500)["one"]
 
 
+@pytest.mark.lives
 @given(
     st.lists(
         st.tuples(st.integers(1, 9), st.sampled_from(["eastus", "westeurope"]), st.booleans()), min_size=1

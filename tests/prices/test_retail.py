@@ -63,6 +63,7 @@ def test_prices_for_developers_are_none(region: str, kind: Kind, name: str) -> N
     assert why_none(Need(region, kind, name), recorded()) == "the list has none"
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(
     "changed",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def check(fleet: Fleet) -> None:
             assert all(each in passed for each in earlier)
 
 
+@pytest.mark.lives
 @given(strategies(), FLEETS, st.data())
 def test_no_bound_is_exceeded_and_no_stage_comes_before_its_predecessor(
     strategy: tuple[StageRule, ...], environments: dict[str, str], data: st.DataObject
@@ -70,6 +72,7 @@ def test_no_bound_is_exceeded_and_no_stage_comes_before_its_predecessor(
         fleet.wait(timedelta(minutes=data.draw(st.integers(0, 6))))
 
 
+@pytest.mark.lives
 @given(strategies(), FLEETS)
 def test_a_rollout_in_which_nothing_fails_ends_with_every_cluster_at_its_generation(
     strategy: tuple[StageRule, ...], environments: dict[str, str]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,7 @@ def _name(number: int) -> str:
     return f"{number:040x}"
 
 
+@pytest.mark.lives
 @settings(max_examples=100 if DEEP else 8)
 @given(st.integers(5, 40), st.lists(st.integers(8, 60), min_size=30, max_size=60), st.data())
 def test_every_stage_goes_on_however_fast_commits_come(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,6 +123,7 @@ def test_an_opening_wakes_nobody_while_a_person_has_paused_the_rollout_or_an_ear
     assert waiting.decide().next_at is None
 
 
+@pytest.mark.lives
 @given(
     st.lists(st.sampled_from(["1", "2", "50%", "100%"]), min_size=1, max_size=3),
     st.sets(st.sampled_from("abcdefgh")),

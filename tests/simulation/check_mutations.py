@@ -10,8 +10,8 @@ import pytest
 from shared.app import outbox, records
 from shared.app.api.parts import condition_of
 from shared.app.api.views import clusters
+from shared.app.check import check, reading
 from shared.app.check import check as checks
-from shared.app.check import conclusions, reading
 from shared.app.sweep import corrections
 from shared.app.worker import worker
 from shared.app.worker.steps.flux import sync, waiting
@@ -30,11 +30,11 @@ def a_check_looks_at_no_component(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_unhealthy_cluster_stays_ready(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "outcome_of", lambda *_: None)
+    patch.setattr(check, "outcome_of", lambda *_: None)
 
 
 def a_cluster_that_turns_unhealthy_is_not_checked_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclusions, "next_check_of", lambda *_, **__: ())
+    patch.setattr(check, "next_check_of", lambda *_, **__: ())
 
 
 def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def the_commit_of_an_unhealthy_cluster_is_not_reported(patch: pytest.MonkeyPatch
 
 
 def what_a_check_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:
-    original = conclusions.conclude
+    original = check.conclude
 
     def conclude(record: ClusterRecord, found: Any, *given: Any, **named: Any) -> None:
         if all(document.status is False for document in found[:1]):

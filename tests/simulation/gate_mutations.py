@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from shared.app import readiness
 from shared.app.api.acts import rollout as acts
 from shared.app.api.acts import system_approval
-from shared.app.planner import gate_checks, upgrade_gate
-from shared.app.readiness import reading
+from shared.app.planner import gate_checks
 from shared.rollouts import decide
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
 from shared.rollouts.strategy import Gate
@@ -27,19 +27,19 @@ def the_time_of_a_stage_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_blocker_opens_the_gate_of_readiness(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(upgrade_gate, "_judged", lambda *_: (CheckState.PASSED, ""))
+    patch.setattr(gate_checks, "_judged", lambda *_: (CheckState.PASSED, ""))
 
 
 def nobody_reads_the_metric_of_deprecated_apis(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reading, "requested_apis", lambda _: ())
+    patch.setattr(readiness, "requested_apis", lambda _: ())
 
 
 def nobody_reads_what_flux_has_applied(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reading, "applied_apis", lambda _: ())
+    patch.setattr(readiness, "applied_apis", lambda _: ())
 
 
 def nobody_reads_clusters_for_a_gate(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(upgrade_gate, "send_all", lambda *_: None)
+    patch.setattr(gate_checks, "send_all", lambda *_: None)
 
 
 def a_check_that_has_failed_opens_its_gate(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.app.planner import rollouts
-from shared.app.planner.pins.pins_back import move_pins_back
+from shared.app.planner.pins import move_pins_back
 from shared.frozen import replace
 from shared.rollouts.rollout import RolloutState, StageDecision
 from simulation.actors.kinds import PLATFORM, ROLLOUTS

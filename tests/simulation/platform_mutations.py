@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.app.planner import commit_status, reporter, rollouts
-from shared.app.planner.pins import line as planned_line
+from shared.app.planner import line as planned_line
 from shared.app.platform import platform_plan
 from shared.app.recovery import housekeeping
 from shared.app.worker.steps.flux import reconciled, sync

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.app.api.acts import pulls as proposed
-from shared.app.worker.steps.node_pools import pools as node_pools
+from shared.app.worker.steps import node_pools
 from shared.azure import cluster_body
 from shared.azure.node_pools import body as node_pool_body
 from shared.azure.node_pools.rollback import runs

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.github.world.git_host import WorldHost
+from localcloud.github.world_host import WorldHost
 from shared.app.api.parts import condition_of
 from shared.app.api.views import clusters as cluster_views
 from shared.app.api.views import drift as drift_views
@@ -19,8 +19,8 @@ from shared.app.outbox import send
 from shared.app.planner import reporter
 from shared.app.planner.reporter import reopen
 from shared.app.proposals import proposals
-from shared.app.sweep import clusters, conclusions, corrections, events, lists, sweep, verdicts
-from shared.app.sweep.lists import orphans_of
+from shared.app.sweep import clusters, conclusions, corrections, events, sweep, verdicts
+from shared.app.sweep.sweep import orphans_of
 from shared.azure.differences import drift_of
 from shared.azure.drift import policy
 from shared.cluster.divergence import drift
@@ -48,7 +48,7 @@ def a_sweep_concludes_nothing_of_single_clusters(patch: pytest.MonkeyPatch) -> N
 
 
 def a_sweep_concludes_nothing_from_lists(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lists, "conclude_from_list", lambda *_: False)
+    patch.setattr(sweep, "conclude_from_list", lambda *_: False)
 
 
 def what_a_sweep_found_is_never_taken_back(patch: pytest.MonkeyPatch) -> None:

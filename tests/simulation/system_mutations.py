@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from shared.app.worker.steps import managed_namespaces as managed_step
+from shared.app.worker.steps import systems as systems_step
 from shared.app.worker.steps.flux import pinned
-from shared.app.worker.steps.systems import apply
-from shared.app.worker.steps.systems import managed_namespaces as managed_step
 from shared.azure.companions import managed_namespaces
 from shared.kubernetes import sync_objects
 from shared.language.cluster_systems import without_invalid
@@ -18,7 +18,7 @@ from tests.simulation.mutations import mutation
 
 
 def flux_is_not_locked_down(patch: pytest.MonkeyPatch) -> None:
-    for module in (pinned, sync_objects, apply):
+    for module in (pinned, sync_objects, systems_step):
         patch.setattr(module, "is_locked_down", lambda _: False)
 
 

@@ -63,5 +63,6 @@ def test_a_cluster_stays_at_its_last_valid_spec_when_its_manifest_is_not_valid(
     assert not merged(cluster)
 
 
+@pytest.mark.lives
 def test_a_merge_reaches_no_cluster_that_its_rollout_holds_back() -> None:
     assert simulate(0, only=frozenset({"rollouts", "sweeps"})).rule == ""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.tables.memory_state import MemoryState
-from shared.app.worker.steps import registry
-from shared.app.worker.steps.node_pools import drain
-from shared.app.worker.steps.node_pools import pools as node_pools
+from shared.app.worker.steps import drain, node_pools, registry
 from shared.cluster.outcomes import Done
 from shared.cluster.recipes import Step
 from shared.ports.state.plans import BLOBS, PLANS

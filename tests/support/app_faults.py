@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.doctor import doctor_view
 from shared.app.door import epoch_tag
 from shared.app.examination import ALERTS, APPS, SENDS, alert_rule, examine
-from shared.app.health.doctor import doctor_view
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.cluster.failures.errors import (
     Dependency,
     Throttled,

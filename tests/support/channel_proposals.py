@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports.state import Promotion
 from shared.promotions import What

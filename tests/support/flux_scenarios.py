@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.github.world.git_commands import run_git
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.world.git_commands import run_git
+from localcloud.git.world.git_repository import GitRepository
 
 RECORDED = "flux.json"
 """The recording: ``first`` and ``second`` are what the real controllers reported, by object."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.sync_objects import SOURCE_API

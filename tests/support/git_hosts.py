@@ -10,15 +10,15 @@ from pathlib import Path
 
 from localcloud.azure_devops.devops_server import DevOpsServer
 from localcloud.common.clock import system_clock
-from localcloud.git.ssh_server import GitOverSsh, new_key, public_key
+from localcloud.git.wire.ssh_server import GitOverSsh, new_key, public_key
+from localcloud.git.world.commit_statuses import Statuses
+from localcloud.git.world.git_commands import run_git
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.memory_repository import MemoryRepository
+from localcloud.git.world.new_commits import new_blob, new_commit
+from localcloud.git.world.people import Teams
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.github.world.commit_statuses import Statuses
-from localcloud.github.world.git_commands import run_git
-from localcloud.github.world.git_host import WorldHost
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.memory_repository import MemoryRepository
-from localcloud.github.world.new_commits import new_blob, new_commit
-from localcloud.github.world.people import Teams
+from localcloud.github.world_host import WorldHost
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from localcloud.gitlab.world.job_statuses import JobStatuses
 from localcloud.gitlab.world.project import Groups, Project

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 from cli.fleet_api.client import Api
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.pulls import promote
 from shared.app.api.views.plans import promotions_view

@@ -242,6 +242,7 @@ POOLS: dict[str, dict[str, Any]] = {
     "swap-needs-a-kubelet-that-takes-it": {"linuxOSConfig": {"swapFileSizeMB": 1500}},
     "quota-period": {"kubeletConfig": {"cpuCfsQuotaPeriod": "100"}},
     "kata-is-azure-linux": {"workloadRuntime": "KataVmIsolation"},
+    "entra-ssh-on-writable-linux": {**WINDOWS, "securityProfile": {"sshAccess": "EntraId"}},
     "trusted-launch-is-linux": {**WINDOWS, "securityProfile": {"enableVTPM": True}},
     "gateway-fits-its-prefix": {"mode": "Gateway", "count": 3},
     "gateway-needs-static-egress": {"mode": "Gateway"},

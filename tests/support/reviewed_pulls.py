@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from localcloud.github.world.people import PEOPLE
+from localcloud.git.world.people import PEOPLE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import ReviewDelivery

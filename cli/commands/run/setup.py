@@ -312,7 +312,7 @@ def _remove(place: str) -> None:
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     from cli.setup.host_webhook import SetupFailed
-    from shared.github_registration import GitHubRefused
+    from shared.github_app import GitHubRefused
 
     try:
         yield

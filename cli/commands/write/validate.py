@@ -30,6 +30,9 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
 from shared.sentences import many
 
+_MOST_NOTES = 10
+"""How many notes are shown without ``--output wide``."""
+
 
 class Format(StrEnum):
     """How to print problems: as every command, or for GitHub."""
@@ -62,8 +65,8 @@ def validate(
 ) -> None:
     """Check every manifest of a fleet repository, and what Flux applies from it. Needs no network.
 
-    What Flux applies is built with kustomize or kubectl, where one of them is installed. --output wide shows
-    notes too: what is right for some platforms, and what only a cluster can know.
+    What Flux applies is built with kustomize or kubectl, where one of them is installed. A note is of what is
+    right for some platforms, or what only a cluster can know; --output wide shows all of them.
 
     Warns of what AKS has retired, or will retire within 180 days, of exemptions from drift that have ended,
     or will within 30 days, and of maintenance windows that begin in the past; such a manifest is valid.
@@ -81,14 +84,22 @@ def validate(
     if output is Format.SARIF:
         print_json(sarif(problems, tree.shown, retired, ending, begun))
     elif output is Format.GITHUB:
-        found = (commands(problems, tree.shown), commands(warnings, tree.shown, "warning"))
+        notes = sorted(platform.notes)[:_MOST_NOTES]
+        found = (
+            commands(problems, tree.shown),
+            commands(warnings, tree.shown, "warning"),
+            commands(notes, tree.shown, "notice"),
+        )
         sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     elif output in (Format.TABLE, Format.WIDE):
         print_problems(problems, tree, console())
         print_problems(warnings, tree, console(), before="warning: ")
-        if output is Format.WIDE:
-            print_problems(platform.notes, tree, console(), before="note: ")
+        notes = sorted(platform.notes)
+        shown = notes if output is Format.WIDE else notes[:_MOST_NOTES]
+        print_problems(shown, tree, console(), before="note: ")
+        if len(shown) < len(notes):
+            echo(Text(f"... and {many(number_of(notes[_MOST_NOTES:]), 'more note')}; -o wide shows them"))
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
     else:
         view = _view(tree.fleet, desired, platform, warnings, old)
@@ -99,8 +110,12 @@ def validate(
 
 def summary(desired: DesiredFleet, platform: Platform, warnings: Sequence[Problem] = ()) -> str:
     """Return the result in one line."""
-    warned = many(len(warnings), "warning") if warnings else ""
-    return "; ".join(filter(None, (_result(desired, platform), warned)))
+    counted = (
+        (len(warnings), "warning"),
+        (number_of(platform.notes), "note"),
+    )
+    more = (many(count, what) for count, what in counted if count)
+    return "; ".join((_result(desired, platform), *more))
 
 
 def _result(desired: DesiredFleet, platform: Platform) -> str:

@@ -38,6 +38,10 @@ def _addresses(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": world.list_network_usages(at["subscription"], at["location"])})
 
 
+def _clusters(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_cluster_usages(at["subscription"], at["location"])})
+
+
 def _networks(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": world.list_networks(at["subscription"])})
 
@@ -89,6 +93,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.compute/skus", _sizes),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.compute" + _USAGES, _cores),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.containerservice" + _USAGES, _clusters),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _alerts),
     ("GET", _SUBSCRIPTION + _RULES, _alert_rules),

@@ -92,6 +92,7 @@ class AzureWorld:
         self.list_sizes, self.list_alerts = self.offers.list_sizes, self.offers.list_alerts
         self.list_compute_usages = self.offers.list_compute_usages
         self.list_network_usages = self.offers.list_network_usages
+        self.list_cluster_usages = self.offers.list_cluster_usages
         self.list_alert_rules = self.offers.list_alert_rules
         self.get_costs = Costs(self.engine).get_costs
         self.list_providers, self.list_features = self.offers.list_providers, self.offers.list_features

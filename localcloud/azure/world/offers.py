@@ -10,7 +10,7 @@ has every size of ``quotas`` in three zones, unless a test says otherwise.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -19,7 +19,7 @@ from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import AzureEngine
 from localcloud.azure.world.catalog import REGIONS, region
-from localcloud.azure.world.quotas import SERIES, cores_of
+from localcloud.azure.world.quotas import CLUSTERS, SERIES, cores_of
 from shared.json_tree import Json
 
 _FEATURES = {
@@ -197,13 +197,17 @@ class Offers:
 
     def list_network_usages(self, subscription: str, location: str) -> list[Json]:
         """Return how many public addresses are used in a region: one for each cluster."""
+        return self._of_clusters(subscription, location, _ADDRESSES)
+
+    def list_cluster_usages(self, subscription: str, location: str) -> list[Json]:
+        """Return how many clusters are in a region; shape: the quota preflight of Azure/telescope."""
+        return self._of_clusters(subscription, location, (CLUSTERS,))
+
+    def _of_clusters(self, subscription: str, location: str, names: Sequence[str]) -> list[Json]:
         with self._engine.request(subscription, limits.ARM_READ):
             self._require(location)
-            count = sum(
-                cluster.subscription == subscription.lower() and existing.document["location"] == location
-                for cluster, existing in self._engine.clusters.items()
-            )
-            return [self._usage(subscription, location, name, count) for name in _ADDRESSES]
+            count = self._engine.quotas.clusters(self._engine.clusters, subscription, location)
+            return [self._usage(subscription, location, name, count) for name in names]
 
     def list_networks(self, subscription: str) -> list[Json]:
         """Return the virtual networks of a subscription, each of which a test created."""

@@ -1,4 +1,4 @@
-"""The limits of cores and of public addresses in a region, and the sizes of machines that they count.
+"""The limits of cores, public addresses and clusters in a region, and the sizes of machines that they count.
 
 Families and sizes: the pages of the series below learn.microsoft.com/azure/virtual-machines/sizes, and the
 names of families as ``az vm list-usage`` shows them (learn.microsoft.com/azure/quotas/per-vm-quota-requests).
@@ -48,6 +48,8 @@ FAMILIES: Mapping[str, str] = {
 LIMIT = 1_000_000
 TOTAL = "cores"
 """The name of the limit of all cores of a region."""
+CLUSTERS = "ManagedClusters"
+"""The name of the limit of clusters of a region (github.com/Azure/telescope, steps/setup-tests.yml)."""
 
 
 class Quotas:
@@ -57,12 +59,20 @@ class Quotas:
         self._limits: dict[tuple[str, str, str], int] = {}
 
     def limit(self, subscription: str, location: str, name: str, limit: int) -> None:
-        """Limit the cores of a family, all ``cores``, or public addresses by the name of their limit."""
+        """Limit the cores of a family, all ``cores``, or what else has a limit, by its name."""
         self._limits[subscription.lower(), location, name] = limit
 
     def of(self, subscription: str, location: str, name: str) -> int:
         """Return a limit."""
         return self._limits.get((subscription.lower(), location, name), LIMIT)
+
+    @staticmethod
+    def clusters(clusters: Mapping[ClusterId, ArmCluster], subscription: str, location: str) -> int:
+        """Return how many clusters a subscription has in a region."""
+        return sum(
+            cluster.subscription == subscription.lower() and existing.document["location"] == location
+            for cluster, existing in clusters.items()
+        )
 
     def used(
         self, clusters: Mapping[ClusterId, ArmCluster], subscription: str, location: str
@@ -77,10 +87,20 @@ class Quotas:
     def check(
         self, clusters: Mapping[ClusterId, ArmCluster], key: ClusterId, location: str, pools: Pools
     ) -> None:
-        """Raise ArmError when the cluster of a ``key`` would have more cores than the others leave."""
+        """Raise ArmError when the cluster of a ``key`` is one too many, or has more cores than others leave.
+
+        Source of the first: learn.microsoft.com/azure/aks/quotas-skus-regions; its code as in
+        github.com/microsoft/aspire/issues/19701.
+        """
         if not self._limits:
             return
         others = {other: found for other, found in clusters.items() if other != key}
+        allowed = self.of(key.subscription, location, CLUSTERS)
+        present = self.clusters(others, key.subscription, location)
+        if key not in clusters and present >= allowed:
+            message = "Operation results in exceeding quota limits for managed clusters. Maximum allowed"
+            usage = f"{allowed}, Current usage: {present}, Additional requested: 1."
+            raise AksError(400, "QuotaExceeded", f"{message}: {usage}")
         used = self.used(others, key.subscription, location)
         for name, wanted in _cores(pools).items():
             left = max(0, self.of(key.subscription, location, name) - used[name])

@@ -25,9 +25,9 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.github_auth import Credentials, GitHubApp, GitHubError
 from localcloud.github.wire.github_json import read_object
-from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.webhooks import Webhooks
 from shared.ports import Clock
 

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import Place
-from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.rest_reads import resolve_commit
 from shared.ports import Clock
 

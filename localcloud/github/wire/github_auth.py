@@ -5,9 +5,6 @@ Also the hourly limit on requests, as GitHub counts it: all of them except condi
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
 import secrets
 import threading
 from dataclasses import dataclass
@@ -16,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import jwt
 from jwt.types import Options
 
+from localcloud.git.wire.git_http import OneToken
 from shared.ports import Clock
 
 TOKEN_LIFE = timedelta(hours=1)
@@ -68,13 +66,12 @@ class GitHubError(Exception):
         self.headers = headers or {}
 
 
-class Credentials:
+class Credentials(OneToken):
     """Checks the credentials of callers, and issues installation tokens."""
 
     def __init__(self, token: str, *, app: GitHubApp | None, clock: Clock) -> None:
-        self._token, self._app, self._clock = token, app, clock
-        self.token_expires: datetime | None = None
-        """When the one token ends, None for never."""
+        super().__init__(token, clock)
+        self._app = app
         self.token_writes, self.token_scopes = True, ""
         """Whether the one token may write, and its scopes, "" for a fine-grained one."""
         self._lock = threading.Lock()
@@ -109,31 +106,11 @@ class Credentials:
         if self.check(authorization) and not self.reads_members:
             raise GitHubError(403, "Resource not accessible by integration")
 
-    def check_basic(self, authorization: str) -> None:
-        """Let a git call pass: with no password at all, or with a valid token."""
-        scheme, _, encoded = authorization.partition(" ")
-        if not authorization:
-            return
-        try:
-            password = base64.b64decode(encoded).decode().partition(":")[2]
-        except (binascii.Error, UnicodeDecodeError):
-            password = ""
-        if scheme.lower() != "basic" or not self.accepts(password):
-            raise GitHubError(
-                401, "Invalid username or token.", headers={"WWW-Authenticate": 'Basic realm="GitHub"'}
-            )
-
-    def is_token(self, secret: str) -> bool:
-        """Return whether a token is the configured one, expired or not."""
-        return hmac.compare_digest(secret.encode(), self._token.encode())
-
     def accepts(self, secret: str) -> bool:
-        """Return whether a token is the configured one, or an installation token that has not expired."""
-        if self.is_token(secret):
-            return self.token_expires is None or self._clock() < self.token_expires
+        """Return whether a token is the configured one, or an installation token, and has not expired."""
         with self._lock:
             expires = self._issued.get(secret)
-        return expires is not None and self._clock() < expires
+        return super().accepts(secret) or (expires is not None and self._clock() < expires)
 
     def headers(self, authorization: str) -> dict[str, str]:
         """Return what every answer to a personal access token says of it: its end, and its scopes.
@@ -142,7 +119,7 @@ class Credentials:
         that google/go-github reads, and docs.github.com/apps/oauth-apps, "Scopes for OAuth apps".
         """
         secret, found = authorization.partition(" ")[2], dict[str, str]()
-        if not hmac.compare_digest(secret.encode(), self._token.encode()):
+        if not self.is_token(secret):
             return found
         if self.token_expires is not None:
             ends = self.token_expires.astimezone(UTC)

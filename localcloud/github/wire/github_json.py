@@ -15,13 +15,13 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.git.world import people
+from localcloud.git.world.commit_statuses import StatusRecord
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.people import Person
+from localcloud.git.world.repository_history import CommitInfo, CommitPaths
+from localcloud.git.world.repository_history import Signature as Writer
 from localcloud.github.wire.github_auth import GitHubError
-from localcloud.github.world import people
-from localcloud.github.world.commit_statuses import StatusRecord
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.people import Person
-from localcloud.github.world.repository_history import CommitInfo, CommitPaths
-from localcloud.github.world.repository_history import Signature as Writer
 
 JsonObject = dict[str, Any]
 

@@ -22,20 +22,21 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
+from localcloud.git.wire.git_http import GitRefused, Push, SmartHttp
+from localcloud.git.wire.ref_changes import changes
+from localcloud.git.wire.repository_folder import RepositoryStore
+from localcloud.git.world.git_commands import GitError
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.people import PEOPLE, Teams
 from localcloud.github.wire import rest_issues as issues
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire.app_registration import AppRegistrations
-from localcloud.github.wire.git_http import SmartHttp
 from localcloud.github.wire.github_auth import Credentials, GitHubApp, GitHubError, RateLimit
 from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, read_object, repository_json
-from localcloud.github.wire.push_events import Refs, changes, push_event
-from localcloud.github.wire.repository_folder import RepositoryStore
+from localcloud.github.wire.push_events import push_event
 from localcloud.github.wire.rest_api import RestApi, error_response
 from localcloud.github.wire.rest_reviews import submitted
 from localcloud.github.wire.webhooks import Webhooks
-from localcloud.github.world.git_commands import GitError
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.people import PEOPLE, Teams
 from shared.ports import Clock
 
 if TYPE_CHECKING:
@@ -143,8 +144,8 @@ class GitHubServer:
         elif git_path:
             try:
                 reply = self._git.answer(request, git_path[1], git_path[2])
-            except GitHubError as error:
-                reply = error_response(error)
+            except GitRefused as error:
+                reply = error_response(GitHubError(error.status, error.message, headers=error.headers))
             except GitError as error:
                 reply = error_response(GitHubError(500, str(error)))
         else:
@@ -191,9 +192,10 @@ class GitHubServer:
         except GitHubError as error:
             return error_response(error)
 
-    def _pushed(self, place: Place, before: Refs, after: Refs) -> None:
-        for change in changes(before, after):
-            self.hooks.send("push", push_event(place, change, before, self._clock()))
+    def _pushed(self, push: Push) -> None:
+        place = Place(push.repository, push.full_name, push.base, OPERATOR)
+        for change in changes(push.before, push.after):
+            self.hooks.send("push", push_event(place, change, push.before, self._clock()))
             pulls.pushed(self._place(place.full_name), change)
 
 

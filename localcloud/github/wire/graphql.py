@@ -16,10 +16,10 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.issues import IssueRecord
+from localcloud.git.world.people import OPERATOR, PEOPLE
 from localcloud.github.wire.github_json import JsonObject, read_object
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.issues import IssueRecord
-from localcloud.github.world.people import OPERATOR, PEOPLE
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 
 PATH = "/graphql"

@@ -17,6 +17,10 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.git.wire.repository_folder import RepositoryStore
+from localcloud.git.world.git_commands import GitError
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.people import Teams
 from localcloud.github.wire import graphql
 from localcloud.github.wire import rest_checks as checks
 from localcloud.github.wire import rest_git as git
@@ -28,11 +32,7 @@ from localcloud.github.wire import rest_statuses as statuses
 from localcloud.github.wire.archives import DOWNLOAD, Archives
 from localcloud.github.wire.github_auth import Credentials, GitHubError, RateLimit
 from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place
-from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.webhooks import Webhooks
-from localcloud.github.world.git_commands import GitError
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.people import Teams
 from shared.cluster.failures.errors import ReconcileError
 from shared.ports import Clock
 

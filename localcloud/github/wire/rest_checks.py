@@ -8,11 +8,11 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.git.world.pull_requests import CheckRecord
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.wire.rest_reviews import merge_what_waits
-from localcloud.github.world.pull_requests import CheckRecord
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 
 

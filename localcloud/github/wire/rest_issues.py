@@ -11,6 +11,8 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.git.world.issues import DELETED, IssueRecord
+from localcloud.git.world.people import PEOPLE
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     OPERATOR,
@@ -24,8 +26,6 @@ from localcloud.github.wire.github_json import (
 from localcloud.github.wire.rest_pulls import comment as comment_pull
 from localcloud.github.wire.rest_pulls import comments as comments_of_pull
 from localcloud.github.wire.rest_pulls import pull_json
-from localcloud.github.world.issues import DELETED, IssueRecord
-from localcloud.github.world.people import PEOPLE
 from shared.cluster.failures.errors import Dependency, ReconcileError
 
 STATES = ("open", "closed")

@@ -8,6 +8,10 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
+from localcloud.git.wire.ref_changes import ZERO, RefChange
+from localcloud.git.world import repository_history as history
+from localcloud.git.world.people import PEOPLE
+from localcloud.git.world.pull_requests import CommentRecord, PullRecord
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     APP_BOT,
@@ -19,10 +23,6 @@ from localcloud.github.wire.github_json import (
     read_object,
     repository_json,
 )
-from localcloud.github.wire.push_events import ZERO, RefChange
-from localcloud.github.world import repository_history as history
-from localcloud.github.world.people import PEOPLE
-from localcloud.github.world.pull_requests import CommentRecord, PullRecord
 from shared.cluster.failures.errors import Dependency, InvalidManifest, ReconcileError
 
 FORK_OWNER = "contributor"

@@ -10,6 +10,8 @@ from typing import Any
 
 from werkzeug.wrappers import Request
 
+from localcloud.git.world import repository_history as history
+from localcloud.git.world.git_commands import GitEntry, GitObject, is_safe_name, list_tree
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     JsonObject,
@@ -19,8 +21,6 @@ from localcloud.github.wire.github_json import (
     ref_json,
     repository_json,
 )
-from localcloud.github.world import repository_history as history
-from localcloud.github.world.git_commands import GitEntry, GitObject, is_safe_name, list_tree
 from shared.cluster.failures.errors import Dependency
 
 MAX_TREE_ENTRIES = 100_000

@@ -9,6 +9,13 @@ from __future__ import annotations
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
+from localcloud.git.wire.ref_changes import RefChange, Refs
+from localcloud.git.world import repository_history as history
+from localcloud.git.world.branches import ChangedFile
+from localcloud.git.world.git_repository import MAX_PULL_COMMITS
+from localcloud.git.world.people import PEOPLE, Person, Teams
+from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.reviews import ReviewRecord
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     OPERATOR,
@@ -20,15 +27,9 @@ from localcloud.github.wire.github_json import (
     read_object,
     repository_json,
 )
-from localcloud.github.wire.push_events import RefChange, Refs, push_event
+from localcloud.github.wire.push_events import push_event
 from localcloud.github.wire.rest_pulls import pull_json, send_pull_event
 from localcloud.github.wire.rest_reads import resolve_commit
-from localcloud.github.world import repository_history as history
-from localcloud.github.world.branches import ChangedFile
-from localcloud.github.world.git_repository import MAX_PULL_COMMITS
-from localcloud.github.world.people import PEOPLE, Person, Teams
-from localcloud.github.world.pull_requests import PullRecord
-from localcloud.github.world.reviews import ReviewRecord
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
+from localcloud.git.world import commit_statuses
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import Place, paged, read_object, repository_json, status_json
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.wire.rest_reviews import merge_what_waits
-from localcloud.github.world import commit_statuses
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import CommitStatus
 

@@ -13,10 +13,10 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.push_events import ZERO, RefChange, Refs
-from localcloud.github.world import repository_history as history
-from localcloud.github.world.people import OPERATOR, PEOPLE, account_of
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.wire.ref_changes import ZERO, RefChange, Refs
+from localcloud.git.world import repository_history as history
+from localcloud.git.world.people import OPERATOR, PEOPLE, account_of
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.gitlab.wire.gitlab_events import merge_request_event, push_event
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,
@@ -110,7 +110,7 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
     if body.get("sha", record.sha) != record.sha:
         raise GitLabError(409, {"message": "SHA does not match HEAD of source branch"})
     if place.project.pulls.waits(record):
-        if not body.get("auto_merge"):
+        if not body.get("auto_merge") or not place.project.jobs.latest(record.sha):  # no pipeline to wait for
             raise GitLabError(405, {"message": "405 Method Not Allowed"})
         return merge_request_json(place, place.project.pulls.change(number, auto_merge="merge"))
     before, squash = history.refs(place.project.path), str(body.get("squash", "false")).lower() == "true"

@@ -11,9 +11,9 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.world.git_commands import run_git
-from localcloud.github.world.people import OPERATOR
-from localcloud.github.world.repository_history import CommitInfo, parse_commit
+from localcloud.git.world.git_commands import run_git
+from localcloud.git.world.people import OPERATOR
+from localcloud.git.world.repository_history import CommitInfo, parse_commit
 from localcloud.gitlab.wire.api_merge_requests import merge_what_waits
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,

@@ -20,8 +20,8 @@ from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.wire.github_auth import Credentials
-from localcloud.github.world.git_commands import GitError
+from localcloud.git.wire.git_http import OneToken
+from localcloud.git.world.git_commands import GitError
 from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire import api_projects as projects
 from localcloud.gitlab.wire.gitlab_json import (
@@ -113,9 +113,7 @@ class Throttle:
 class GitLabApi:
     """Answers REST calls, errors included; ``scopes`` are those of the token."""
 
-    def __init__(
-        self, store: ProjectStore, credentials: Credentials, hook: ProjectHook, clock: Clock
-    ) -> None:
+    def __init__(self, store: ProjectStore, credentials: OneToken, hook: ProjectHook, clock: Clock) -> None:
         self.groups, self.throttle = Groups(), Throttle(clock)
         self.scopes, self.is_maintainer = ["api"], True
         self._store, self._credentials, self._hook, self._clock = store, credentials, hook, clock

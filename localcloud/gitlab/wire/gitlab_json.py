@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.github.world.issues import IssueRecord
-from localcloud.github.world.people import OPERATOR, PEOPLE
-from localcloud.github.world.pull_requests import CheckRecord, CommentRecord, PullRecord
+from localcloud.git.world.issues import IssueRecord
+from localcloud.git.world.people import OPERATOR, PEOPLE
+from localcloud.git.world.pull_requests import CheckRecord, CommentRecord, PullRecord
 from localcloud.gitlab.world.job_statuses import JobStatus
 from localcloud.gitlab.world.project import Project
 from shared.cluster.failures.errors import Dependency

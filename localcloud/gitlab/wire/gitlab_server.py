@@ -17,11 +17,9 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
-from localcloud.github.wire.git_http import SmartHttp
-from localcloud.github.wire.github_auth import Credentials, GitHubError
-from localcloud.github.wire.github_json import Place as GitPlace
-from localcloud.github.wire.push_events import Refs, changes
-from localcloud.github.world.git_commands import GitError
+from localcloud.git.wire.git_http import GitRefused, OneToken, Push, SmartHttp
+from localcloud.git.wire.ref_changes import changes
+from localcloud.git.world.git_commands import GitError
 from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire.gitlab_api import GitLabApi, error_response
 from localcloud.gitlab.wire.gitlab_events import push_event
@@ -56,7 +54,7 @@ class GitLabServer:
         clock: Clock = system_clock,
     ) -> None:
         self._store = ProjectStore(root, clock)
-        self.credentials = Credentials(token, app=None, clock=clock)
+        self.credentials = OneToken(token, clock)
         self.hooks = ProjectHook(hook or Hook(), "https://gitlab.example", clock)
         self.api = GitLabApi(self._store, self.credentials, self.hooks, clock)
         self._git = SmartHttp(self._store, self.credentials, self._pushed)
@@ -109,7 +107,7 @@ class GitLabServer:
                 reply = self.api.answer(request)
         except GitLabError as error:
             reply = error_response(error)
-        except GitHubError as error:  # of git alone, which is the same program
+        except GitRefused as error:
             text = f"HTTP {error.status}: {error.message}"
             reply = error_response(GitLabError(error.status, text, error.headers))
         except GitError as error:
@@ -134,9 +132,9 @@ class GitLabServer:
             return json_response(201, merge_requests.approve(place, who, number, str(wanted.get("event"))))
         return json_response(404, {"message": "no such control of the local GitLab"})
 
-    def _pushed(self, pushed: GitPlace, before: Refs, after: Refs) -> None:
-        place = Place(self.repository(pushed.full_name), pushed.full_name, pushed.base, self.hooks.send)
-        for change in changes(before, after):
+    def _pushed(self, push: Push) -> None:
+        place = Place(self.repository(push.full_name), push.full_name, push.base, self.hooks.send)
+        for change in changes(push.before, push.after):
             if change.ref.startswith("refs/heads/"):
-                self.hooks.send(merge_requests.PUSH, push_event(place, change, before))
+                self.hooks.send(merge_requests.PUSH, push_event(place, change, push.before))
                 merge_requests.pushed(place, change)

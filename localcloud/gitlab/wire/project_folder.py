@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcloud.github.wire.repository_folder import NAME, RepositoryStore
+from localcloud.git.wire.repository_folder import NAME, RepositoryStore
 from localcloud.gitlab.world.project import Project
 from shared.ports import Clock
 

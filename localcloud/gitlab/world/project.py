@@ -14,12 +14,12 @@ from itertools import count
 from pathlib import Path
 
 from localcloud.common.clock import system_clock
-from localcloud.github.world.branches import Branches
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.issues import IssueStore
-from localcloud.github.world.people import PEOPLE, Person
-from localcloud.github.world.pull_requests import PullRecord, Pulls
-from localcloud.github.world.reviews import ReviewRecord
+from localcloud.git.world.branches import Branches
+from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.issues import IssueStore
+from localcloud.git.world.people import PEOPLE, Person
+from localcloud.git.world.pull_requests import PullRecord, Pulls
+from localcloud.git.world.reviews import ReviewRecord
 from localcloud.gitlab.world.job_statuses import JobStatuses
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import Clock

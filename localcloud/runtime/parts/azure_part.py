@@ -29,7 +29,7 @@ from localcloud.flux.flux_controllers import FluxOfClusters, GitRef, SourceRevis
 from localcloud.flux.http_posts import HttpPosts
 from localcloud.flux.sources.git_source import commit_of
 from localcloud.flux.sources.wire_stores import wire_stores
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.world.git_repository import GitRepository
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT, example_secrets
 from localcloud.keyvault.vault_server import SECRETS_USER, VaultServer
 from localcloud.keyvault.vault_world import VaultWorld

@@ -6,20 +6,47 @@ a call for each. Pull requests, votes, statuses and policies are the REST API's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from azure.core.credentials import TokenCredential
 
 from shared.adapters.azure_devops.branches import DevOpsBranches
-from shared.adapters.azure_devops.client import Address, DevOpsClient
+from shared.adapters.azure_devops.client import Address, DevOpsClient, refused
 from shared.adapters.azure_devops.pulls import DevOpsPulls
 from shared.adapters.azure_devops.reviews import DevOpsReviews
-from shared.adapters.azure_devops.transfer import DevOpsGit
-from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
+from shared.adapters.git.transfer import HttpsGitServer
+from shared.cluster.failures.errors import Dependency, InvalidManifest, ReconcileError, Unauthorized
 from shared.frozen import replace
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, HookDelivery
+
+
+class DevOpsGit(HttpsGitServer):
+    """Git of one repository, over HTTPS; ``authorization`` returns the header that signs in, a bearer token.
+
+    Source: learn.microsoft.com/azure/devops/repos/git/auth-overview.
+    """
+
+    def __init__(self, url: str, authorization: Callable[[], str]) -> None:
+        super().__init__(url, "", "")
+        self._authorization = authorization
+
+    def _http_request(
+        self,
+        url: str,
+        headers: dict[str, str] | None = None,
+        data: bytes | Iterator[bytes] | None = None,
+        raise_for_status: bool = True,
+    ) -> tuple[Any, Callable[[int], bytes]]:
+        signed = {**(headers or {}), "Authorization": self._authorization()}
+        return super()._http_request(url, signed, data, raise_for_status)
+
+    def refused(self, status: int, headers: Mapping[str, str]) -> ReconcileError:
+        """Return what an answer means that is not 200."""
+        return refused(status, headers, f"Azure DevOps answered {status} to git")
+
 
 CAPABILITIES = frozenset(
     {

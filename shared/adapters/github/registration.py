@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from shared.github_registration import TIMEOUT, Answer, GitHubRefused
+from shared.github_app import TIMEOUT, Answer, GitHubRefused
 
 
 def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None) -> Answer:

@@ -11,21 +11,33 @@ Sources: docs.gitlab.com/api/commits ("Set commit pipeline status"), /api/issues
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from shared.adapters.answers import checked
 from shared.adapters.gitlab.branches import GitLabBranches
 from shared.adapters.gitlab.client import NEWEST, GitLabClient, page
-from shared.adapters.gitlab.merge_requests import GitLabMergeRequests
-from shared.cluster.failures.errors import Dependency, InvalidManifest, Unauthorized
+from shared.adapters.gitlab.merge_requests import GitLabMergeRequests, pull_of
+from shared.cluster.failures.errors import (
+    Conflict,
+    Dependency,
+    InvalidManifest,
+    Unauthenticated,
+    Unauthorized,
+)
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, HookDelivery
+from shared.ports.pull_requests import PLAN_STATUS, AutoMerge, auto_merge_of
+
+log = logging.getLogger(__name__)
 
 CAPABILITIES = frozenset(Capability) - {Capability.WRITTEN_CHECKS, Capability.FORMS}
 _STATES = {"failure": "failed", "error": "failed"}
 """GitLab's names of states that differ from ours; "canceled" would say that a person stopped it."""
 _ENDED = {"success": "success", "failed": "failure", "canceled": "cancelled", "skipped": "skipped"}
 _NO_TRANSITION = "cannot transition status"
+_PIPELINES = "only_allow_merge_if_pipeline_succeeds"
 _NO_BRANCH = "references for commit"
 _RECEIVER = "/api/webhook"
 """How the address of the app's webhook ends; other hooks of the project are not ours."""
@@ -99,6 +111,47 @@ class GitLabHost(GitLabMergeRequests, GitLabBranches):
         except Dependency as error:
             if _NO_BRANCH not in str(error).lower():
                 raise InvalidManifest(f"No commit found for SHA: {commit}") from error
+
+    def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
+        """Have it merged when its pipeline succeeds, which begins with our first status: three calls, or six.
+
+        That takes the project's "Pipelines must succeed": without it GitLab merges at once what has no
+        pipeline yet, as before the plan. A push ends it. Sources: docs.gitlab.com/api/merge_requests, "Merge
+        a merge request" (405 for what cannot be merged so), and app/services/auto_merge of gitlab-org/gitlab.
+        """
+        with self._client.calling(f"no merge request {number}") as project:
+            request = project.mergerequests.get(number)
+            waits = bool(request.attributes.get("merge_when_pipeline_succeeds"))
+            shown = auto_merge_of(pull_of(request.attributes), head, enabled=waits)
+            if shown is not None:
+                return shown
+            if not self._client.read(f"/projects/{project.encoded_id}")[_PIPELINES]:
+                return AutoMerge.NO_RULES
+        try:
+            try:
+                return self._merge_after_pipeline(number, head)
+            except InvalidManifest:
+                if self.conclusions(head, PLAN_STATUS):
+                    raise
+                self.set_status(head, CommitStatus("pending", "it is not planned yet", PLAN_STATUS))
+                return self._merge_after_pipeline(number, head)
+        except Conflict:
+            return AutoMerge.MOVED
+        except (InvalidManifest, Unauthenticated) as error:  # 401 is for who may not merge
+            log.warning("GitLab does not merge the merge request %d by itself: %s", number, error)
+            return AutoMerge.REFUSED
+
+    def _merge_after_pipeline(self, number: int, head: str) -> AutoMerge:
+        """Ask for the merge; raise InvalidManifest for what GitLab does not merge so.
+
+        GitLab answers 405 while there is no pipeline (gitlab-org/gitlab!228142). A status makes
+        one, and that of the merge request at once: lib/api/commit_statuses.rb.
+        """
+        with self._client.calling(f"no merge request {number}") as project:
+            path = f"/projects/{project.encoded_id}/merge_requests/{number}/merge"
+            wanted = {"sha": head, "auto_merge": True, "merge_when_pipeline_succeeds": True}
+            merged: Any = self._client.api.http_put(path, post_data=wanted)
+            return AutoMerge.MERGED if merged["state"] == "merged" else AutoMerge.ENABLED
 
     def conclusions(self, commit: str, check: str) -> Sequence[str]:
         """Return what the newest job or status of a name says, of each branch that has one.

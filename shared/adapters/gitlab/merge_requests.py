@@ -7,7 +7,6 @@ is ignored. Sources: docs.gitlab.com/api/merge_requests, /api/notes, /api/merge_
 
 from __future__ import annotations
 
-import logging
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -18,15 +17,12 @@ from typing import Any
 from shared.adapters.answers import checked, moment
 from shared.adapters.gitlab.client import NEWEST, OLDEST, PAGE, PAGES, GitLabClient, page
 from shared.cluster.failures.errors import (
-    Conflict,
     Dependency,
     InvalidManifest,
-    Unauthenticated,
     Unauthorized,
 )
 from shared.ports.git_host import Addressee, Capability, co_authors
 from shared.ports.pull_requests import (
-    AutoMerge,
     Check,
     Comment,
     MergedPull,
@@ -34,10 +30,7 @@ from shared.ports.pull_requests import (
     PullAuthors,
     Review,
     ReviewState,
-    auto_merge_of,
 )
-
-log = logging.getLogger(__name__)
 
 _NOTE_PAGES = 5
 """Our note is among the first of a merge request, because it is written when the merge request opens."""
@@ -50,7 +43,6 @@ _BOT = re.compile(r"(project|group)_\d+_bot(_[0-9a-f]+)?@noreply\..+|service_acc
 """docs.gitlab.com/user/project/settings/project_access_tokens, "Bot users for projects"."""
 _HIDDEN = re.compile(r"(\d+)-[^@]+@users\.noreply\..+")
 """docs.gitlab.com/user/profile, "Use an automatically-generated private commit email"."""
-_PIPELINES = "only_allow_merge_if_pipeline_succeeds"
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _AUTHORS = """
 query ($path: ID!, $iid: String!, $after: String) {
@@ -123,33 +115,6 @@ class GitLabMergeRequests:
     def write_check(self, commit: str, check: Check) -> None:  # noqa: ARG002 - GitLab has none
         """Refuse: a job of GitLab has no annotations."""
         raise Unauthorized(f"GitLab has no {Capability.WRITTEN_CHECKS.value}")
-
-    def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
-        """Have it merged when its pipeline succeeds, which begins with our first status: three calls.
-
-        That takes the project's "Pipelines must succeed": without it GitLab merges at once what has no
-        pipeline yet, as before the plan. A push ends it. Sources: docs.gitlab.com/api/merge_requests, "Merge
-        a merge request" (405 for what cannot be merged so), and app/services/auto_merge of gitlab-org/gitlab.
-        """
-        with self._client.calling(f"no merge request {number}") as project:
-            request = project.mergerequests.get(number)
-            waits = bool(request.attributes.get("merge_when_pipeline_succeeds"))
-            shown = auto_merge_of(pull_of(request.attributes), head, enabled=waits)
-            if shown is not None:
-                return shown
-            if not self._client.read(f"/projects/{project.encoded_id}")[_PIPELINES]:
-                return AutoMerge.NO_RULES
-        try:
-            with self._client.calling(f"no merge request {number}") as project:
-                path = f"/projects/{project.encoded_id}/merge_requests/{number}/merge"
-                wanted = {"sha": head, "auto_merge": True, "merge_when_pipeline_succeeds": True}
-                merged: Any = self._client.api.http_put(path, post_data=wanted)
-                return AutoMerge.MERGED if merged["state"] == "merged" else AutoMerge.ENABLED
-        except Conflict:
-            return AutoMerge.MOVED
-        except (InvalidManifest, Unauthenticated) as error:  # 401 is for who may not merge
-            log.warning("GitLab does not merge the merge request %d by itself: %s", number, error)
-            return AutoMerge.REFUSED
 
     def merged_as(self, commit: str) -> Sequence[MergedPull]:
         """Return the merged merge requests that brought a commit: one call."""

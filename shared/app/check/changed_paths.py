@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.app.outbox import send_all
@@ -23,6 +22,7 @@ from shared.cluster.failures.errors import ReconcileError, Stale
 from shared.cluster.findings.conditions import is_at_rest, is_unfinished
 from shared.cluster.queues.envelopes import checks_of
 from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
 from shared.language.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.logs import about
 from shared.platform.pins import roots_of

@@ -13,7 +13,7 @@ from shared.app.check.secrets import may_apply
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied
 from shared.app.worker.steps.flux.extension import is_suspended, wanted_configurations
 from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
-from shared.app.worker.steps.systems.labelled import LabelledLists
+from shared.app.worker.steps.managed_namespaces import LabelledLists
 from shared.azure.changes.upgrades import POOL_LABEL
 from shared.azure.flux_extension import (
     ObjectReport,

@@ -23,8 +23,19 @@ from shared.app.door import NotReady, enter
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import dataclass
-from shared.github_app import APP_ID, INSTALLATION, KEY, TAG, TAG_ID, Feature
-from shared.github_registration import AppCalls, GitHubRefused, Send, convert, is_code
+from shared.github_app import (
+    APP_ID,
+    INSTALLATION,
+    KEY,
+    TAG,
+    TAG_ID,
+    AppCalls,
+    Feature,
+    GitHubRefused,
+    Send,
+    convert,
+    is_code,
+)
 from shared.ports import Ports
 from shared.ports.services import OwnVault
 

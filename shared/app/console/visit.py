@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from shared.app.api.access import Principal
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import dataclass
 from shared.ports import Ports

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -31,7 +30,7 @@ from shared.cluster.queues.envelopes import checks_of, copy_of
 from shared.cluster.recipes import IN_THE_CLUSTER
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import reported_event
-from shared.frozen import dataclass, field
+from shared.frozen import dataclass, field, replace
 from shared.language.model.base import shown
 from shared.language.model.cluster.flux import EVENT_KEY
 from shared.language.model.cluster.flux_source import MAIN

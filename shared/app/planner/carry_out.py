@@ -9,12 +9,12 @@ from datetime import datetime
 from shared.app.notifications import store_act
 from shared.app.outbox import send, send_all
 from shared.app.planner.compute import ComputedPlan
+from shared.app.planner.gate_checks import readings_before
 from shared.app.planner.handover import hand_over
-from shared.app.planner.pins.plan_pins import write_pins
+from shared.app.planner.pins import ensure_branch
 from shared.app.planner.plan_problems import answer_approval
-from shared.app.planner.upgrade_gate import readings_before
 from shared.app.repository import save_fingerprints
-from shared.cluster.failures.errors import ReconcileError
+from shared.cluster.failures.errors import ReconcileError, Unauthorized
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.queues.messages import OutdatedRequest, PlanRequest, PromoteRequest, RolloutRequest
@@ -183,3 +183,18 @@ def _had(
         clusters = {value for cluster in own for value in values_in(cluster.document()["spec"])}
         file = values_in(written.spec.defaults) if written else frozenset()
         yield planned(known.get(target), target, file, clusters, at)
+
+
+def write_pins(computed: ComputedPlan, ports: Ports) -> bool:
+    """Write the branches of the pins that a plan hands over; return False where the app may write none."""
+    clusters = computed.inputs.desired.clusters
+    acting = (item.cluster for item in computed.plan_record.plan.items if item.acts)
+    pins = {clusters[name].pin for name in acting if name in clusters and name not in computed.held}
+    try:
+        for pin in sorted(filter(None, pins), key=lambda pin: pin.commit):
+            if pin.branch:
+                ensure_branch(pin, ports.git_host)
+    except Unauthorized as error:
+        log.warning("a pin is no branch, because the app may write none: %s", error)
+        return False
+    return True

@@ -15,11 +15,10 @@ from shared.app.outbox import send, send_unlike
 from shared.app.planner.approvals import approved_request
 from shared.app.planner.branch import HeadDecision, head_to_plan
 from shared.app.planner.carry_out import carry_out, carry_out_part
-from shared.app.planner.compute import compute_plan
+from shared.app.planner.compute import compute_plan, partial_plan_of
 from shared.app.planner.handover import begin, may_be_saved
-from shared.app.planner.partial_plan import partial_plan_of
-from shared.app.planner.pins.line import planned_line
-from shared.app.planner.pins.plan_pins import with_form
+from shared.app.planner.line import planned_line
+from shared.app.planner.pins import with_form
 from shared.app.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.app.planner.recovery import begin_recovery
 from shared.app.planner.reporter import report, report_again

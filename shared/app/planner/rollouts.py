@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from shared.app.outbox import send
 from shared.app.planner.gate_checks import read_selection, with_checks
-from shared.app.planner.pins.pins_back import move_pins_back
+from shared.app.planner.pins import move_pins_back
 from shared.app.planner.plan_problems import answer_act
 from shared.app.records import again
 from shared.app.repository import PlanInputs

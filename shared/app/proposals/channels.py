@@ -25,8 +25,14 @@ from shared.app.proposals.texts import (
     channel_text,
 )
 from shared.azure.availability.channels import Step, following, following_image, unknown
+from shared.azure.availability.vulnerabilities import (
+    Known,
+    fixed,
+    release_of_image,
+    release_of_kubernetes,
+)
 from shared.cluster.divergence.drift import IMAGES, VERSIONS
-from shared.cluster.failures.errors import InvalidManifest, Terminal, Unreadable
+from shared.cluster.failures.errors import InvalidManifest, ReconcileError, Terminal, Unreadable
 from shared.cluster.findings.readiness import readiness_of
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass
@@ -43,6 +49,9 @@ from shared.resource_ids import RegionId
 
 log = logging.getLogger(__name__)
 
+KINDS = 5
+"""Of so many kinds of images the vulnerabilities are asked."""
+
 
 @dataclass(frozen=True)
 class _Offer:
@@ -51,6 +60,8 @@ class _Offer:
     silence: str
     listed: Sequence[object]
     step: Callable[[str, date], Step | None]
+    releases: Callable[[str], Mapping[str, str]]
+    """The releases of a version in the vulnerability data of AKS, by what they are of."""
 
 
 def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
@@ -107,6 +118,7 @@ def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> N
         held, found = held_by(pull_of, fleet, value), channeled(rule.what, value, rule.environment, head)
         if found.proofs and held is None:
             proposed = _proposed(rule, present, step, found, head)
+            proposed = replace(proposed, fixes=_fixes(offer, present, step.version, ports))
             text = GivenText(channel_commit_text(proposed), channel_text(proposed))
             pull_of = give(replace(pull_of, asked=ports.clock()), pull, found, text, head, branch)
             _note(replace(pull_of, digest=digest), ports)
@@ -149,7 +161,12 @@ def _offer(rule: ChannelRule, summaries: Iterable[ClusterSummary], ports: Ports)
         if not pools:
             silence = "no cluster of the environment is known to have a node image of Linux"
         images = sorted({image for image in newest.values() if image is not None})
-        return _Offer(silence, images, lambda present, _: following_image(present, images))
+        kinds = sorted({kind for _, kind in pools})[:KINDS]
+
+        def of_images(version: str) -> Mapping[str, str]:
+            return {kind: release_of_image(kind, version) for kind in kinds}
+
+        return _Offer(silence, images, lambda present, _: following_image(present, images), of_images)
     places = sorted({_place(found) for found in summaries if _is_of((rule.environment,), found)})
     offers = {place: offered or {} for place, offered in sorted(versions_in(places, ports).items())}
     listed = [sorted(offer) for offer in offers.values()]
@@ -157,7 +174,10 @@ def _offer(rule: ChannelRule, summaries: Iterable[ClusterSummary], ports: Ports)
     def step(present: str, today: date) -> Step | None:
         return following(rule.channel, present, offers.values(), today, rule.pace)
 
-    return _Offer(unknown(rule.channel, offers), listed, step)
+    def of_kubernetes(version: str) -> Mapping[str, str]:
+        return {"Kubernetes": release_of_kubernetes(version)}
+
+    return _Offer(unknown(rule.channel, offers), listed, step, of_kubernetes)
 
 
 def _pools(
@@ -217,6 +237,24 @@ def _proposed(rule: ChannelRule, present: str, step: Step, found: Evaluation, he
             read = readiness_of(record, last.seen, last.room, goal, ports.clock())
             ready[name] = f"{read.state.value}{read.first and f': {read.first}'}"
     return ProposedVersion(rule, present, step, (*takers,), (*found.keepers,), ready)
+
+
+def _fixes(offer: _Offer, present: str, wanted: str, ports: Ports) -> Mapping[str, str]:
+    """Return what a version fixes of another one, by what it is of; it decides nothing."""
+    before, after = offer.releases(present), offer.releases(wanted)
+    names = sorted({*before.values(), *after.values()} - {""})
+    known = dict(zip(names, ports.together(lambda name: _active(name, ports), names), strict=True))
+    unlisted = "AKS publishes nothing of it"
+    return {of: fixed(known.get(before[of], unlisted), known.get(after[of], unlisted)) for of in after}
+
+
+def _active(release: str, ports: Ports) -> Known:
+    try:
+        found = ports.vulnerabilities.active(release)
+    except ReconcileError as error:
+        log.warning("the vulnerabilities of %s are not known: %s: %s", release, error.kind, error)
+        return f"{error.kind}: {error}"
+    return f"AKS publishes nothing of {release}" if found is None else found
 
 
 def _branch_to(pull: Promotion, ports: Ports) -> OwnBranch[Promotion]:

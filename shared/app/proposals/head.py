@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from shared.app.costs.list_prices import prices_in
+from shared.app.list_prices import prices_in
 from shared.app.repository import read_blobs, read_files, read_known, require_own, resolved
 from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.language.desired import Desired
-from shared.language.model.self_service import SelfServiceRule
+from shared.language.model.fleet_rules import SelfServiceRule
 from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.layers import Layers

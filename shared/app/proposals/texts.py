@@ -9,7 +9,7 @@ from shared.app.proposals.own_pull import pull_text
 from shared.app.pull_requests.markdown import code, prose, table
 from shared.azure.availability.channels import Step
 from shared.cluster.divergence.drift import DriftedField
-from shared.frozen import dataclass
+from shared.frozen import dataclass, field
 from shared.kubernetes_versions import numbers
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import PullText
@@ -135,7 +135,7 @@ class ProposedVersion:
     """What a channel has, what git has now, and the clusters that it is about.
 
     ``takers`` get it, ``keepers`` set a version of their own; ``ready`` has what is stored of the readiness
-    of takers, by name.
+    of takers, by name. ``fixes`` says what the version fixes, by what it is of.
     """
 
     rule: ChannelRule
@@ -144,6 +144,7 @@ class ProposedVersion:
     takers: tuple[str, ...]
     keepers: tuple[str, ...]
     ready: Mapping[str, str]
+    fixes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def thing(self) -> str:
@@ -192,6 +193,7 @@ def channel_text(proposed: ProposedVersion) -> PullText:
         f"{effect} Promotions carry it on.",
         "Whether something blocks the upgrade, as far as it was read:\n\n" + "\n".join(ready),
         changes,
+        "\n".join(f"- {code(of)}: {prose(what)}." for of, what in proposed.fixes.items()),
         f"- **Merge** this to upgrade {environment}.\n"
         "- **Close** it to decline this version: it is not proposed again. Reopen it to change your mind.\n"
         "- A newer version of the channel changes this pull request.",

@@ -36,11 +36,11 @@ from shared.plan.plan import Action, Item, Plan
 from shared.platform.changes.report import Section
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.git_host import status_line
+from shared.ports.pull_requests import PLAN_STATUS
 from shared.rollouts.estimate import Durations
 from shared.rollouts.rollout import Rollout
 from shared.sentences import not_shown
 
-CONTEXT = "roadstead/plan"
 COMMENT_LIMIT = 65_000
 """Characters; GitHub takes 65,536 in a comment and 65,535 in a summary."""
 DIFF_LINES = 200
@@ -169,7 +169,7 @@ def status_of(view: PullPlan) -> CommitStatus:
     """
     state = "failure" if view.conclusion == "failure" else "success"
     state = "pending" if state == "success" and view.plan is None else state
-    return CommitStatus(state, status_line(view.title), CONTEXT, view.page)
+    return CommitStatus(state, status_line(view.title), PLAN_STATUS, view.page)
 
 
 def check_of(view: PullPlan) -> Check:
@@ -177,7 +177,7 @@ def check_of(view: PullPlan) -> Check:
     notes = tuple(
         Annotation(p.file, p.line, f"{p.field}: {p.message}" if p.field else p.message) for p in view.problems
     )
-    return Check(CONTEXT, view.conclusion, line(view.title), _text(view), notes, view.page)
+    return Check(PLAN_STATUS, view.conclusion, line(view.title), _text(view), notes, view.page)
 
 
 def _text(view: PullPlan) -> str:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 
-from shared.app.costs.list_prices import list_price_of
 from shared.app.followed import newest
 from shared.app.followed import recorded as recorded_sources
+from shared.app.list_prices import list_price_of
 from shared.app.offers import asked_of_azure, what_is_short
 from shared.app.outbox import seconds_until_again, send, send_unlike
 from shared.app.platform.platform_plan import platform_plan
@@ -39,6 +38,7 @@ from shared.azure.drift.policy import exemption_warnings
 from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.queues.messages import OutdatedRequest, PreviewRequest, QueueRequest
 from shared.cluster.record import ClusterRecord
+from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, manifest_paths
 from shared.language.resolve.work import Work

@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from operator import attrgetter
+from typing import Any
 
+from shared.app.examination import guide_of
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act, changed_settings
@@ -14,23 +17,28 @@ from shared.cluster.reporting.measurements import Measurement, of_ends, of_fleet
 from shared.language.pin import PIN_BRANCHES, Pin
 from shared.ports import Capability, Ports, State
 from shared.ports.services import Exports, day_of, newest_day
-from shared.ports.state.app import LONG_AGO
+from shared.ports.state.app import ACT, DEAD_LETTER, DELIVERY, LONG_AGO, NOTICE
+from shared.ports.state.costs import USED
+from shared.ports.state.plans import PULL
+from shared.ports.state.readiness import READINESS
+from shared.ports.state.reading import RecordKind
+from shared.ports.state.sweeps import CHANGES
 
 log = logging.getLogger(__name__)
 
 EVENTS_OF_DELETED = timedelta(days=30)
-DELIVERIES = timedelta(days=7)
-DEAD_LETTERS = timedelta(days=90)
-CHANGES = timedelta(days=90)
-"""So long the events of a cluster say who wrote to it, as Azure's activity log does."""
-READINESS = timedelta(days=30)
-"""So long a reading of a cluster is stored: it is unknown after a day."""
-NOTICES = timedelta(days=7)
-"""Facts of a fleet that notifies nobody; the notifier removes those that it takes."""
-PULLS = timedelta(days=30)
-"""Plans of pull requests that nobody has pushed to since, and whose base has not moved."""
-USED = timedelta(days=32)
-"""What the apps have used is shown of a month."""
+KEPT: Mapping[str, tuple[RecordKind[Any], timedelta]] = {
+    "deliveries": (DELIVERY, timedelta(days=7)),
+    "plans of pull requests": (PULL, timedelta(days=30)),
+    "notices": (NOTICE, timedelta(days=7)),
+    "changes by hand": (CHANGES, timedelta(days=90)),
+    "readings": (READINESS, timedelta(days=30)),
+    "days of own operations": (USED, timedelta(days=32)),
+    "dead letters": (DEAD_LETTER, timedelta(days=90)),
+}
+"""For how long records are stored. Plans of pull requests: those that nobody has pushed to since, and whose
+base has not moved. Notices: facts of a fleet that notifies nobody; the notifier removes those that it takes.
+Changes by hand say who wrote to a cluster, as Azure's activity log does. A reading is unknown after a day."""
 PLANS = 200
 ROLLOUTS = 50
 
@@ -69,9 +77,9 @@ def _prune_pins(ports: Ports) -> int:
         host.delete_branch(name)
     if branches and not host.is_guarded(f"{PIN_BRANCHES}{fleet.commit}"):
         log.warning(
-            "no rule of the git host keeps people from moving %s*, past every review; add the ruleset of "
-            "docs/how-to/connect-github.md",
+            "no rule of the git host keeps people from moving %s*, past every review: %s",
             PIN_BRANCHES,
+            guide_of(host.name),
         )
     return len(unused)
 
@@ -83,18 +91,12 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "events": lambda: state.prune_events_before(
             now - EVENTS_OF_DELETED, living=state.summaries().keyed(attrgetter("name"))
         ),
-        "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
         "rollouts": lambda: state.prune_rollouts(ROLLOUTS),
         "plans": lambda: state.prune_plans(PLANS),
-        "plans of pull requests": lambda: state.prune_pulls(now - PULLS),
         "blobs": lambda: _prune_blobs(ports),
-        "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),
-        "notices": lambda: state.prune_notices(now - NOTICES),
-        "changes by hand": lambda: state.prune_changes(now - CHANGES),
-        "readings": lambda: state.prune_readiness(now - READINESS),
-        "days of own operations": lambda: state.prune_used(now - USED),
-        "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
+        "acts": lambda: state.prune(ACT, now - timedelta(days=ports.config.acts_days)),
         "branches of pins": lambda: _prune_pins(ports),
+        **{name: partial(state.prune, kind, now - age) for name, (kind, age) in KEPT.items()},
     }
     removed: dict[str, int] = {}
     for kind, remove in kinds.items():

@@ -12,9 +12,8 @@ from shared.app.notifications import notifications_of
 from shared.app.outbox import is_at_time, send, send_all
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.conclusions import compared_again, conclude
+from shared.app.sweep.conclusions import Sources, compared_again, conclude
 from shared.app.sweep.corrections import sweep_of_held, unless_held
-from shared.app.sweep.sources import Sources
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_at_rest

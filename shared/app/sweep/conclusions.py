@@ -1,10 +1,9 @@
-"""What a sweep concludes of one cluster, read, decided and saved."""
+"""What a sweep concludes of a cluster, read, decided and saved, and where git sets what differs."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.app.access.azure_state import azure_names
@@ -12,19 +11,99 @@ from shared.app.access.context import StepContext
 from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, change
+from shared.app.repository import read_blobs, read_files
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.corrections import Sighting, compare, correct, is_news
-from shared.app.sweep.sources import Sources
 from shared.app.sweep.verdicts import verdict
-from shared.cluster.divergence.drift import attributed
-from shared.cluster.failures.errors import ClusterMissing
+from shared.cluster.divergence.drift import DriftedField, attributed
+from shared.cluster.failures.errors import ClusterMissing, ReconcileError
 from shared.cluster.findings.conditions import is_at_rest, is_unfinished
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.record import ClusterRecord
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
+from shared.language.resolve.cluster_resolver import ClusterResolver
+from shared.language.resolve.desired_fleet import source_of
+from shared.language.resolve.layers import Layers
+from shared.language.resolve.repository_layout import Files, cluster_path, shared_paths
+from shared.language.resolve.shared_files import read_layers
+from shared.language.resolve.work import Work
+from shared.language.yaml.nodes import Node
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.state.clusters import readable
+
+MOST_MANIFESTS = 100
+"""How many manifests one message of a sweep reads; later sweeps read the others."""
+
+
+@dataclass(frozen=True)
+class _CommitFiles:
+    """The entries of the commit, and the files that clusters share."""
+
+    files: Files
+    layers: Layers
+
+
+class Sources:
+    """Where git sets the values that a sweep reports: file and line, in the commit that was planned last.
+
+    That is read for a report, and not for each cluster: the commit once for a message of a sweep, and a
+    manifest for each cluster with a new report.
+    """
+
+    def __init__(self, commit: str, ports: Ports) -> None:
+        self._commit, self._ports = commit, ports
+        self._shared: _CommitFiles | None = None
+        self._left = MOST_MANIFESTS
+
+    def added(self, record: ClusterRecord) -> ClusterRecord:
+        """Return the record with the source of each value of git that differs and has none yet."""
+        drift = record.divergence.drift
+        if drift is None or not self._left or not any(map(_lacks_source, drift.fields)):
+            return record
+        self._left -= 1
+        try:
+            node = self._tree(record.name)
+        except ReconcileError as error:
+            log.warning("where git sets what differs is not known: %s: %s", error.kind, error)
+            self._left = 0
+            return record
+        if node is None:
+            return record
+        first, *rest = (_with_source(field, node) for field in drift.fields)
+        return replace(
+            record, divergence=replace(record.divergence, drift=replace(drift, first=first, rest=tuple(rest)))
+        )
+
+    def _tree(self, name: str) -> Node | None:
+        """Return the manifest of a cluster with its layers, None where there is none, or an invalid one."""
+        shared = self._shared = self._shared or self._read_shared()
+        path = cluster_path(name)
+        if path not in shared.files.blobs:
+            return None
+        contents = self._contents(shared.files, [path])
+        return ClusterResolver(shared.layers, shared.files, contents).tree(name)
+
+    def _read_shared(self) -> _CommitFiles:
+        files = read_files(self._commit, self._ports)
+        contents = self._contents(files, shared_paths(files))
+        work = Work(self._ports.config.limits.plan_work)
+        return _CommitFiles(files, read_layers(self._ports.config.fleet, files, contents, work))
+
+    def _contents(self, files: Files, paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = {path: files.blobs[path] for path in paths}
+        blobs = read_blobs(self._commit, wanted, self._ports)
+        return {path: blobs[sha] for path, sha in wanted.items()}
+
+
+def _lacks_source(field: DriftedField) -> bool:
+    return bool(field.git) and not field.source
+
+
+def _with_source(field: DriftedField, node: Node) -> DriftedField:
+    return replace(field, source=source_of(node, f"spec.{field.path}")) if _lacks_source(field) else field
+
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeGuard
 
-from shared.app.access.cluster_access import ClusterAccess
-from shared.app.access.leased_record import LeasedRecord
+from shared.app.access.context import ClusterAccess
+from shared.app.access.lease_guard import LeasedRecord
 from shared.app.access.rate_limiter import RateLimited
 from shared.cluster.failures.errors import Retryable
 from shared.cluster.outcomes import Outcome, Wait

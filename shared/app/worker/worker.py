@@ -24,17 +24,15 @@ from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 from shared.app import outbox
-from shared.app.access.cluster_access import ClusterAccess
-from shared.app.access.lease_guard import with_lease_guard
-from shared.app.access.leased_record import LeasedRecord, LeaseLost
+from shared.app.access.context import ClusterAccess
+from shared.app.access.lease_guard import LeasedRecord, LeaseLost, with_lease_guard
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of, store_deletion
 from shared.app.outbox import send_all
 from shared.app.pause import pause_now
 from shared.app.records import Transition, change
 from shared.app.worker.stay import Stay
-from shared.app.worker.steps.guards.inside import begins_inside
-from shared.app.worker.steps.registry import run_step
+from shared.app.worker.steps.registry import begins_inside, run_step
 from shared.azure.rate_limits import Limit
 from shared.cluster.failures.errors import NOT_FOUND, ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.findings.health import needs_check

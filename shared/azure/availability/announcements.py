@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import NamedTuple
 
-AS_OF = date(2026, 9, 8)
-"""The day up to which the sources were read. On 2026-11-30 the newest release notes of AKS that could be read
-were those of 2026-09-04. Those of 2026-09-25 exist, and announce what ends: they are to be read next."""
+AS_OF = date(2026, 9, 25)
+"""The day up to which the sources were read: the release notes of AKS of that day, at commits 8dfc7a29 and
+63542aa7 of Azure/AKS, and the pages about sizes. Those of October exist, and are to be read next."""
 CALENDAR = "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions"
 
 
@@ -152,12 +152,16 @@ of 2026-09-04. A day that Microsoft only expects is none."""
 
 SIZES = "https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list"
 _MAY, _NOVEMBER = date(2028, 5, 1), date(2028, 11, 15)
+_MAY_OF_2027 = date(2027, 5, 31)
 SERIES: Mapping[str, tuple[str, date]] = {
     "D": (r"D\d+", _MAY),
     "Ds": (r"DS\d+(-\d+)?", _MAY),
     "Dv2": (r"D\d+_v2(_Promo)?", _MAY),
     "Dsv2": (r"DS\d+(-\d+)?_v2(_Promo)?", _MAY),
     "Ls": (r"L\d+s", _MAY),
+    "DCsv2": (r"DC\d+s_v2", date(2026, 6, 30)),
+    "DCsv3 or DCdsv3": (r"DC\d+d?s_v3", date(2029, 10, 31)),
+    "cc_v5": (r"[DE]C\d+ad?s_cc_v5", date(2026, 8, 1)),
     "Av2": (r"A\d+m?_v2", _NOVEMBER),
     "B": (r"B\d+(ls|ms|s)", _NOVEMBER),
     "F": (r"F\d+", _NOVEMBER),
@@ -167,11 +171,15 @@ SERIES: Mapping[str, tuple[str, date]] = {
     "Gs": (r"GS\d+(-\d+)?", _NOVEMBER),
     "Lsv2": (r"L\d+s_v2", _NOVEMBER),
     "M192i": (r"M192id?m?s_v2", date(2027, 3, 31)),
+    "HBv2": (r"HB120(-\d+)?rs_v2", _MAY_OF_2027),
+    "HC": (r"HC44(-\d+)?rs", _MAY_OF_2027),
+    "NP": (r"NP\d+s", _MAY_OF_2027),
     "NVv3": (r"NV\d+s_v3", date(2026, 9, 30)),
     "NVv4": (r"NV\d+as_v4", date(2026, 9, 30)),
     "NCv3": (r"NC\d+r?s_v3", date(2025, 9, 30)),
 }
-"""The names of a series after ``Standard_``, and the day on which Azure retires it, of ``SIZES``."""
+"""The names of a series after ``Standard_``, and the day on which Azure retires it: of ``SIZES``, and of the
+pages next to it about a series (dcsv2, dcsv3, dcccv5, hbv2, hc and np), which the list itself lacks."""
 
 
 def of_size(name: str) -> Announcement | None:

@@ -29,8 +29,8 @@ PODS = 30
 """Pods on a node of Azure CNI without overlay, unless the manifest says."""
 DISK = 128
 """The GB of an OS disk that git does not size (concepts-storage: ephemeral from 128 GiB on)."""
-TOTAL, ADDRESSES = "cores", "IPv4StandardSkuPublicIpAddresses"
-"""The names of the limits of all cores of a region, and of its public addresses."""
+TOTAL, ADDRESSES, CLUSTERS = "cores", "IPv4StandardSkuPublicIpAddresses", "ManagedClusters"
+"""The names of the limits of all cores of a region, of its public addresses, and of its clusters."""
 
 
 # What a cluster adds.
@@ -209,6 +209,8 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
         yield from _of_quota(what, place.location, each, offer.quotas.get(name))
     public = {request.cluster: count for request in requests if (count := _public(request))}
     yield from _of_quota("public addresses", place.location, public, offer.quotas.get(ADDRESSES))
+    created = {request.cluster: 1 for request in requests if request.old is None}
+    yield from _of_quota("managed clusters", place.location, created, offer.quotas.get(CLUSTERS))
     yield from _of_subnets(requests, offer)
 
 

@@ -27,7 +27,7 @@ from shared.cluster.findings.conditions import (
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.cluster.lifetime import ready_at
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step, deadline, next_step
+from shared.cluster.recipes import CONDITIONS, IN_THE_CLUSTER, STEPS, Recipe, Step, deadline, next_step
 from shared.cluster.record import READY, ClusterRecord, working_phase
 from shared.cluster.record_parts import NOTHING_REMOVED, Condition, ConditionReason, Phase
 from shared.cluster.transitions.apply_comparison import apply_finding
@@ -290,12 +290,24 @@ def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord
         often = f"{reason}; the job started again {MAX_RESTARTS} times for such reasons"
         return _fail(record, Aborted(f"{often}, and something may undo each time what it does"), now)
     restarted = _condition(record, False, ConditionReason.RESTARTED, reason, now)
-    job = replace(record.job, restarts=record.job.restarts + 1)
+    job, first = replace(record.job, restarts=record.job.restarts + 1), STEPS[record.job.recipe][0]
+    if job.recipe is Recipe.SLEEP and job.step.name in IN_THE_CLUSTER:
+        job, first = replace(job, recipe=Recipe.PROVISION, started=now, left=_differing(record)), Step.ACCESS
     record = with_condition(record, restarted)
     record = replace(record, job=job, observation=replace(record.observation, api_server=None))
-    first = start_step(STEPS[record.job.recipe][0], now)
     next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), Delay.WAIT, reason)
-    return _advanced(record, first, next_run, working_phase(record), now)
+    return _advanced(record, start_step(first, now), next_run, working_phase(record), now)
+
+
+def _differing(record: ClusterRecord) -> tuple[str, ...]:
+    """Return every field that differs: a job that follows a sleep only applies again what is inside.
+
+    It begins inside the cluster, so it writes nothing to Azure that a freeze or a change window would hold.
+    """
+    drift = record.divergence.drift
+    fields = [field.path for field in drift.fields] if drift else []
+    fields += [difference.path for difference in record.observation.companions.differences]
+    return tuple(dict.fromkeys(fields))
 
 
 def _retry(

@@ -1,4 +1,7 @@
-"""When changes may start: windows that recur, and freezes. AKS has maintenance windows of its own."""
+"""When changes may start: windows that recur, and freezes; and how long a cluster may last.
+
+AKS has maintenance windows of its own.
+"""
 
 import difflib
 import re
@@ -146,3 +149,17 @@ class FreezeSpec(Manifest):
         if datetime.fromisoformat(self.ends) <= datetime.fromisoformat(self.starts):
             raise ValueError("ends must be after starts")
         return self
+
+
+SHORTEST_LIFETIME, LONGEST_LIFETIME = timedelta(minutes=10), timedelta(days=3650)
+_LIFETIME = 'a number with one unit, such as "8h" or "14d", from 10m to 3650d'
+
+
+def _lifetime(value: str) -> str:
+    span = span_of(value) if re.fullmatch(r"[1-9][0-9]{0,5}[mhd]", value) else None
+    if span is None or not SHORTEST_LIFETIME <= span <= LONGEST_LIFETIME:
+        raise ValueError(f"must be {_LIFETIME}, got {shown(value)}")
+    return value
+
+
+Lifetime = Annotated[StrictStr, AfterValidator(_lifetime), stated_rule(_LIFETIME)]

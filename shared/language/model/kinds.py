@@ -20,11 +20,11 @@ from shared.language.model.fleet_rules import (
     Guards,
     PromotionRule,
     RouteSpec,
+    SelfServiceRule,
     check_rules,
     differ,
 )
 from shared.language.model.rollout import RolloutSpec
-from shared.language.model.self_service import SelfServiceRule
 from shared.language.model.system import SystemSpec
 
 API_VERSION = "roadstead.dev/v1alpha1"

@@ -14,10 +14,9 @@ from typing import Any, Literal
 
 from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
-from shared.platform.changes.comparison import value_differences
+from shared.platform.changes.comparison import quantity, value_differences
 from shared.platform.changes.objects import kind_defined, mapping_at, value_at
 from shared.platform.inventory import ObjectId
-from shared.platform.quantities import quantity
 
 _Only = Literal["", "immutable", "both", "cluster-ip", "claim", "unfinished"]
 

@@ -15,7 +15,6 @@ from shared.platform.rules.conflicts import (
     scaled_twice,
     undrainable,
     webhooks_of_everything,
-    webhooks_without_service,
     without_dns,
 )
 from shared.platform.rules.dependencies import cycles, missing_dependencies
@@ -34,11 +33,8 @@ from shared.platform.rules.places import place_of, place_of_text
 from shared.platform.rules.pod_security import refused_pods
 from shared.platform.rules.references import (
     blocked_references,
-    missing_accounts,
     missing_charts,
-    missing_health_checks,
     missing_sources,
-    missing_values,
     without_rights,
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
@@ -81,7 +77,6 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(cut_off), "kubernetes.io/docs/concepts/services-networking/network-policies"),
     Rule(_plain(without_dns), "kubernetes.io/docs/concepts/services-networking/network-policies"),
     Rule(_plain(refused_by_quota), "kubernetes.io/docs/concepts/policy/resource-quotas"),
-    Rule(_plain(webhooks_without_service), _ADMISSION),
     Rule(_plain(webhooks_of_everything), _ADMISSION),
     Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(_plain(cycles), "fluxcd/kustomize-controller#1712"),
@@ -95,14 +90,12 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(missing_sources), f"{_CONTROLLER} getSource"),
     Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
-    Rule(_plain(missing_accounts), f"{_CONTROLLER} reconcile, impersonation"),
-    Rule(_plain(missing_values), "fluxcd/pkg kustomize/kustomize_varsub.go LoadVariables"),
-    Rule(_plain(missing_health_checks), f"{_CONTROLLER} checkHealth"),
     Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),
     Rule(silent_targets, "kubernetes-sigs/kustomize#4379, #2798"),
     Rule(
         _plain(missing_objects),
-        "k8s.io/kubernetes pkg/kubelet, plugin/pkg/admission/{serviceaccount,priority}",
+        "k8s.io/kubernetes pkg/kubelet, plugin/pkg/admission/{serviceaccount,priority}; fluxcd/pkg "
+        f"kustomize/kustomize_varsub.go LoadVariables; {_CONTROLLER} checkHealth, impersonation",
     ),
     Rule(_plain(selects_nothing), "kubernetes.io/docs/concepts/services-networking/service"),
     Rule(_plain(refused_pods), "k8s.io/pod-security-admission policy/check_*.go"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_definition, is_release, release_target, value_at
+from shared.platform.changes.objects import is_release, release_target, value_at
 from shared.platform.inventory import BuiltObject, ObjectId, Owner
 from shared.platform.rules.finding import (
     ClusterPlatform,
@@ -240,24 +240,6 @@ _WIDE = frozenset(("*", "*/*", "pods"))
 _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 
-def webhooks_without_service(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the webhooks that ask a Service that is not there; a note where a chart may bring it."""
-    for owner, name, built in platform.objects:
-        for path, service, is_closed in _asked(name, built.manifest):
-            if service in platform.known or is_open(service.name):
-                continue
-            effect = "what it is asked about is refused" if is_closed else "it is not asked"
-            yield _finding(
-                owner,
-                name,
-                built,
-                path,
-                f"nothing here defines Service {full_name(service)}, which {name.kind} {name.name} asks; "
-                f"while it is not there, {effect} on the whole cluster; add it, or remove what asks it",
-                is_note=platform.has_charts or not platform.is_whole or not is_closed,
-            )
-
-
 def webhooks_of_everything(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each webhook that fails closed for every object of every namespace."""
     for owner, name, built in platform.objects:
@@ -274,34 +256,6 @@ def webhooks_of_everything(platform: ClusterPlatform) -> Iterator[Finding]:
                     "write a namespaceSelector that leaves these out, or failurePolicy: Ignore"
                 )
                 yield _finding(owner, name, built, ("webhooks", number), message, is_note=True)
-
-
-def _asked(name: ObjectId, manifest: Json) -> Iterator[tuple[Path, ObjectId, bool]]:
-    """Yield the Services that the API server asks for an object's sake, and whether it refuses without."""
-    found: list[tuple[Path, Any, bool]] = []
-    if is_kind(name, "admissionregistration.k8s.io", *_WEBHOOKS):
-        found += [
-            (
-                ("webhooks", number),
-                webhook.get("clientConfig"),
-                webhook.get("failurePolicy", "Fail") == "Fail",
-            )
-            for number, webhook in objects_in(manifest.get("webhooks"))
-        ]
-    elif is_definition(name):
-        found.append(
-            (("spec", "conversion"), value_at(manifest, "spec.conversion.webhook.clientConfig"), True)
-        )
-    elif is_kind(name, "apiregistration.k8s.io", "APIService"):
-        found.append((("spec",), manifest.get("spec"), True))
-    for path, config, is_closed in found:
-        service = mapping(mapping(config).get("service"))
-        if service.get("name"):
-            yield (
-                path,
-                ObjectId("", "Service", str(service.get("namespace")), str(service["name"])),
-                is_closed,
-            )
 
 
 def _finding(

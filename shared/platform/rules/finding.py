@@ -10,7 +10,7 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_skipped
+from shared.platform.changes.objects import is_skipped, stem
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from shared.platform.schemas.kinds import KnownKinds
 from shared.sentences import some_of
@@ -78,11 +78,17 @@ class ClusterPlatform:
         return {**dict.fromkeys([*self.provided, *self.inventory.owners]), **built}
 
     @cached_property
-    def names(self) -> Mapping[tuple[str, str, str], Sequence[str]]:
-        """The names of the known objects by their group, kind and namespace."""
-        found: dict[tuple[str, str, str], list[str]] = {}
+    def names(self) -> Mapping[tuple[str, str, str], Mapping[str, str]]:
+        """The names of the known objects by their group, kind and namespace.
+
+        A generated name is under the name that its generator has, too.
+        """
+        found: dict[tuple[str, str, str], dict[str, str]] = {}
         for own in self.known:
-            found.setdefault((own.group, own.kind, own.namespace), []).append(own.name)
+            found.setdefault((own.group, own.kind, own.namespace), {})[own.name] = own.name
+        for own in self.known:
+            if stem(own):
+                found[own.group, own.kind, own.namespace].setdefault(stem(own), own.name)
         return found
 
     @cached_property

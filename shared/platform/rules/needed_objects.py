@@ -1,99 +1,319 @@
-"""What objects of Kubernetes need by name is there: accounts, configuration, claims, Services, roles.
+"""What objects need by name is there: accounts, configuration, claims, Services, roles, issuers, values.
 
 The API server takes a workload whose account or ConfigMap is missing; its pods never start. Sources:
 kubernetes.io, "Configure Service Accounts for Pods", "Pod Priority and Preemption", "ConfigMaps", "Secrets",
-"Persistent Volumes", "Ingress", "Using RBAC Authorization"; the classes that AKS has:
-learn.microsoft.com/azure/aks/concepts-storage.
+"Persistent Volumes", "Ingress", "Using RBAC Authorization", "Dynamic Admission Control"; the classes that AKS
+has: learn.microsoft.com/azure/aks/concepts-storage; kustomize-controller ``kustomization_controller.go``
+(``checkHealth``, impersonation), helm-controller ``internal/controller/helmrelease_controller.go`` (values);
+cert-manager.io/docs/concepts/ca-injector; external-secrets.io/latest/api; gateway-api.sigs.k8s.io/api-types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.inventory import BuiltObject, ObjectId
+from shared.platform.changes.objects import value_at
+from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
+    FLUX,
+    HELM,
+    KUSTOMIZE,
+    SOURCE,
     ClusterPlatform,
     Finding,
     is_kind,
     is_open,
+    items,
     mapping,
     objects_in,
     texts_in,
 )
 from shared.platform.rules.pods import PODS, at
-from shared.platform.rules.references import meant
+from shared.platform.rules.references import NOTIFICATION, meant
 
 _RBAC, _STORAGE, _NETWORK = "rbac.authorization.k8s.io", "storage.k8s.io", "networking.k8s.io"
-_KNOWN_GROUPS = ("", "apps", "batch", "autoscaling", "policy", _NETWORK, _RBAC, _STORAGE)
+_ADMISSION, _CERTIFICATES, _SECRETS = "admissionregistration.k8s.io", "cert-manager.io", "external-secrets.io"
+_GATEWAY = "gateway.networking.k8s.io"
+_KNOWN_GROUPS = ("", "apps", "batch", "autoscaling", "policy", _NETWORK, _RBAC, _STORAGE, _GATEWAY)
+_OF_CLUSTERS = ("PriorityClass", "StorageClass", "IngressClass", "ValidatingAdmissionPolicy")
+"""Kinds without a namespace, in addition to those whose names begin with Cluster."""
+
+
+class _Row(NamedTuple):
+    """A field that names an object; ``path`` leads to it, ``[]`` stands for each item of a list.
+
+    ``kind`` is the kind of what it names; the fields ``kind``, ``group``, ``apiVersion`` and ``namespace``
+    next to it take precedence. ``key`` is what it needs of it where no field says that. ``effect`` is what
+    comes of it, where it is not that of the kind.
+    """
+
+    path: str
+    kind: str = ""
+    group: str = ""
+    key: str = ""
+    effect: str = ""
+
+
+_OF_PODS = (
+    _Row("serviceAccountName", "ServiceAccount"),
+    _Row("priorityClassName", "PriorityClass", "scheduling.k8s.io"),
+    _Row("imagePullSecrets[].name", "Secret", effect="no image of a private registry is pulled"),
+    _Row("volumes[].configMap.name", "ConfigMap"),
+    _Row("volumes[].secret.secretName", "Secret"),
+    _Row("volumes[].projected.sources[].configMap.name", "ConfigMap"),
+    _Row("volumes[].projected.sources[].secret.name", "Secret"),
+    _Row("volumes[].persistentVolumeClaim.claimName", "PersistentVolumeClaim"),
+    _Row(
+        "volumes[].csi.volumeAttributes.secretProviderClass",
+        "SecretProviderClass",
+        "secrets-store.csi.x-k8s.io",
+    ),
+    *(
+        _Row(f"{containers}[].{field}Ref.name", kind)
+        for containers in ("initContainers", "containers")
+        for field, kind in (
+            ("env[].valueFrom.configMapKey", "ConfigMap"),
+            ("env[].valueFrom.secretKey", "Secret"),
+            ("envFrom[].configMap", "ConfigMap"),
+            ("envFrom[].secret", "Secret"),
+        )
+    ),
+)
+_BINDING = (
+    _Row("roleRef.name", group=_RBAC, effect="the binding gives no rights"),
+    _Row("subjects[].name", effect="the binding gives no rights"),
+)
+_WEBHOOK = (_Row("webhooks[].clientConfig.service.name", "Service"),)
+_SCALER = (_Row("spec.scaleTargetRef.name", "Deployment", "apps", effect="it scales nothing"),)
+_ACCOUNT = _Row("spec.serviceAccountName", "ServiceAccount")
+_CLASS = "spec.storageClassName"
+_ROWS: Mapping[tuple[str, str], tuple[_Row, ...]] = {
+    ("apps", "StatefulSet"): (
+        _Row(f"spec.volumeClaimTemplates[].{_CLASS}", "StorageClass", _STORAGE),
+        _Row("spec.serviceName", "Service", effect="its pods have no names in DNS"),
+    ),
+    ("", "PersistentVolumeClaim"): (_Row(_CLASS, "StorageClass", _STORAGE),),
+    ("autoscaling", "HorizontalPodAutoscaler"): _SCALER,
+    ("keda.sh", "ScaledObject"): _SCALER,
+    (_RBAC, "RoleBinding"): _BINDING,
+    (_RBAC, "ClusterRoleBinding"): _BINDING,
+    (_NETWORK, "Ingress"): (
+        _Row("spec.ingressClassName", "IngressClass", _NETWORK),
+        _Row("spec.defaultBackend.service.name", "Service"),
+        _Row("spec.rules[].http.paths[].backend.service.name", "Service"),
+        _Row(f"metadata.annotations.{_CERTIFICATES}/issuer", "Issuer", _CERTIFICATES),
+        _Row(f"metadata.annotations.{_CERTIFICATES}/cluster-issuer", "ClusterIssuer", _CERTIFICATES),
+    ),
+    (_GATEWAY, "HTTPRoute"): (
+        _Row("spec.parentRefs[].name", "Gateway", _GATEWAY),
+        _Row("spec.rules[].backendRefs[].name", "Service"),
+    ),
+    (_CERTIFICATES, "Certificate"): (_Row("spec.issuerRef.name", "Issuer", _CERTIFICATES),),
+    (_SECRETS, "ExternalSecret"): (_Row("spec.secretStoreRef.name", "SecretStore", _SECRETS),),
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): (
+        _Row("spec.policyName", "ValidatingAdmissionPolicy", _ADMISSION, effect="it refuses nothing"),
+    ),
+    (_ADMISSION, "ValidatingWebhookConfiguration"): _WEBHOOK,
+    (_ADMISSION, "MutatingWebhookConfiguration"): _WEBHOOK,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
+        _Row("spec.conversion.webhook.clientConfig.service.name", "Service"),
+    ),
+    ("apiregistration.k8s.io", "APIService"): (_Row("spec.service.name", "Service"),),
+    (HELM, "HelmRelease"): (_ACCOUNT, _Row("spec.valuesFrom[].name", key="values.yaml")),
+    (KUSTOMIZE, "Kustomization"): (
+        _ACCOUNT,
+        _Row("spec.postBuild.substituteFrom[].name"),
+        _Row("spec.decryption.secretRef.name", "Secret"),
+        _Row("spec.healthChecks[].name"),
+    ),
+    (NOTIFICATION, "Alert"): (_Row("spec.eventSources[].name", effect="nothing is sent"),),
+}
+_OF_ALL = (_Row(f"metadata.annotations.{_CERTIFICATES}/inject-ca-from", "Certificate", _CERTIFICATES),)
+_GROUPS = {"Kustomization": KUSTOMIZE, "HelmRelease": HELM, "GitRepository": SOURCE, "OCIRepository": SOURCE}
+"""The groups of the kinds that an Alert names without one."""
+_NO_OBJECTS = ("User", "Group")
 _EFFECTS = {
     "ServiceAccount": "no pod of it is created",
     "PriorityClass": "no pod of it is created",
     "ConfigMap": "its pods do not start",
     "Secret": "its pods do not start",
+    "SecretProviderClass": "its pods do not start",
     "PersistentVolumeClaim": "its pods do not start",
     "StorageClass": "it stays Pending",
     "Service": "nothing answers there",
     "IngressClass": "nothing answers there",
+    "Gateway": "nothing comes in by it",
+    "Issuer": "it gets no certificate",
+    "ClusterIssuer": "it gets no certificate",
+    "Certificate": "the API server trusts no answer of it",
+    "SecretStore": "it brings no Secret",
+    "ClusterSecretStore": "it brings no Secret",
 }
 _FILLED = ("Merge", "IfNotPresent")
 """The values of Flux's annotation ``ssa`` of an object that others may write."""
 _SURE = ("ServiceAccount", "PriorityClass", "ConfigMap", "PersistentVolumeClaim")
 """Kinds of which a name that is a slip of another one is a fault; many things create the others."""
+_ALWAYS_SAID = ((HELM, "HelmRelease"), (KUSTOMIZE, "Kustomization"))
+_ASKING = (
+    *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService"),
+    "CustomResourceDefinition",
+)
 
 
 @dataclass(frozen=True)
 class _Need:
-    """An object that another one needs, with the field that says so.
+    """An object that another one needs, with the field that says so, and what comes of it without.
 
-    ``key`` is what it needs of it, "" for the object itself: a key of its data, or the name or number of a
-    port.
+    ``keys`` are what it needs of it: keys of its data, or the name or number of a port.
     """
 
     path: Path
     id: ObjectId
-    key: Any = ""
+    effect: str
+    keys: tuple[tuple[Path, Any], ...]
 
 
 def missing_objects(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what objects need and nothing defines: faults where that is certain, notes otherwise.
 
     What a chart or another controller brings is not known. So nothing is said of a name where there are
-    charts, unless it is nearly one that is there; nor of one that an object of another kind has, such as
-    the Secret of an ExternalSecret.
+    charts, unless it is nearly one that is there, or Flux itself or the API server needs it; nor of one that
+    an object of another kind has, such as the Secret of an ExternalSecret.
     """
     is_certain = platform.is_whole and not platform.has_charts
     own = {name.name for _, name, _ in platform.objects if is_kind(name, "", "Namespace")}
     elsewhere = {
         text
         for _, name, built in platform.objects
-        if name.group not in _KNOWN_GROUPS
+        if name.group not in _KNOWN_GROUPS and not name.group.endswith(FLUX)
         for text in texts_in(built.manifest)
     }
-    for owner, name, built in platform.objects:
-        for need in _needs(name, built):
-            wanted, file = need.id, built.file or owner.file
-            if any(map(is_open, (wanted.name, wanted.namespace, need.key))) or _is_always_there(wanted):
+    for name, manifest, file in _referring(platform):
+        for need in _needs(name, manifest):
+            wanted = need.id
+            if any(map(is_open, (wanted.name, wanted.namespace))) or _is_always_there(wanted):
                 continue
-            if need.key:
-                found = platform.known.get(wanted)
-                others_fill = wanted.kind != "Service" and wanted.name in elsewhere
-                if found is not None and not others_fill and not _has(found.manifest, need.key):
-                    what = "port" if wanted.kind == "Service" else "key"
-                    message = f"{wanted} has no {what} {need.key}, so {_effect(name, wanted)}"
-                    yield Finding(file, name, need.path, message)
-                continue
-            if wanted in platform.known or wanted.name in elsewhere:
+            is_elsewhere = wanted.name in elsewhere and wanted.group in _KNOWN_GROUPS
+            if wanted in platform.known:
+                found = platform.known[wanted]
+                for path, key in () if is_elsewhere and wanted.kind != "Service" else need.keys:
+                    if found is not None and not (is_open(key) or _has(found.manifest, key)):
+                        what = "port" if wanted.kind == "Service" else "key"
+                        message = f"{wanted} has no {what} {key}, so {need.effect}"
+                        yield Finding(file, name, path, message)
                 continue
             near, hint = meant(wanted, platform)
-            if near or (is_certain and wanted.namespace in ("", *own)):
-                message = f"nothing here defines {wanted}, and without it {_effect(name, wanted)}"
-                is_note = not (near and is_certain and wanted.kind in _SURE)
+            is_fault = bool(near) and is_certain and wanted.kind in _SURE
+            is_ours = wanted.namespace in own or wanted.group.endswith(FLUX)
+            is_said = bool(near) or (is_certain and (is_ours or not wanted.namespace))
+            if _asks(name, wanted):
+                is_said, is_fault = True, is_certain and "it is not asked" not in need.effect
+            elif name[:2] in _ALWAYS_SAID and (
+                wanted.kind != "ServiceAccount" or wanted.namespace == NAMESPACE
+            ):
+                is_sure = wanted.group in (HELM, KUSTOMIZE) and platform.is_whole
+                is_said, is_fault = True, is_sure or (bool(near) and wanted.kind == "ConfigMap")
+            elif is_elsewhere:
+                continue
+            if is_said:
+                message = f"nothing here defines {wanted}, and without it {need.effect}"
                 hint = hint or "; add it, or correct the name, unless something else creates it"
-                yield Finding(file, name, need.path, message + hint, is_note=is_note)
+                yield Finding(file, name, need.path, message + hint, is_note=not is_fault)
+
+
+def _referring(platform: ClusterPlatform) -> Iterator[tuple[ObjectId, Json, str]]:
+    """Yield all objects, and the Kustomizations of the manifest of the cluster, each with its file."""
+    for owner, name, built in platform.objects:
+        yield name, built.manifest, built.file or owner.file
+    built_here = {name for _, name, _ in platform.objects}
+    for owner in platform.inventory.owners.values():
+        if owner.id not in built_here:
+            yield owner.id, {"spec": owner.spec}, owner.file
+
+
+def _needs(name: ObjectId, manifest: Json) -> Iterator[_Need]:
+    pod = PODS.get((name.group, name.kind))
+    for above, rows in ((pod, _OF_PODS if pod else ()), ((), _ROWS.get(name[:2], ())), ((), _OF_ALL)):
+        for row in rows:
+            if row.path.startswith("spec.healthChecks") and value_at(manifest, "spec.wait"):
+                continue
+            for path, ref in _places(at(manifest, above or ()), row.path, above or ()):
+                given = str(ref.get(str(path[-1])) or "")
+                wanted = _wanted(row, ref, given, name.namespace)
+                is_object = given not in ("", "*") and wanted.kind not in ("", *_NO_OBJECTS)
+                if is_object and not ref.get("optional"):
+                    effect = row.effect or _effect(name, manifest, path, wanted)
+                    yield _Need(path, wanted, effect, _keys(row, ref, path))
+
+
+def _places(value: Any, rest: str, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the objects with the field that a path leads to, each with the place of that field."""
+    prefix = "metadata.annotations."
+    if rest.startswith(prefix):
+        yield (
+            (*path, "metadata", "annotations", rest.removeprefix(prefix)),
+            mapping(value_at(value, prefix[:-1])),
+        )
+        return
+    step, dot, below = rest.partition(".")
+    field = step.removesuffix("[]")
+    if not dot:
+        yield (*path, field), mapping(value)
+    elif field == step:
+        yield from _places(mapping(value).get(field), below, (*path, field))
+    else:
+        for number, item in objects_in(mapping(value).get(field)):
+            yield from _places(item, below, (*path, field, number))
+
+
+def _wanted(row: _Row, ref: Mapping[str, Any], given: str, namespace: str) -> ObjectId:
+    kind = str(ref.get("kind") or row.kind)
+    api = str(ref.get("apiVersion") or "")
+    group = str(ref["group"]) if ref.get("group") else api.rpartition("/")[0] if api else row.group
+    where, _, name = given.rpartition("/")
+    where = where or str(ref.get("namespace") or namespace)
+    is_of_cluster = kind in _OF_CLUSTERS or kind.startswith("Cluster")
+    return ObjectId(
+        group or (_GROUPS.get(kind, "") if not row.kind else ""), kind, "" if is_of_cluster else where, name
+    )
+
+
+def _keys(row: _Row, ref: Mapping[str, Any], path: Path) -> tuple[tuple[Path, Any], ...]:
+    """Return what is needed of an object, each with its place."""
+    above = path[:-1]
+    found: list[tuple[Path, Any]] = [((*above, field), ref.get(field)) for field in ("key", "valuesKey")]
+    found += [
+        ((*above, "items", number, "key"), item.get("key")) for number, item in objects_in(ref.get("items"))
+    ]
+    port = ref.get("port")
+    if isinstance(port, Mapping):
+        found += [((*above, "port", field), port.get(field)) for field in ("name", "number")]
+    else:
+        found.append(((*above, "port"), port))
+    keys = tuple((where, key) for where, key in found if key)
+    return keys or (((path, row.key),) if row.key else ())
+
+
+def _asks(name: ObjectId, wanted: ObjectId) -> bool:
+    """Return whether the API server asks a Service for the sake of an object."""
+    return wanted.kind == "Service" and name.kind in _ASKING
+
+
+def _effect(name: ObjectId, manifest: Json, path: Path, wanted: ObjectId) -> str:
+    if name[:2] in _ALWAYS_SAID:
+        return f"{name} is never Ready"
+    if _asks(name, wanted):
+        webhooks, number = items(manifest.get("webhooks")), path[1]
+        webhook = mapping(webhooks[number]) if webhooks and isinstance(number, int) else {}
+        if webhook.get("failurePolicy", "Fail") == "Fail":
+            return "what it is asked about is refused on the whole cluster"
+        return "it is not asked"
+    return _EFFECTS.get(wanted.kind, "it does not work")
 
 
 def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -150,14 +370,6 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
                 yield Finding(file, name, ("spec", "ports", number, "targetPort"), message, is_note=True)
 
 
-def _effect(name: ObjectId, wanted: ObjectId) -> str:
-    if name.kind in ("RoleBinding", "ClusterRoleBinding"):
-        return "the binding gives no rights"
-    if name.kind == "HorizontalPodAutoscaler":
-        return "it scales nothing"
-    return _EFFECTS.get(wanted.kind, "it does not work")
-
-
 def _has(manifest: Json, key: Any) -> bool:
     """Return whether a ConfigMap, or a Secret, has a key, or a Service a port; True where others fill it."""
     if manifest.get("kind") == "Service":
@@ -177,7 +389,7 @@ def _is_always_there(wanted: ObjectId) -> bool:
     name = wanted.name
     match wanted.kind:
         case "ServiceAccount":
-            return name == "default"
+            return name == "default" or (wanted.namespace == NAMESPACE and name.endswith("-controller"))
         case "PriorityClass":
             return name.startswith("system-")
         case "ConfigMap":
@@ -189,106 +401,3 @@ def _is_always_there(wanted: ObjectId) -> bool:
         case "StorageClass":
             return name in ("default", "managed") or name.startswith(("managed-", "azurefile", "azureblob-"))
     return False
-
-
-def _needs(name: ObjectId, built: BuiltObject) -> Iterator[_Need]:
-    manifest, namespace = built.manifest, name.namespace
-    spec = mapping(manifest.get("spec"))
-    if path := PODS.get((name.group, name.kind)):
-        yield from _of_pod(mapping(at(manifest, path)), path, namespace)
-    if is_kind(name, "apps", "StatefulSet"):
-        for number, claim in objects_in(spec.get("volumeClaimTemplates")):
-            yield from _class_of(claim, ("spec", "volumeClaimTemplates", number))
-    elif is_kind(name, "", "PersistentVolumeClaim"):
-        yield from _class_of(manifest, ())
-    elif is_kind(name, "autoscaling", "HorizontalPodAutoscaler"):
-        ref = mapping(spec.get("scaleTargetRef"))
-        group = str(ref.get("apiVersion") or "apps/v1").rpartition("/")[0]
-        if group == "apps" and ref.get("name"):
-            target = ObjectId(group, str(ref.get("kind")), namespace, str(ref["name"]))
-            yield _Need(("spec", "scaleTargetRef", "name"), target)
-    elif is_kind(name, _RBAC, "RoleBinding", "ClusterRoleBinding"):
-        ref = mapping(manifest.get("roleRef"))
-        where = namespace if ref.get("kind") == "Role" else ""
-        yield _Need(("roleRef", "name"), ObjectId(_RBAC, str(ref.get("kind")), where, str(ref.get("name"))))
-        for number, subject in objects_in(manifest.get("subjects")):
-            if subject.get("kind") == "ServiceAccount":
-                where = str(subject.get("namespace") or namespace)
-                target = ObjectId("", "ServiceAccount", where, str(subject.get("name")))
-                yield _Need(("subjects", number, "name"), target)
-    elif is_kind(name, _NETWORK, "Ingress"):
-        if spec.get("ingressClassName"):
-            target = ObjectId(_NETWORK, "IngressClass", "", str(spec["ingressClassName"]))
-            yield _Need(("spec", "ingressClassName"), target)
-        yield from _backend(spec.get("defaultBackend"), ("spec", "defaultBackend"), namespace)
-        for number, rule in objects_in(spec.get("rules")):
-            for place, entry in objects_in(at(rule, ("http", "paths"))):
-                at_path = ("spec", "rules", number, "http", "paths", place, "backend")
-                yield from _backend(entry.get("backend"), at_path, namespace)
-
-
-def _class_of(claim: Mapping[str, Any], path: Path) -> Iterator[_Need]:
-    storage = at(claim, ("spec", "storageClassName"))
-    if storage and isinstance(storage, str):
-        yield _Need((*path, "spec", "storageClassName"), ObjectId(_STORAGE, "StorageClass", "", storage))
-
-
-def _backend(backend: Any, path: Path, namespace: str) -> Iterator[_Need]:
-    service = mapping(mapping(backend).get("service"))
-    if service.get("name"):
-        port = mapping(service.get("port"))
-        target = ObjectId("", "Service", namespace, str(service["name"]))
-        yield _Need((*path, "service", "name"), target)
-        for field in ("name", "number"):
-            if port.get(field):
-                yield _Need((*path, "service", "port", field), target, port[field])
-
-
-def _of_pod(spec: Mapping[str, Any], path: Path, namespace: str) -> Iterator[_Need]:
-    account, priority = spec.get("serviceAccountName"), spec.get("priorityClassName")
-    if account:
-        yield _Need((*path, "serviceAccountName"), ObjectId("", "ServiceAccount", namespace, str(account)))
-    if priority:
-        target = ObjectId("scheduling.k8s.io", "PriorityClass", "", str(priority))
-        yield _Need((*path, "priorityClassName"), target)
-    for number, volume in objects_in(spec.get("volumes")):
-        where: Path = (*path, "volumes", number)
-        yield from _source(volume, where, namespace)
-        for place, source in objects_in(at(volume, ("projected", "sources"))):
-            yield from _source(source, (*where, "projected", "sources", place), namespace)
-        claim = at(volume, ("persistentVolumeClaim", "claimName"))
-        if claim:
-            target = ObjectId("", "PersistentVolumeClaim", namespace, str(claim))
-            yield _Need((*where, "persistentVolumeClaim", "claimName"), target)
-    for field in ("initContainers", "containers"):
-        for number, container in objects_in(spec.get(field)):
-            for place, variable in objects_in(container.get("env")):
-                at_value = (*path, field, number, "env", place, "valueFrom")
-                yield from _source(mapping(variable.get("valueFrom")), at_value, namespace)
-            for place, source in objects_in(container.get("envFrom")):
-                yield from _source(source, (*path, field, number, "envFrom", place), namespace)
-
-
-_SOURCES = {
-    "configMap": ("ConfigMap", "name"),
-    "configMapRef": ("ConfigMap", "name"),
-    "configMapKeyRef": ("ConfigMap", "name"),
-    "secret": ("Secret", "secretName"),
-    "secretRef": ("Secret", "name"),
-    "secretKeyRef": ("Secret", "name"),
-}
-"""The fields that name configuration, in a volume, a variable or a list of variables."""
-
-
-def _source(given: Mapping[str, Any], path: Path, namespace: str) -> Iterator[_Need]:
-    for field, (kind, named_in) in _SOURCES.items():
-        ref = mapping(given.get(field))
-        named_by = named_in if named_in in ref else "name"
-        if not ref.get(named_by) or ref.get("optional"):
-            continue
-        target = ObjectId("", kind, namespace, str(ref[named_by]))
-        yield _Need((*path, field, named_by), target)
-        if ref.get("key"):
-            yield _Need((*path, field, "key"), target, ref["key"])
-        for number, item in objects_in(ref.get("items")):
-            yield _Need((*path, field, "items", number, "key"), target, item.get("key") or "")

@@ -8,7 +8,8 @@ field that is not there has the place of the nearest one above it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from shared.language.resolve.problems import Path
 from shared.language.yaml.nodes import Mark, Node
@@ -44,6 +45,11 @@ def places_in_text(content: bytes, pattern: re.Pattern[bytes]) -> Iterator[re.Ma
 
 def best_document(content: bytes, of: ObjectId | None) -> Node | None:
     """Return the document that an object was probably built from, None where there is none like it."""
+    if of is not None:
+        known = _by_name(content)
+        found = known.get((of.kind, of.name, of.namespace)) or known.get((of.kind, of.name, None))
+        if found is not None:
+            return found
     ranked = [(_fitness(node, of), node) for node in objects_of(content)]
     best = max(ranked, key=lambda pair: pair[0], default=(0, None))
     return best[1] if best[0] else None
@@ -57,13 +63,24 @@ def objects_of(content: bytes) -> Sequence[Node]:
         return ()
 
 
+@lru_cache(maxsize=64)
+def _by_name(content: bytes) -> Mapping[tuple[str, str, str | None], Node]:
+    """Return the objects in a file by kind, name and namespace; None stands for any namespace."""
+    found: dict[tuple[str, str, str | None], Node] = {}
+    for node in objects_of(content):
+        kind, name = field_of(node, "kind"), field_of(node, "metadata", "name")
+        for namespace in (field_of(node, "metadata", "namespace"), None):
+            found.setdefault((kind, name, namespace), node)
+    return found
+
+
 def _fitness(document: Node, of: ObjectId | None) -> int:
     """Return how well a document fits an object: 0 where it is another one."""
     if of is None:
         return 1
     kind, name = field_of(document, "kind"), field_of(document, "metadata", "name")
     if kind != of.kind:
-        return 1 if kind == "Kustomization" else 0  # a generator, or a patch
+        return 1 if kind in ("Kustomization", "") else 0  # a generator, or a patch
     if name == of.name:
         return 5 if field_of(document, "metadata", "namespace") == of.namespace else 4
     return 3 if name and name in of.name else 2

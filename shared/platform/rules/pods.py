@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.language.resolve.problems import Path
-from shared.platform.quantities import quantity
+from shared.platform.changes.comparison import quantity
 from shared.platform.rules.finding import is_open, mapping, objects_in
 from shared.platform.rules.names import label_faults
 from shared.platform.schemas.fields import Fault

@@ -18,7 +18,6 @@ from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     FLUX,
     HELM,
-    KUSTOMIZATION,
     KUSTOMIZE,
     MADE_ELSEWHERE,
     SOURCE,
@@ -66,16 +65,13 @@ FIELDS: tuple[ReferenceField, ...] = (
     ReferenceField(IMAGE, "ImageUpdateAutomation", ("sourceRef",), controller="image-automation-controller"),
     ReferenceField(NOTIFICATION, "Alert", ("providerRef",), NOTIFICATION, "Provider"),
 )
-_VALUES = {
-    (HELM, "HelmRelease"): ("valuesFrom",),
-    (KUSTOMIZE, "Kustomization"): ("postBuild", "substituteFrom"),
-}
 _LISTS = {
     (NOTIFICATION, "Alert"): "eventSources",
     (NOTIFICATION, "Receiver"): "resources",
 }
 _ALMOST = 0.85
 """How alike two names are of which one is a slip of the other."""
+_LETTERS, _LONGEST_GUESSED = "abcdefghijklmnopqrstuvwxyz0123456789-.", 100
 
 
 @dataclass(frozen=True)
@@ -177,98 +173,6 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
         )
 
 
-def missing_accounts(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield a note for each account of the namespace of Flux that nothing here defines, and Flux acts as.
-
-    Flux has the rights of that account, so without it nothing is applied. The installation has those of the
-    controllers.
-    """
-    for referrer in referrers(platform):
-        name = str(referrer.spec.get("serviceAccountName") or "")
-        wanted = ObjectId("", "ServiceAccount", NAMESPACE, name)
-        if referrer.id.group not in _CONFINED or referrer.id.namespace != NAMESPACE or is_open(name):
-            continue
-        if name and name != "default" and not name.endswith("-controller") and wanted not in platform.known:
-            accounts = [found.name for found in platform.known if is_kind(found, "", "ServiceAccount")]
-            near = nearest(name, [*accounts, *_CONFINED.values()])
-            yield Finding(
-                referrer.file,
-                referrer.id,
-                ("spec", "serviceAccountName"),
-                f"nothing here defines ServiceAccount {full_name(wanted)}, as which {referrer.id.kind} "
-                f"{full_name(referrer.id)} is applied: without it, nothing of it is; "
-                + (f"did you mean {near}?" if near else "add it, with its rights"),
-                is_note=True,
-            )
-
-
-def missing_values(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the ConfigMaps and Secrets with values, or keys of SOPS, that nothing here defines.
-
-    A ConfigMap whose name is a slip of another is a fault; everything else may be on the cluster already,
-    or come from a chart or from another controller, and is a note.
-    """
-    for referrer in (*referrers(platform), *_of_manifest(platform)):
-        for place, entry in _values(referrer):
-            name = str(entry.get("name") or "")
-            wanted = ObjectId("", str(entry.get("kind") or "Secret"), referrer.id.namespace, name)
-            if entry.get("optional") or not name or is_open(name) or wanted in platform.known:
-                continue
-            near, why = meant(wanted, platform)
-            yield Finding(
-                referrer.file,
-                referrer.id,
-                ("spec", *place, "name"),
-                f"nothing here defines {wanted.kind} {full_name(wanted)}, which {referrer.id.kind} "
-                f"{full_name(referrer.id)} needs{why or '; Flux waits until it is there'}",
-                is_note=not near or wanted.kind != "ConfigMap",
-            )
-
-
-def _values(referrer: Referrer) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the references to values, and to the keys of SOPS, which are in a Secret."""
-    path = _VALUES.get((referrer.id.group, referrer.id.kind))
-    if path is None:
-        return
-    value: Any = referrer.spec
-    for step in path:
-        value = mapping(value).get(step)
-    for number, entry in objects_in(value):
-        yield (*path, number), entry
-    keys = mapping(mapping(referrer.spec.get("decryption")).get("secretRef"))
-    if referrer.id.group == KUSTOMIZE and keys:
-        yield ("decryption", "secretRef"), keys
-
-
-def missing_health_checks(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the objects whose health a Kustomization waits for, and that nothing defines.
-
-    Source: ``checkHealth`` in ``kustomization_controller.go``, which waits for them until its timeout. Only
-    git defines a HelmRelease or a Kustomization; what a chart may define is a note.
-    """
-    for referrer in (*referrers(platform), *_of_manifest(platform)):
-        if (referrer.id.group, referrer.id.kind) != (KUSTOMIZE, KUSTOMIZATION) or referrer.spec.get("wait"):
-            continue
-        for number, check in objects_in(referrer.spec.get("healthChecks")):
-            metadata = {name: check.get(name) for name in ("name", "namespace")}
-            wanted = ObjectId.of({**check, "metadata": metadata})
-            if is_open(wanted.name) or is_open(wanted.namespace) or wanted in platform.known:
-                continue
-            near = nearest(
-                wanted.name,
-                [found.name for found in platform.known if found[:3] == wanted[:3]],
-            )
-            of_flux = wanted.group in (HELM, KUSTOMIZE)
-            yield Finding(
-                referrer.file,
-                referrer.id,
-                ("spec", "healthChecks", number, "name"),
-                f"nothing here defines {wanted}, which {referrer.id.kind} {full_name(referrer.id)} waits for"
-                + (f"; did you mean {near}?" if near else "; correct the name, or remove it"),
-                is_note=not (of_flux and platform.is_whole),
-            )
-
-
 def missing_charts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     """Yield the charts, and the files of values, that are to be in the repository and are not there.
 
@@ -307,12 +211,6 @@ def _no_file(referrer: Referrer, path: Path, message: str) -> Finding:
     )
 
 
-def _of_manifest(platform: ClusterPlatform) -> Sequence[Referrer]:
-    built = {object_id for _, object_id, _ in platform.objects}
-    owners = platform.inventory.owners.values()
-    return [Referrer(owner.id, owner.spec, owner.file) for owner in owners if owner.id not in built]
-
-
 def _references(referrer: Referrer) -> Iterator[tuple[ReferenceField, Path, Mapping[str, Any]]]:
     for field in FIELDS:
         if (field.owner_group, field.owner_kind) == (referrer.id.group, referrer.id.kind):
@@ -345,21 +243,36 @@ def _hint(wanted: ObjectId, platform: ClusterPlatform) -> str:
 
 def meant(wanted: ObjectId, platform: ClusterPlatform) -> tuple[str, str]:
     """Return the name that was probably meant, "" where nothing is similar, and the hint that says so."""
-    names = platform.names.get((wanted.group, wanted.kind, wanted.namespace), ())
-    generated = next((name for name in names if _is_generated(name, wanted.name)), "")
+    names = platform.names.get((wanted.group, wanted.kind, wanted.namespace), {})
+    generated = names.get(wanted.name, "")
     if generated:
         return generated, (
             f"; the generator calls it {generated}: write disableNameSuffixHash, or a nameReference for "
             "this field"
         )
-    near = next(iter(difflib.get_close_matches(wanted.name, names, n=1, cutoff=_ALMOST)), "")
-    return near, f"; did you mean {near}?" if near else ""
+    near = next(iter(difflib.get_close_matches(wanted.name, _slips(wanted.name, names), 1, _ALMOST)), "")
+    if near:
+        return near, f"; did you mean {near}?"
+    for (group, kind, _), others in platform.names.items() if wanted.group else ():
+        if group == wanted.group and kind != wanted.kind and wanted.name in others:
+            return kind, f"; there is a {kind} of this name"
+    return "", ""
 
 
-def _is_generated(name: str, wanted: str) -> bool:
-    """Return whether a name is another one with the hash that kustomize adds."""
-    rest = name.removeprefix(f"{wanted}-")
-    return rest != name and len(rest) == 10 and rest.isalnum()
+def _slips(name: str, names: Mapping[str, str]) -> Sequence[str]:
+    """Return the names that are one letter away: it is more, less or another, or two are swapped.
+
+    Looking each of these up costs the same however many names there are (norvig.com/spell-correct.html).
+    """
+    if len(name) > _LONGEST_GUESSED:
+        return ()
+    parts = [(name[:at], name[at:]) for at in range(len(name) + 1)]
+    found = {left + right[1:] for left, right in parts if right}
+    found |= {left + right[1] + right[0] + right[2:] for left, right in parts if len(right) > 1}
+    found |= {
+        left + letter + right[skipped:] for left, right in parts for letter in _LETTERS for skipped in (0, 1)
+    }
+    return sorted(found & names.keys())
 
 
 def _granted(platform: ClusterPlatform) -> frozenset[str]:

@@ -28,7 +28,7 @@ from shared.platform.rules.finding import (
     mapping,
     objects_in,
 )
-from shared.platform.rules.places import objects_of
+from shared.platform.rules.places import best_document
 
 _FIELDS = ("data", "stringData")
 _MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")
@@ -158,15 +158,8 @@ def _is_open(source: Mapping[str, Any], path: Path) -> bool:
 def _source(built: BuiltObject, object_id: ObjectId, files: Files) -> Mapping[str, Any]:
     """Return the document that a Secret was built from, {} where none is found."""
     content = files(built.file) if built.file else None
-    found = [mapping(node.plain()) for node in objects_of(content or b"")]
-    kinds = [document for document in found if document.get("kind") in ("Secret", "Kustomization", None)]
-    named = [
-        document
-        for document in kinds
-        if document.get("kind") == "Secret"
-        and str(mapping(document.get("metadata")).get("name") or " ") in object_id.name
-    ]
-    return next(iter([*named, *kinds]), {})
+    found = best_document(content, object_id) if content else None
+    return mapping(found.plain()) if found else {}
 
 
 def _place(source: Mapping[str, Any], object_id: ObjectId, path: Path) -> Path:

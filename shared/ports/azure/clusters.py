@@ -1,4 +1,4 @@
-"""The operations on clusters and resource groups.
+"""The operations on clusters, their node pools, versions and maintenance windows, and on resource groups.
 
 Each profile in ``properties.agentPoolProfiles`` has its own ``eTag``; an operation on a pool changes only
 that one, an operation on the cluster both (learn.microsoft.com/azure/aks/use-etags). So the cluster's does
@@ -18,7 +18,7 @@ from shared.cluster.failures.errors import Dependency, Unavailable
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, PageCall, Request, Write
-from shared.resource_ids import ClusterId, GroupId, SubscriptionId
+from shared.resource_ids import ClusterId, GroupId, RegionId, SubscriptionId
 
 _TAGS_VERSION = "2021-04-01"
 _GROUP = "/subscriptions/{target.subscription}/resourceGroups/{target.name}"
@@ -255,3 +255,100 @@ class ListActivity(PageCall):
     def query(self) -> Mapping[str, str]:
         """The filter."""
         return {"$filter": self.filter}
+
+
+@dataclass(frozen=True)
+class PutPool(Conditional):
+    """Start to create or update one agent pool; ``body`` has ``properties``."""
+
+    sdk, limits = "agent_pools.begin_create_or_update", (ARM_WRITE,)
+    target: ClusterId
+    pool: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeletePool(Conditional):
+    """Start to delete one agent pool."""
+
+    sdk, limits = "agent_pools.begin_delete", (AKS_OTHER, ARM_DELETE)
+    absent_is_fine = True
+    target: ClusterId
+    pool: str
+
+
+@dataclass(frozen=True)
+class UpgradeNodeImage(Write):
+    """Start to bring one agent pool to the newest node image, unless it has that image already."""
+
+    sdk, limits = "agent_pools.begin_upgrade_node_image_version", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+    pool: str
+
+
+# The operations on versions and maintenance windows.
+
+
+@dataclass(frozen=True)
+class GetUpgradeProfile(AzureCall[Json]):
+    """Return what the cluster may be upgraded to; raise Dependency when it does not exist.
+
+    ``properties.controlPlaneProfile`` and each of ``properties.agentPoolProfiles`` (by ``name``) have
+    ``kubernetesVersion`` ("1.36.2", as it is now) and ``upgrades`` ([{"kubernetesVersion": "1.36.3"}],
+    with "isPreview": true for previews); no ``upgrades`` when there are none.
+    """
+
+    sdk, limits = "managed_clusters.get_upgrade_profile", (AKS_OTHER, ARM_READ)
+    needs = ("properties",)
+    target: ClusterId
+
+
+@dataclass(frozen=True)
+class GetPoolUpgradeProfile(AzureCall[Json]):
+    """Return what one node pool may be upgraded or rolled back to; raise Dependency when it does not exist.
+
+    ``properties.latestNodeImageVersion`` is the image to which AKS would upgrade it now.
+    ``properties.recentlyUsedVersions`` has what it ran before ([{"orchestratorVersion": "1.36.2",
+    "nodeImageVersion": "...", "timestamp": "..."}]), in any order; none when there is nothing.
+    """
+
+    sdk, limits = "agent_pools.get_upgrade_profile", (AKS_OTHER, ARM_READ)
+    needs = ("properties",)
+    target: ClusterId
+    pool: str
+
+
+@dataclass(frozen=True)
+class ListVersions(AzureCall[Json]):
+    """Return the Kubernetes versions that a region offers.
+
+    Each of ``values`` has ``version`` ("1.36"), ``patchVersions`` ({"1.36.2": {"upgrades": ["1.36.3"]}})
+    and, where it applies, "isDefault": true or "isPreview": true.
+    """
+
+    sdk, limits = "managed_clusters.list_kubernetes_versions", (AKS_OTHER, ARM_READ)
+    read_seconds = 4.0
+    target: RegionId
+
+
+@dataclass(frozen=True)
+class ListMaintenance(AzureCall[Mapping[str, Json]]):
+    """Return the cluster's maintenance configurations by name; raise Dependency when it does not exist."""
+
+    sdk, limits = "maintenance_configurations.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
+    needs = ("name", "properties")
+    target: ClusterId
+
+    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
+        """Return the configurations by name."""
+        return {str(configuration["name"]): configuration for configuration in answer}
+
+
+@dataclass(frozen=True)
+class PutMaintenance(Write):
+    """Create or replace a maintenance configuration, at once; ``body`` has ``properties``."""
+
+    sdk, limits = "maintenance_configurations.create_or_update", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+    configuration: str
+    body: Json

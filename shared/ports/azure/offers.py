@@ -67,6 +67,21 @@ class ListNetworkUsages(AzureCall[Sequence[Json]]):
 
 
 @dataclass(frozen=True)
+class ListClusterUsages(AzureCall[Sequence[Json]]):
+    """Return the limit of managed clusters in a region, as those of cores.
+
+    No specification has it. Source: github.com/Azure/telescope, steps/setup-tests.yml and
+    modules/python/tests/test_managed_cluster_quota_preflight.py, which read it before they create clusters.
+    """
+
+    request = Request(
+        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.ContainerService/{_REGION}/usages", "2024-01-01"
+    )
+    limits, needs, read_seconds = (ARM_READ,), ("name", "limit"), _SECONDS
+    target: RegionId
+
+
+@dataclass(frozen=True)
 class ListNetworks(AzureCall[Sequence[Json]]):
     """Return the virtual networks of a subscription with their subnets.
 

@@ -42,10 +42,6 @@ class Acts(TableRepository):
         after = f"{newest_first(before)}~" if before else ""
         return self._listed(ACT, ("RowKey", "gt", after), limit=limit)
 
-    def prune_acts(self, before: datetime) -> int:
-        """Remove older acts; return how many were removed."""
-        return self._remove(ACT, ("at", "lt", before))
-
     def settings_seen(self) -> Mapping[str, str]:
         """Return what ``save_settings_seen`` wrote last, nothing before the first time."""
         entity = self._entity(_SETTINGS, self._fleet)
@@ -74,15 +70,11 @@ class Deliveries(TableRepository):
 
     def delivery_seen(self, digest: str) -> bool:
         """Return whether a webhook delivery was queued before."""
-        return self._entity(_DELIVERY, safe_key(digest)) is not None
+        return self._entity(DELIVERY, safe_key(digest)) is not None
 
     def remember_delivery(self, digest: str, at: datetime) -> None:
         """Remember a webhook delivery; twice is once."""
         self._tables[DELIVERIES].put(self._fleet, {safe_key(digest): {"at": at}})
-
-    def prune_deliveries(self, before: datetime) -> int:
-        """Remove deliveries that were remembered before a time; return how many were removed."""
-        return self._remove(_DELIVERY, ("at", "lt", before))
 
 
 @dataclass(frozen=True)
@@ -119,10 +111,6 @@ class DeadLetters(TableRepository):
     def delete_dead_letter(self, letter: DeadLetter) -> None:
         """Remove a dead letter; one that does not exist is success."""
         self._tables[DEAD_LETTERS].remove([(self._fleet, _letter_key(letter))])
-
-    def prune_dead_letters(self, before: datetime) -> int:
-        """Remove older dead letters; return how many were removed."""
-        return self._remove(DEAD_LETTER, ("at", "lt", before))
 
 
 @dataclass(frozen=True)
@@ -184,10 +172,6 @@ class Notices(TableRepository):
         partition = self._partition(NOTICE)
         self._tables[FLEETS].remove([(partition, _notice_key(notice)) for notice in notices])
 
-    def prune_notices(self, before: datetime) -> int:
-        """Remove older facts; return how many were removed."""
-        return self._remove(NOTICE, ("at", "lt", before))
-
     def announced(self) -> NotifierRecord:
         """Return what the notifier remembers; a new one when none was saved, or it cannot be read."""
         for _ in range(_READS):
@@ -216,7 +200,7 @@ def _notice_key(notice: Notification) -> str:
 def _timer(entity: Entity) -> tuple[str, TimerRun]:
     if not isinstance(entity.get("ran"), bool):
         raise WrongText("ran is missing, or has a wrong type")
-    return entity["RowKey"], TimerRun(moment_in(entity, "at"), entity["ran"])
+    return entity["RowKey"], TimerRun(moment_in(entity), entity["ran"])
 
 
 def _full_at(entity: Entity) -> datetime:
@@ -233,4 +217,4 @@ TIMER = RecordKind("timer", FLEETS, "timers|{}", _timer)
 _SETTINGS = TextKind[Mapping[str, str]]("settings", ACTS, dict[str, str], "settings")
 _NOTIFIER = TextKind[NotifierRecord | None]("notifier", FLEETS, NotifierRecord, "notifier", text=document)
 _BUCKET = RecordKind("bucket", BUCKETS, "{}", _full_at)
-_DELIVERY = RecordKind("delivery", DELIVERIES, "{}", lambda entity: moment_in(entity, "at"))
+DELIVERY = RecordKind("delivery", DELIVERIES, "{}", moment_in)

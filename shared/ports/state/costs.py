@@ -78,10 +78,6 @@ class Costs(TableRepository):
         """Write the costs of a subscription over those before."""
         self._put(COSTS, costs.subscription, costs, at=costs.tried)
 
-    def prune_costs(self, before: datetime) -> int:
-        """Remove the costs of subscriptions that nobody has asked for since a time; return how many."""
-        return self._remove(COSTS, ("at", "lt", before))
-
     def week_of_costs(self) -> WeekOfCosts | None:
         """Return the week of the last digest of costs, None for none yet."""
         return self._value(WEEK, WEEK.name)
@@ -103,10 +99,6 @@ class Costs(TableRepository):
         names = {*before.counts, *counts}
         sums = {name: round(before.counts.get(name, 0) + counts.get(name, 0), 1) for name in sorted(names)}
         self._write(USED, day, replace(before, counts=sums), at=at)
-
-    def prune_used(self, before: datetime) -> int:
-        """Remove the days that ended before a time; return how many."""
-        return self._remove(USED, ("at", "lt", before))
 
 
 COSTS = TextKind[SubscriptionCosts]("costs", FLEETS, SubscriptionCosts, "costs|{}")

@@ -191,10 +191,6 @@ class Plans(TableRepository):
         """Write the plan of a pull request over the last one; raise TooLarge."""
         self._put(PULL, str(record.number), record, at=record.at)
 
-    def prune_pulls(self, before: datetime) -> int:
-        """Remove the plans of pull requests from before a time; return how many were removed."""
-        return self._remove(PULL, ("at", "lt", before))
-
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones; return how many were removed."""
         dated = filter(_is_dated, self._keys(PLAN, also=("at", "open")))

@@ -60,10 +60,6 @@ class Readinesses(TableRepository):
         times = [*([record.seen.at] if record.seen else ()), *(known.at for known in record.counted.values())]
         self._write(READINESS, record.cluster, record, at=max(times, default=None))
 
-    def prune_readiness(self, before: datetime) -> int:
-        """Remove the readings from before a time; return how many were removed."""
-        return self._remove(READINESS, ("at", "lt", before))
-
 
 READINESS = TextKind[ReadinessRecord]("readiness", FLEETS, ReadinessRecord, "readiness|{}")
 

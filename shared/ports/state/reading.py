@@ -10,6 +10,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -212,6 +213,7 @@ class TableRepository:
         saved: V = replace(record, etag=etag)
         return saved
 
-    def _remove(self, kind: RecordKind[Any], *conditions: Condition) -> int:
-        """Remove the records with these conditions; return how many were removed."""
-        return self._tables[kind.table].remove(entity.place for entity in self._keys(kind, *conditions))
+    def prune(self, kind: RecordKind[Any], before: datetime) -> int:
+        """Remove the records of a kind whose time, in the property ``at``, is earlier; return how many."""
+        expired = self._keys(kind, ("at", "lt", before))
+        return self._tables[kind.table].remove(entity.place for entity in expired)

@@ -137,10 +137,6 @@ class Sweeps(TableRepository):
         """Write what events said of a cluster over the version that was read; raise Stale."""
         self._write(CHANGES, changes.cluster, changes, at=changes.asked)
 
-    def prune_changes(self, before: datetime) -> int:
-        """Remove what events said of clusters of which none came since; return how many were removed."""
-        return self._remove(CHANGES, ("at", "lt", before))
-
 
 SWEEP = TextKind[SweepRecord]("sweep", FLEETS, SweepRecord, "fleet")
 

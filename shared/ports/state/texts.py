@@ -36,11 +36,11 @@ def safe_key(text: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in text)[:200]
 
 
-def moment_in(entity: Entity, name: str) -> datetime:
-    """Return a time in a property of a record; raise WrongText."""
-    moment = entity.get(name)
+def moment_in(entity: Entity) -> datetime:
+    """Return the time of a record, in its property ``at``; raise WrongText."""
+    moment = entity.get("at")
     if not isinstance(moment, datetime):
-        raise WrongText(f"{name} is missing, or is no time")
+        raise WrongText("at is missing, or is no time")
     return moment
 
 

@@ -24,7 +24,7 @@ from shared.app.intake.issue_form import HEADINGS, LONGEST, is_form, read_form
 from shared.app.intake.webhook import Delivery, DeliveryRefusal, IgnoredDelivery, IssueOpened
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import IssueRequest
-from shared.language.model.self_service import SelfServiceRule
+from shared.language.model.fleet_rules import SelfServiceRule
 from tests.support.replaced_ports import Dies, around
 from tests.support.rollbacks import open_pulls
 from tests.support.self_service import fleet
@@ -106,6 +106,7 @@ def test_an_issue_of_somebody_whom_no_rule_names_is_left_as_it_is() -> None:
     assert (issue.state, issue.comments, open_pulls(cloud)) == ("open", (), [])
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import SHOWN, log_view
-from shared.app.planner.pins.distances import AFTER
+from shared.app.planner.pins import AFTER
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import push

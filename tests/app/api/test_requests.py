@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.github.world.git_host import WorldHost
+from localcloud.github.world_host import WorldHost
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import Principal, Role
 from shared.app.api.acts.fleet import pause

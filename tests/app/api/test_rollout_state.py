@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import RolloutState
@@ -15,6 +17,7 @@ from tests.support.staged_fleets import DEV, PROD, changed, ready_fleet, rollout
 STAGES = '  rollout:\n    stages: [{name: all, groups: [{maxConcurrency: "100%"}]}]\n'
 
 
+@pytest.mark.lives
 def test_a_rollout_is_completed_once_its_last_cluster_is_ready() -> None:
     cloud = ready_fleet(STAGES)
     commit = push(cloud, staged(STAGES, tags("one")))
@@ -28,6 +31,7 @@ def test_a_rollout_is_completed_once_its_last_cluster_is_ready() -> None:
     assert rollouts_view(cloud.ports)["rollouts"][0]["state"] == "Completed"
 
 
+@pytest.mark.lives
 def test_the_list_reads_the_clusters_once_however_many_rollouts_there_are() -> None:
     cloud = ready_fleet(STAGES)
     for tag in ("one", "two", "three"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from localcloud.memory.crashes import Counter
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
@@ -96,5 +98,6 @@ def whole_run(counter: Counter) -> None:
     assert owner(cloud) == {}
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_leaves_nothing_marked_twice_or_for_ever() -> None:
     run_with_crashes(whole_run, "steps/attached.py", least=10)

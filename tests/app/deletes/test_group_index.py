@@ -53,6 +53,7 @@ def reads_of_deletes(clusters: int, removed: int) -> int:
     return len(cloud.read)
 
 
+@pytest.mark.lives
 def test_a_delete_reads_as_many_records_in_a_large_fleet_as_in_a_small_one() -> None:
     assert 0 < reads_of_deletes(3, 2) == reads_of_deletes(25, 2)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.access.cluster_access import ClusterAccess
+from shared.app.access.context import ClusterAccess
 from shared.cluster.failures.errors import Conflict, ReconcileError, Unauthenticated, Unavailable
 from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.cluster.record import from_json, to_json

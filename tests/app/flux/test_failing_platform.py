@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.language.pin import Pin
@@ -36,6 +38,7 @@ def run(cloud: MemoryCloud, minutes: int) -> None:
             cloud.clock.advance(1)
 
 
+@pytest.mark.lives
 def test_a_platform_that_is_never_healthy_stops_in_the_first_cluster_and_fails_the_commit() -> None:
     files, cloud = scaffolded(), MemoryCloud()
     waits = b"          wait: true "

@@ -13,8 +13,10 @@ from shared.app.api.acts.cluster import replay
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import GitCredentials
-from tests.support.one_cluster import advice, files, record
-from tests.support.pipeline_runs import phases, push
+from tests.support.one_cluster import ONE, advice, cluster, files, record
+from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.sleepers import runs, sleeping, until
+from tests.support.sweeps import sweep
 
 pytestmark = pytest.mark.lives
 
@@ -22,9 +24,11 @@ pytestmark = pytest.mark.lives
 class PrivateCloud(MemoryCloud):
     """A cloud whose git host asks for a password."""
 
+    accepted_password = "right"
+
     def _source(self, url: str, ref: GitRef) -> SourceRevision | None:
         found = super()._source(url, ref)
-        return found and replace(found, accepts=lambda _, password: password == "right")
+        return found and replace(found, accepts=lambda _, password: password == self.accepted_password)
 
 
 def with_password(cloud: MemoryCloud, password: str) -> None:
@@ -84,3 +88,31 @@ def test_a_job_that_waits_for_credentials_of_a_vault_goes_on_with_their_next_ver
     cloud.run(seconds=1800)
     assert phases(cloud) == {"one": Phase.READY}
     assert record(cloud).job.restarts == 1
+
+
+@pytest.mark.parametrize("left", [(), ("tags.owner",)])
+def test_a_cluster_wakes_with_the_credentials_that_a_vault_has_had_since_it_fell_asleep(
+    left: tuple[str, ...],
+) -> None:
+    cloud = PrivateCloud(throttle=False)
+    for name, value in (("git-user", "git"), ("git-token", "right")):
+        cloud.vault.set(name, value)
+    push(cloud, files(sleeping() + "  tags: {owner: ann}\n" + OF_THE_VAULT))
+    until(cloud, 16)
+    for path in left:
+        cloud.azure.interventions.tag(ONE, path.removeprefix("tags."), "bob")
+        sweep(cloud)
+    until(cloud, 18)
+    assert phases(cloud) == {"one": Phase.SLEEPING}
+    cloud.accepted_password = "next"
+    cloud.vault.set("git-token", "next")
+    writes = accepted(cloud)
+    until(cloud, 5, 1, 45)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.READY}, True)
+    assert record(cloud).job.restarts == 1
+    assert accepted(cloud) - writes == {("start", "one"): 1}, "nothing else of it is written to Azure"
+    assert cluster(cloud)["tags"]["owner"] == ("bob" if left else "ann")
+    drift = record(cloud).divergence.drift
+    assert tuple(field.path for field in (drift.fields if drift else ())) == left
+    until(cloud, 18)
+    assert (phases(cloud), runs(cloud)) == ({"one": Phase.SLEEPING}, False)

@@ -56,6 +56,7 @@ def test_a_refused_bootstrap_names_who_refuses_it_and_goes_on_once_that_is_chang
     assert phases(cloud) == {"one": Phase.READY}
 
 
+@pytest.mark.lives
 def test_a_policy_that_stays_counts_as_failed_and_the_job_goes_on_once_it_is_changed() -> None:
     cloud = refusing("gatekeeper")
     assert not record(cloud).refused, "an exemption may take minutes to be everywhere"

@@ -9,8 +9,8 @@ import pytest
 
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.access.cluster_access import ClusterAccess
-from shared.app.access.leased_record import LeasedRecord, LeaseLost
+from shared.app.access.context import ClusterAccess
+from shared.app.access.lease_guard import LeasedRecord, LeaseLost
 from shared.app.access.rate_limiter import RateLimited
 from shared.app.worker.stay import FIRST, PAUSE, SHARE, Stay
 from shared.azure.rate_limits import ARM_READ

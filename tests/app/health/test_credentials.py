@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.health.health import Health, health_view
+from shared.app.health import Health, health_view
 from shared.cluster.failures.errors import Unavailable
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from io import StringIO
 from threading import Event
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+from rich.console import Console
 
+from cli.terminal.health_view import health
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import ROOT
 from shared.app.examination import command_of
-from shared.app.health.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
+from shared.app.health import GRACE, REUSED_SECONDS, Health, health_view, ready_view
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery.missed_work import plan_missed_head
 from shared.app.runs import record_run
@@ -74,25 +77,37 @@ def test_an_app_whose_services_answer_and_whose_timers_run_is_ready(cloud: Memor
     assert health_view(reading).status == ready_view(reading).status == 200
 
 
-def test_what_the_git_host_lacks_is_said_with_what_is_lost_and_makes_the_app_no_less_ready(
-    cloud: MemoryCloud,
+def table_of_hosts() -> dict[str, dict[str, str]]:
+    """Return the table of docs/git-hosts.md: what each host has, by what is lost without it."""
+    page = (ROOT / "docs" / "git-hosts.md").read_text()
+    header, *table = (line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| "))
+    columns = [command_of(name) for name in header[1:-1]]
+    return {f"{cells[0]}: {cells[-1]}": dict(zip(columns, cells[1:-1], strict=True)) for cells in table}
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_what_a_git_host_lacks_is_a_line_of_health_and_of_the_table_and_makes_the_app_no_less_ready(
+    cloud: MemoryCloud, name: str
 ) -> None:
-    cloud.git_host.is_app, cloud.git_host.lacks = True, frozenset({Capability.ISSUES})
+    missing = [capability for capability in Capability if capability not in CAPABILITIES[name]]
+    cloud.git_host.is_app, cloud.git_host.lacks = True, frozenset(missing)
     reading = Health(with_bus(cloud, Answering())).read()
     assert reading.ready
-    assert health_view(reading).body["lacks"] == [Capability.ISSUES.value]
+    view: Any = health_view(reading).body
+    assert view["lacks"] == [capability.value for capability in missing]
+    printed, table = StringIO(), table_of_hosts()
+    Console(width=200, file=printed).print(health(view, cloud.clock()))
+    lines = [line for line in printed.getvalue().splitlines() if line.startswith("without")]
+    for capability in Capability:
+        assert (table[capability][name] == "no") is (capability in missing), capability
+        assert any(capability in line for line in lines if line.startswith("without")) is (
+            capability in missing
+        )
 
 
-def test_the_table_of_git_hosts_has_each_capability_with_what_is_lost_without_it() -> None:
-    page = (ROOT / "docs" / "git-hosts.md").read_text()
-    table = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    header, lines = table[0], {f"{cells[0]}: {cells[-1]}": cells for cells in table[1:]}
-    columns = {command_of(name): number for number, name in enumerate(header)}
-    said = {host: {text for text in lines if lines[text][columns[host]] == "no"} for host in CAPABILITIES}
-    assert {*columns} - {"capability", "without-it"} == {*get_args(GitHostName)} == {"github", *CAPABILITIES}
-    assert said["git"] >= {*Capability}, "a git server has none of them"
-    for host, has in CAPABILITIES.items():
-        assert said[host] & {*Capability} == {*Capability} - has, host
+def test_the_table_of_git_hosts_has_a_column_for_each() -> None:
+    hosts = {*next(iter(table_of_hosts().values()))}
+    assert hosts == {*get_args(GitHostName)} == {"github", *CAPABILITIES}
 
 
 @pytest.mark.parametrize(

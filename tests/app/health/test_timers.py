@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.health.health import GRACE, timer_state
+from shared.app.health import GRACE, timer_state
 from shared.app.recovery.housekeeping import record_changed_settings
 from shared.app.runs import record_run
 from shared.cluster.failures.errors import Unavailable

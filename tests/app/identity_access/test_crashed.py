@@ -64,6 +64,7 @@ def test_a_run_has_places_to_crash_at_in_each_part() -> None:
     assert len(points()) > 38
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_crash_at_any_call_grants_and_removes_exactly_what_git_says(part: int) -> None:
     for point in sample("identities", points(), 12)[part::PARTS]:

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.node_pools.drain import joined
+from shared.app.worker.steps.drain import joined
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import DeletePool, GetCluster, PutPool, WriteResponse

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.crashes import Counter
 from shared.cluster.record_parts import Phase
 from tests.support.crash_points import run_with_crashes, wire
@@ -21,5 +23,6 @@ def whole_run(counter: Counter) -> None:
     assert writes == {("update-pool", "apps"): 1}
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_rolls_the_pool_back_once() -> None:
     run_with_crashes(whole_run, "steps/node_pools", least=4)

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.crashes import Counter, Crash
 from localcloud.memory.memory_cloud import MemoryCloud, tripwired
-from shared.app.notifier.notifier import handle
+from shared.app.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import NotifyRequest

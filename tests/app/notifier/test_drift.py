@@ -79,6 +79,7 @@ def test_a_message_says_who_may_have_changed_the_field_and_when_and_who_deleted_
     assert " UTC by bob@example.com\n" in text
 
 
+@pytest.mark.lives
 def test_drift_of_many_clusters_is_one_message_with_some_diffs_and_so_is_its_end() -> None:
     names = tuple(f"aks-{n:02d}" for n in range(30))
     cloud = ready(*names, routes=(OPS, DRIFT))

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.notifications import routes_view
-from shared.app.notifier.notifier import handle
+from shared.app.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unauthorized, Unavailable
 from shared.cluster.queues.messages import NotifyRequest
@@ -21,6 +21,7 @@ from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.azure import ListClusters
 from shared.ports.masked import masked
+from shared.ports.state.app import NOTICE
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
@@ -210,7 +211,7 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
         NotificationKind.READY,
     ]
     cloud.clock.advance(timedelta(days=8).total_seconds())
-    cloud.state.prune_notices(cloud.clock() - timedelta(days=7))
+    cloud.state.prune(NOTICE, cloud.clock() - timedelta(days=7))
     assert cloud.state.notices(10) == []
 
 

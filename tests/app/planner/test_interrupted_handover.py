@@ -51,6 +51,7 @@ def test_a_continuing_message_that_is_delivered_twice_repeats_nothing_and_leaves
     assert waiting_plans(cloud) == []
 
 
+@pytest.mark.lives
 def test_a_planner_that_takes_over_touches_only_what_the_other_one_may_still_save() -> None:
     cloud = MemoryCloud(config=replace(CONFIG, limits=replace(CONFIG.limits, handover_clusters=3)))
     push(cloud, fleet(*NAMES))
@@ -133,6 +134,7 @@ def sending_by(cloud: MemoryCloud, send: Callable[..., None]) -> Any:
     return replace(cloud.ports, changes=changes)
 
 
+@pytest.mark.lives
 def test_an_error_of_the_state_in_a_part_has_the_rest_handed_over_later() -> None:
     cloud = MemoryCloud(config=CUT)
     push(cloud, fleet(*NAMES))

@@ -16,7 +16,7 @@ from bench.counting import Counted
 from localcloud.memory.crashes import Counter as Tripwires
 from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud, tripwired
-from shared.app.planner.partial_plan import WHOLE_AFTER
+from shared.app.planner.compute import WHOLE_AFTER
 from shared.app.planner.planner import handle
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.queues.message_parts import RolloutAct

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcloud.github.world.commit_statuses import MAX_PER_CONTEXT
+from localcloud.git.world.commit_statuses import MAX_PER_CONTEXT
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import send
 from shared.app.planner.commit_status import INTERIM, SETTLED, has_room, interval

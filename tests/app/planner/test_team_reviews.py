@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.github.world.people import CONTRIBUTOR, REVIEWER
+from localcloud.git.world.people import CONTRIBUTOR, REVIEWER
 from shared.app.api.acts.approval import approve
 from shared.app.planner.approvals import approved_request
 from shared.cluster.queues.messages import ReviewRequest

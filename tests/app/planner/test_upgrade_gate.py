@@ -7,7 +7,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
-from shared.app.planner.upgrade_gate import MOST_PLANNED, readings_before
+from shared.app.planner.gate_checks import MOST_PLANNED, readings_before
 from shared.cluster.queues.messages import ReadinessMessage
 from shared.frozen import replace
 from shared.plan.differences import FieldChange

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
+
 from localcloud.memory.crashes import Counter
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
@@ -56,6 +58,7 @@ def points() -> list[int]:
     return crash_points(whole_run, "shared/app")
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_moves_each_pin_back_once() -> None:
     assert len(points()) > 20
     for point in sample("pins back", points(), 6):

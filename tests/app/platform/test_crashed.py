@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
+
 from localcloud.memory.crashes import Counter
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
@@ -60,6 +62,7 @@ def points() -> list[int]:
     return crash_points(whole_run, "shared/app")
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_leaves_every_pin_where_the_commits_say() -> None:
     assert len(points()) > 100
     for point in sample("pins", points(), 6):

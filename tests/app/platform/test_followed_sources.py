@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.git import GitServerHost
 from shared.app.api.acts.approval import approve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.github.world.memory_repository import MemoryRepository
+from localcloud.git.world.memory_repository import MemoryRepository
 from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud

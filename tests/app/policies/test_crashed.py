@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import pytest
+
 from localcloud.memory.crashes import Counter, Tripwire
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
@@ -48,6 +50,7 @@ def points() -> list[int]:
     return crash_points(whole_run, "steps/companions.py")
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_assigns_and_removes_exactly_what_git_says() -> None:
     assert len(points()) > 19
     for point in sample("policies", points(), 6):

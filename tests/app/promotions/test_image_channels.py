@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
-from localcloud.github.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.versions import versions_view
 from shared.app.intake.accept import accept
 from shared.app.outbox import send
+from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import PromoteRequest
 from shared.frozen import replace
 from shared.ports.azure import GetPoolUpgradeProfile
@@ -36,9 +37,9 @@ def tree(version: str = OLD) -> dict[str, bytes]:
     }
 
 
-def begun() -> MemoryCloud:
+def begun(cloud: MemoryCloud | None = None) -> MemoryCloud:
     """Return a fleet that follows node images; all its nodes have an old one."""
-    cloud = MemoryCloud()
+    cloud = cloud or MemoryCloud()
     push(cloud, tree())
     cloud.run()
     for record in cloud.state.clusters():
@@ -80,6 +81,8 @@ def test_a_newer_image_is_proposed_to_the_first_environment_and_promoted_to_the_
     assert f"| `minNodeImageVersion` | `{OLD}` | `{NEW}` |" in pull.body
     assert "every region has it, or a newer one" in pull.body
     assert "https://cve-api.prod-aks.azure.com/viewer/index.html" in pull.body
+    assert "- `AKSUbuntu-2204gen2containerd`: known vulnerabilities: 3 fixed (CVE-2025-13836, " in pull.body
+    assert "CVE-2021-46848), 2 left.\n" in pull.body
     (shown,) = versions_view(cloud.ports)["channels"]
     assert (shown["what"], shown["channel"], shown["proposed"]) == ("images", "NodeImage", NEW)
     assert running(cloud, (*TEST, *PROD)) == {NODE_IMAGES[0]}
@@ -91,6 +94,15 @@ def test_a_newer_image_is_proposed_to_the_first_environment_and_promoted_to_the_
     merge(cloud, promotion)
     assert running(cloud, PROD) == {NODE_IMAGES[1]}
     assert (proposed(cloud), pulls(cloud)) == ([], [])
+
+
+def test_an_image_of_which_nobody_says_what_it_fixes_is_proposed_without_that() -> None:
+    cloud = MemoryCloud()
+    cloud.vulnerabilities.away = Unavailable("the vulnerability data of AKS does not answer: Timeout")
+    (pull,) = proposed(begun(cloud))
+    said = "`AKSUbuntu-2204gen2containerd`: what is fixed is not known: Unavailable: the vulnerability data "
+    assert said in pull.body
+    assert stored(cloud).problem == ""
 
 
 def test_an_image_that_somebody_declined_is_not_proposed_again() -> None:

@@ -39,6 +39,13 @@ def test_cores_that_are_not_left_are_told_and_the_plan_stays_as_it_is(repo: Repo
     assert repo.status(repo.cloud.repository.head("topic"))[1] == "success"
 
 
+def test_clusters_that_the_quota_of_the_region_does_not_allow_are_told(repo: Repo) -> None:
+    repo.cloud.azure.engine.quotas.limit(SUBSCRIPTION, "eastus", "ManagedClusters", 2)
+    comment = repo.proposed("")
+    assert "quota: eastus has 0 of 2 managed clusters left, this commit needs 1" in comment
+    assert "1 cluster would fail (three)" in comment
+
+
 def test_a_region_that_azure_does_not_have_is_told_before_the_merge(repo: Repo) -> None:
     three = fleet_files.cluster("three").replace(b"location: eastus", b"location: westeuropa")
     repo.push(fleet_files.fleet("one", "two"))
@@ -53,7 +60,7 @@ def test_lists_are_read_once_for_a_region_and_kept_for_the_next_pull_request(rep
     calls = calls_of(repo.cloud, "azure", "call")
     number = repo.propose(fleet_files.fleet("one", "two", "three", "four"))
     first = sorted(call.name for call in calls)
-    lists = ["list_compute_usages", "list_locations", "list_network_usages"]
+    lists = ["list_cluster_usages", "list_compute_usages", "list_locations", "list_network_usages"]
     lists += ["list_providers", "list_sizes", "list_versions"]
     assert first == lists
     repo.tell(number, repo.cloud.repository.push(fleet_files.fleet("one", "two", "five"), branch="topic"))

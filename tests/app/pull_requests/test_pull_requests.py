@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import pull_plan_view
 from shared.app.pull_requests import pull_requests
 from shared.app.pull_requests.comment import OUTDATED
-from shared.app.recovery.housekeeping import PULLS
+from shared.app.recovery.housekeeping import KEPT
 from shared.cluster.failures.errors import Terminal, Throttled
 from shared.ports import Comment
 from tests.support import fleet_files
@@ -193,6 +193,7 @@ def test_the_last_plan_of_a_pull_request_is_a_page_and_ends_a_month_later(repo: 
     outdated = pull_plan_view(number, repo.cloud.ports)
     assert outdated is not None
     assert outdated["outdated"]
-    assert repo.cloud.state.prune_pulls(repo.cloud.clock() - PULLS) == 0
-    assert repo.cloud.state.prune_pulls(repo.cloud.clock() + timedelta(seconds=1)) == 1
+    kind, age = KEPT["plans of pull requests"]
+    assert repo.cloud.state.prune(kind, repo.cloud.clock() - age) == 0
+    assert repo.cloud.state.prune(kind, repo.cloud.clock() + timedelta(seconds=1)) == 1
     assert pull_plan_view(number, repo.cloud.ports) is None

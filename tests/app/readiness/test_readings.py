@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app import readiness
 from shared.app.api.acts.cluster import read_readiness
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.cluster_list import EVERYTHING
 from shared.app.api.views.readiness import readiness_view
-from shared.app.readiness import readiness
-from shared.app.readiness.reading import MOST_PAGES
+from shared.app.readiness import MOST_PAGES
 from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.queues.messages import ReadinessMessage
 from shared.frozen import replace as changed

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from localcloud.memory.crashes import Counter
 from localcloud.memory.memory_cloud import MemoryCloud, tripwired
-from shared.app.access.leased_record import LeasedRecord
+from shared.app.access.lease_guard import LeasedRecord
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files, team_systems

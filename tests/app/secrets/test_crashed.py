@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.crashes import Counter
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import request_whole_check
@@ -38,5 +40,6 @@ def _check(cloud: MemoryCloud) -> None:
     cloud.run(seconds=120)
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_for_a_secret_loses_nothing_and_removes_nothing_else() -> None:
     run_with_crashes(whole_run, "steps/bootstrap_secrets.py", "check/secrets.py", least=20)

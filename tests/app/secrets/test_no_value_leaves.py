@@ -97,6 +97,7 @@ def logged() -> Iterator[io.StringIO]:
     root.setLevel(level)
 
 
+@pytest.mark.lives
 def test_a_life_with_rotation_outage_loss_and_removal_leaves_no_trace_of_a_value(logged: io.StringIO) -> None:
     cloud, texts = with_value(), list[str]()
 

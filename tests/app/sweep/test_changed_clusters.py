@@ -11,8 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import refresh, replay, take_over
 from shared.app.api.views.clusters import cluster_detail, fleet_view
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.conclusions import conclude_from_list
-from shared.app.sweep.sources import Sources
+from shared.app.sweep.conclusions import Sources, conclude_from_list
 from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from tests.support.fleet_files import all_at_once

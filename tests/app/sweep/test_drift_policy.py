@@ -11,7 +11,7 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
 from shared.app.sweep import conclusions
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.sources import Sources
+from shared.app.sweep.conclusions import Sources
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.app.sweep import sources
+from shared.app.sweep import conclusions
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record import ClusterRecord
 from tests.support.one_cluster import ONE, files, pool, ready, record
@@ -100,7 +100,7 @@ def _fails(_: str) -> Any:
 def test_one_message_reads_a_bounded_number_of_manifests_and_the_next_sweep_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sources, "MOST_MANIFESTS", 2)
+    monkeypatch.setattr(conclusions, "MOST_MANIFESTS", 2)
     cloud = several("  tags: {cost: a}\n")
     for cluster in cloud.state.clusters():
         tag_by_hand(cloud, cluster.desired.id, cost="b")

@@ -13,7 +13,7 @@ from bench.sweep import fleet_of
 from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.memory.memory_cloud import EVENTS, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.app.health.health import Health
+from shared.app.health import Health
 from shared.app.sweep.events import handle
 from shared.azure.companions.identity_access import credential_name
 from shared.azure.ownership import correlation_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from azure.mgmt.containerservice.models import ManagedCluster
 
 from shared.adapters.arm.arm_requests import check_document
@@ -28,6 +29,7 @@ def is_let_in(document: Any) -> bool:
     return True
 
 
+@pytest.mark.lives
 def test_no_document_of_a_cluster_ends_a_sweep() -> None:
     cloud = ready("one", "two")
     cloud.clock.advance(LATER)

@@ -90,6 +90,7 @@ def test_a_pool_that_git_has_stopped_stays_so_by_day() -> None:
     assert power(cloud)["apps"] == ("Running", 3)
 
 
+@pytest.mark.lives
 @pytest.mark.parametrize(
     ("node_pools", "most"), [(APPS, 6), (APPS + AUTOSCALED, 10), (APPS + AUTOSCALED + SPOT, 14)]
 )
@@ -113,6 +114,7 @@ def test_neither_sweep_nor_check_finds_anything_wrong_at_night() -> None:
     assert not any(isinstance(call, GetCluster) for call in calls)
 
 
+@pytest.mark.lives
 def test_a_change_waits_for_the_start_and_is_carried_out_then() -> None:
     cloud = asleep_by_night()
     until(cloud, 18)
@@ -124,6 +126,7 @@ def test_a_change_waits_for_the_start_and_is_carried_out_then() -> None:
     assert power(cloud)["apps"] == ("Running", 3)
 
 
+@pytest.mark.lives
 def test_a_count_that_git_has_changed_at_night_is_there_in_the_morning() -> None:
     cloud = asleep_by_night()
     until(cloud, 18)
@@ -246,6 +249,7 @@ def test_a_stop_that_fails_twice_leaves_the_pool_awake_and_it_is_right_in_the_mo
     assert (phases(cloud), power(cloud)["apps"]) == ({"one": Phase.READY}, ("Running", 3))
 
 
+@pytest.mark.lives
 def test_a_start_that_lacks_capacity_for_long_is_stalled_and_never_given_up() -> None:
     cloud = asleep_by_night(node_pools=APPS + AUTOSCALED)
     until(cloud, 18)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.crashes import Counter
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import StartCluster, StopCluster
@@ -24,6 +26,7 @@ def a_night(counter: Counter) -> None:
         assert 1 <= sum(isinstance(call, kind) for call in calls) <= 2
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_of_a_night_leaves_the_cluster_neither_asleep_nor_awake_at_the_wrong_time() -> (
     None
 ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.parts import FIRST_PAGE
@@ -42,6 +44,7 @@ def texts(cloud: MemoryCloud) -> list[str]:
     return [str(detail.get("reason")), why["doing"], "; ".join(notes), in_sync.message]
 
 
+@pytest.mark.lives
 def test_a_version_that_git_lowers_is_shown_everywhere_and_is_never_in_sync() -> None:
     for channel in CHANNELS:
         cloud = ready(f"{pool()}{channel}{NEW}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import pytest
+
 from localcloud.memory.crashes import Counter, Tripwire
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import NOTHING_REMOVED, Phase
@@ -58,6 +60,7 @@ def points() -> list[int]:
     return crash_points(whole_run, "steps/systems")
 
 
+@pytest.mark.lives
 def test_a_crash_at_any_call_leaves_what_git_and_the_delete_policies_say() -> None:
     assert len(points()) > 20
     for point in sample("systems", points(), 6):

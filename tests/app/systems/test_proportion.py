@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bench.push import Bench
 from bench.systems import ON_EACH, system_file
 from shared.language.stored_cluster import StoredCluster
@@ -10,6 +12,7 @@ from shared.plan.plan import Action
 SYSTEMS, CLUSTERS = 500, 200
 
 
+@pytest.mark.lives
 def test_one_of_500_systems_on_200_clusters_reads_one_file_and_changes_its_ten_clusters() -> None:
     bench = Bench(CLUSTERS)
     files = bench.files | dict(system_file(number, CLUSTERS) for number in range(SYSTEMS))

@@ -14,7 +14,7 @@ import pytest
 
 from localcloud.azure_devops.devops_server import DevOpsServer
 from localcloud.common.http_server import HttpServer
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.world.git_repository import GitRepository
 from tests.support.receivers import Inbox
 
 MISSING = "0" * 40

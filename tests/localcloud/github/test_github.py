@@ -17,8 +17,8 @@ import pytest
 
 from localcloud.common.http_server import HttpServer
 from localcloud.common.plain_http import NO_TLS
+from localcloud.git.world.git_commands import git_environment
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.github.world.git_commands import git_environment
 from shared.adapters.github import GitHubHost, github_auth
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver

@@ -14,8 +14,8 @@ import pytest
 
 from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.front_door import ScriptedFault
+from localcloud.git.world.git_repository import GitRepository
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.github.world.git_repository import GitRepository
 from shared.adapters.github import GitHubHost, github_auth
 from shared.adapters.github.archive import MAX_FILE_BYTES, read_archive
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unavailable, Withheld

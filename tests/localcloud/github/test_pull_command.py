@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.git.world.git_repository import GitRepository
 from localcloud.github.wire.github_server import GitHubServer
-from localcloud.github.world.git_repository import GitRepository
 from localcloud.runtime import pull_command
 from localcloud.runtime.state_folder import MARKER
 from shared.ports import CommitStatus

@@ -8,7 +8,7 @@ from typing import Any
 
 from localcloud.flux.flux_controllers import GitRef, SourceRevision
 from localcloud.flux.sources.git_source import commit_of
-from localcloud.github.world.git_repository import GitRepository
+from localcloud.git.world.git_repository import GitRepository
 from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support import flux_scenarios
 from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES, Pins, push_by_force, write_pins

@@ -192,6 +192,7 @@ def test_patches_of_all_kinds_reach_the_same_object(world: KubernetesWorld) -> N
         world.patch(WEB, [{"op": "test", "path": "/spec/replicas", "value": 9}], JSON)
 
 
+@pytest.mark.lives
 def test_watchers_see_changes_in_order_and_learn_when_they_came_too_late(world: KubernetesWorld) -> None:
     start = world.version
     world.apply(MAP, {"data": {"a": "1"}}, ALICE)

@@ -145,6 +145,7 @@ def test_a_stopped_cluster_is_not_reconciled(clusters: KubernetesClusters, count
     assert counted.runs == {}
 
 
+@pytest.mark.lives
 def test_many_api_servers_share_their_threads_and_each_admits_its_own_credentials_only() -> None:
     with KubernetesPlane(Authority(), accepts_token=lambda _: False) as plane:
         before = threading.active_count()

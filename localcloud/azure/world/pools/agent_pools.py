@@ -39,7 +39,8 @@ _DEFAULTS: Json = {
     "enableNodePublicIP": False,
     "enableUltraSSD": False,
 }
-_NAME = re.compile(r"[a-z][a-z0-9]{0,11}")
+_NAME, _RESERVED = re.compile(r"[a-z][a-z0-9]{0,11}"), "aksmanagedap"
+"""The second: MicrosoftDocs/SupportArticles-docs#1873, name restriction for a node pool."""
 
 
 def changed_pool(
@@ -50,7 +51,7 @@ def changed_pool(
     ``control_plane`` is the version of the control plane, ``max_pods`` the network's default, ``cluster`` has
     the properties of the cluster.
     """
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or name == _RESERVED:
         raise invalid(
             f"The agent pool name '{name}' is invalid: 1 to 12 lowercase letters and digits, a letter first.",
             "agentPoolProfile.name",

@@ -240,6 +240,16 @@ RULES = (
         ),
     ),
     RefusalRule(
+        "entra-ssh-on-writable-linux",
+        "docs manage-ssh-node-access: not for Windows node pools, nor for Azure Container Linux",
+        "securityProfile.sshAccess",
+        "Entra ID SSH access is not supported on this agent pool.",
+        lambda asked: (
+            asked.now("securityProfile.sshAccess") == "EntraId"
+            and (windows(asked) or asked.now("osSKU") == "AzureContainerLinux")
+        ),
+    ),
+    RefusalRule(
         "trusted-launch-is-linux",
         "docs use-trusted-launch: not with Windows Server, and not with Pod Sandboxing",
         "securityProfile",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime
 
 from shared.app.api import schema
@@ -22,6 +21,7 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Una
 from shared.cluster.history import FoundBy
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ExamineRequest, PlanRequest, PreviewRequest
+from shared.frozen import replace
 from shared.masking import cut
 from shared.notifications.digest import Outgoing
 from shared.notifications.kinds import Severity

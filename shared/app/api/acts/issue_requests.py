@@ -26,7 +26,7 @@ from shared.app.pull_requests.markdown import code, prose
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.queues.messages import IssueRequest
 from shared.language.model.base import ClusterName, Location, ObjectName, shown
-from shared.language.model.cluster.lifetime import Lifetime
+from shared.language.model.change_windows import Lifetime
 from shared.masking import cut
 from shared.ports import Capability, Ports
 

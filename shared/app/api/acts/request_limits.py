@@ -20,7 +20,7 @@ from shared.cluster.lifetime import REQUESTED_BY_ID, REQUESTS
 from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of
-from shared.language.model.self_service import PriceLimit, SelfServiceRule
+from shared.language.model.fleet_rules import PriceLimit, SelfServiceRule
 from shared.language.resolve.repository_layout import cluster_path
 from shared.plan.list_price import amount
 from shared.ports import Ports

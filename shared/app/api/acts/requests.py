@@ -27,8 +27,8 @@ from shared.cluster.lifetime import REQUESTED_BY, REQUESTED_BY_ID, REQUESTS
 from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
 from shared.language.desired import Desired
+from shared.language.model.fleet_rules import SelfServiceRule
 from shared.language.model.kinds import API_VERSION
-from shared.language.model.self_service import SelfServiceRule
 from shared.language.resolve.repository_layout import cluster_path
 from shared.masking import cut
 from shared.ports import Ports, Pull, PullText

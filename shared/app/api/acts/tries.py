@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
-from shared.app.planner.pins.pin_branches import ensure_branch
+from shared.app.planner.pins import ensure_branch
 from shared.app.platform.platform_plan import platform_plan
 from shared.app.records import Transition
 from shared.app.repository import ResolvedCommit, read_some, read_tree, require_own

@@ -7,11 +7,10 @@ on the last one. These modules import nothing else, so that the command starts q
 from __future__ import annotations
 
 from shared.app.api.schema.acts import *
-from shared.app.api.schema.cluster_times import *
+from shared.app.api.schema.cluster_details import *
 from shared.app.api.schema.clusters import *
 from shared.app.api.schema.costs import *
 from shared.app.api.schema.drift import *
 from shared.app.api.schema.fleet import *
 from shared.app.api.schema.plans import *
-from shared.app.api.schema.readiness import *
 from shared.app.api.schema.rollouts import *

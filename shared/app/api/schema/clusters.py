@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, final
 
-from shared.app.api.schema.cluster_times import LifetimeView, SleepView, TrialView
-from shared.app.api.schema.readiness import ClusterReadiness
+from shared.app.api.schema.cluster_details import ClusterReadiness, LifetimeView, SleepView, TrialView
 from shared.app.api.schema.rollouts import WaitingCluster
 
 NOT_CREATED = "NotCreated"

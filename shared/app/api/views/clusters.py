@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -55,6 +54,7 @@ from shared.cluster.record_parts import Condition, RunningVersions
 from shared.cluster.reporting.diagnosis import NewestPlan
 from shared.cluster.reporting.job_diagnosis import with_name
 from shared.cluster.reporting.summary import ClusterSummary, since_of
+from shared.frozen import replace
 from shared.plan.plan import Item
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import SweepRecord

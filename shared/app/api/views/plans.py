@@ -20,7 +20,7 @@ from shared.app.api.parts import (
 )
 from shared.app.api.views.rollouts import waits_now
 from shared.app.planner.commit_status import progress_of
-from shared.app.planner.pins.distances import commits_after
+from shared.app.planner.pins import commits_after
 from shared.app.planner.reporter import lasting_since
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.record import ClusterRecord

@@ -16,7 +16,7 @@ from shared.app.api.views.plans import plans_view
 from shared.app.api.views.rollouts import rollout_view, rollouts_view, waits_now
 from shared.app.console.pages.rollouts_page import Cells, cells_of
 from shared.app.console.visit import Page, Visit
-from shared.app.health.health import health_view
+from shared.app.health import health_view
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, field, replace
 

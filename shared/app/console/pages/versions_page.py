@@ -13,7 +13,7 @@ from shared.app.api.views.cluster_list import ClusterSelection
 from shared.app.api.views.readiness import readiness_view
 from shared.app.api.views.versions import versions_view
 from shared.app.console.visit import Page, Visit
-from shared.app.health.health import credentials_of
+from shared.app.health import credentials_of
 from shared.azure.availability.retirements import AHEAD
 from shared.kubernetes_versions import numbers
 

@@ -7,11 +7,10 @@ cluster only one succeeds. Nothing else is written to the cluster before.
 from __future__ import annotations
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
-from shared.app.access.cluster_access import identity_of
 from shared.app.access.contests import contest_of, unknown_life
-from shared.app.access.context import StepContext
+from shared.app.access.context import StepContext, identity_of
 from shared.app.worker.steps.flux.sync import other_source
-from shared.app.worker.steps.guards.still_removed import not_removed
+from shared.app.worker.steps.still_removed import not_removed
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, tag
 from shared.cluster.failures.errors import AnotherCluster, NotOwned, SecretMissing
 from shared.cluster.job import Contest, ContestKind

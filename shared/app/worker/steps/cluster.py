@@ -22,9 +22,9 @@ from shared.app.access.azure_state import (
 from shared.app.access.contests import not_ours
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux import extension, sync
-from shared.app.worker.steps.guards.recovering import SHOWN, differing_fields, missed_rebuild
-from shared.app.worker.steps.guards.still_removed import cluster_that_deletes_group, others_in_group
-from shared.app.worker.steps.guards.writable import not_ready, send, wait_for
+from shared.app.worker.steps.recovering import SHOWN, differing_fields, missed_rebuild
+from shared.app.worker.steps.still_removed import cluster_that_deletes_group, others_in_group
+from shared.app.worker.steps.writable import not_ready, send, wait_for
 from shared.azure.changes.upgrades import next_version, not_offered, offered_upgrades, offered_versions
 from shared.azure.changes.writes import ImmutableChange, PlannedWrite
 from shared.azure.cluster_body import (

@@ -17,8 +17,8 @@ from shared.app.access.azure_state import (
 from shared.app.access.contests import contested, is_another_resource, unknown_life
 from shared.app.access.context import StepContext
 from shared.app.outbox import send
-from shared.app.worker.steps.guards.still_removed import group_of, member_of, not_removed, others_in_group
-from shared.app.worker.steps.guards.writable import next_attempt, still_exists, wait_for, was_accepted
+from shared.app.worker.steps.still_removed import group_of, member_of, not_removed, others_in_group
+from shared.app.worker.steps.writable import next_attempt, still_exists, wait_for, was_accepted
 from shared.cluster.failures.errors import (
     Dependency,
     NotOwned,

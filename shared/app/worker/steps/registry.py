@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 from shared.app.access.azure_state import OBSERVE_SECONDS
-from shared.app.access.contests import NotWritten
+from shared.app.access.contests import NotWritten, read_ours
 from shared.app.access.context import StepContext
-from shared.app.access.lease_guard import WriteHeld, without_writes
-from shared.app.worker.steps import attached, bootstrap_secrets, cluster, delete
+from shared.app.access.lease_guard import GuardedKubernetes, WriteHeld, without_writes
+from shared.app.worker.steps import attached, bootstrap_secrets, cluster, delete, node_pools, systems
 from shared.app.worker.steps.companions import ENSURES, REMOVALS, StepFunction
 from shared.app.worker.steps.delete import orphaned
 from shared.app.worker.steps.flux.components import ensure_access, ensure_components
@@ -19,12 +20,9 @@ from shared.app.worker.steps.flux.extension import (
 )
 from shared.app.worker.steps.flux.sync import ensure_sync
 from shared.app.worker.steps.flux.verify import verify
-from shared.app.worker.steps.guards.inside import knowing_whose
-from shared.app.worker.steps.guards.recovering import held
-from shared.app.worker.steps.guards.writable import stopped, suspended
-from shared.app.worker.steps.node_pools import pools as node_pools
+from shared.app.worker.steps.recovering import held
 from shared.app.worker.steps.sleep import ensure_asleep, ensure_awake
-from shared.app.worker.steps.systems import apply as systems
+from shared.app.worker.steps.writable import stopped, suspended
 from shared.azure.changes.writes import is_stopped
 from shared.cluster.failures.errors import (
     AnotherCluster,
@@ -37,7 +35,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
-from shared.cluster.recipes import IN_THE_CLUSTER, Step
+from shared.cluster.recipes import IN_THE_CLUSTER, Recipe, Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.kubernetes.ending import what_keeps
@@ -151,3 +149,37 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
         if found is not None and is_stopped(found):
             return stopped(context, found)
         raise
+
+
+# A message that begins inside a cluster reads whose cluster it is, before its first write there. The steps
+# before have read that, but in an earlier message: another installation may have marked it since. A step that
+# writes nothing costs no read.
+
+_READ = {
+    Recipe.PROVISION: (Step.RESOURCE_GROUP, Step.CLUSTER, Step.NODE_POOLS),
+    Recipe.ATTACH: (Step.ACCESS,),
+    Recipe.SLEEP: (Step.SLEEP, Step.WAKE),
+}
+"""Where a message begins that reads whose cluster it is before it is inside: the last of them always does."""
+
+
+def begins_inside(recipe: Recipe, step: Step) -> bool:
+    """Return whether a message that begins with this step has to read whose cluster it writes to."""
+    return step not in _READ.get(recipe, (step,))
+
+
+def knowing_whose(context: StepContext) -> Ports:
+    """Return the ports with that read before the first write to the cluster."""
+    step, known = context.job.step.name, False
+
+    def require(*_: object) -> None:
+        nonlocal known
+        if not known:
+            found = attached.still_ours(context) if context.desired.is_attached else read_ours(context)
+            if not isinstance(found, Mapping):
+                raise NotWritten(found)
+            known = True
+
+    if step not in IN_THE_CLUSTER or step in _READ[context.job.recipe]:
+        return context.ports
+    return replace(context.ports, kubernetes=GuardedKubernetes(context.ports.kubernetes, require))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from shared.app.access.azure_state import MISSING, busy, recheck
 from shared.app.access.contests import read_ours
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.guards.writable import (
+from shared.app.worker.steps.writable import (
     SLOW_POLLS,
     next_attempt,
     sleeps,

@@ -292,8 +292,9 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "arm/OwnRequest",
             Unexplained,
-            ("MissingApiVersionParameter", "InvalidFilterInQueryString"),
-            "The request lacks a part that Azure needs: Roadstead wrote it wrongly, not the manifest.",
+            ("MissingApiVersionParameter", "InvalidFilterInQueryString", "UnsupportedMediaType"),
+            "The request lacks a part that Azure needs, or has another form: Roadstead wrote it wrongly, not"
+            " the manifest.",
             "Report the message and the version of Roadstead.",
             Actor.OPERATOR,
         ),

@@ -47,7 +47,7 @@ ENTRIES: tuple[Entry, ...] = sourced(
         Unexplained,
         (
             *("InvalidTagPatchOperation", "UnsupportedQuery", "InvalidResourceGroupName", "EmptyPayload"),
-            *("InvalidResourceGroup", "UnsupportedMediaType", "InvalidAPIVersion", "UpdateNotAllowed"),
+            *("InvalidResourceGroup", "InvalidAPIVersion", "UpdateNotAllowed"),
             *("TemplateValidationError", "SDKValidationError", "MixedTypeNotSupported"),
             "ExtensionAlreadyEnabledInAKSAddons",
         ),

@@ -25,6 +25,7 @@ from shared.language.model.base import (
     Version,
     rule,
 )
+from shared.language.model.change_windows import Lifetime
 from shared.language.model.cluster.access import (
     AadProfile,
     ApiServerAccessProfile,
@@ -50,7 +51,6 @@ from shared.language.model.cluster.drift import Date, DriftPolicy
 from shared.language.model.cluster.flux import Flux
 from shared.language.model.cluster.identity_access import FederatedCredentials, OwnIdentities, RoleAssignments
 from shared.language.model.cluster.identity_access import differ as access_differs
-from shared.language.model.cluster.lifetime import Lifetime
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
 from shared.language.model.cluster.network import NetworkProfile
 from shared.language.model.cluster.nodes import (

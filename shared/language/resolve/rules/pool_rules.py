@@ -115,6 +115,16 @@ def _swaps(_spec: ClusterSpec, pool: NodePool) -> bool:
     )
 
 
+def _signs_in_nowhere(spec: ClusterSpec, pool: NodePool) -> Broken:
+    others = {
+        "Windows nodes": pool.os_type == "Windows",
+        "osSKU: AzureContainerLinux": pool.os_sku == "AzureContainerLinux",
+        "sku.name: Automatic": spec.sku.automatic,
+    }
+    profile = pool.security_profile
+    return profile is not None and profile.ssh_access == "EntraId" and first_of(others)
+
+
 def _not_with_machines(field: str, attribute: str) -> PoolRule:
     return PoolRule(
         field,
@@ -273,6 +283,18 @@ POOL_RULES: tuple[PoolRule, ...] = (
         ),
         "KataVmIsolation needs osSKU: AzureLinux",
         "use-pod-sandboxing: only the Azure Linux os-sku",
+    ),
+    PoolRule(
+        "name",
+        lambda _spec, pool: pool.name == "aksmanagedap",
+        "is a name that AKS keeps for itself; choose another one",
+        "github.com/Azure/AKS/releases/tag/2025-04-27; MicrosoftDocs/SupportArticles-docs#1873",
+    ),
+    PoolRule(
+        "securityProfile.sshAccess",
+        _signs_in_nowhere,
+        "EntraId does not go with {other}; write LocalUser or Disabled",
+        "manage-ssh-node-access, Limitations; github.com/Azure/AKS/releases/tag/2026-08-07",
     ),
     PoolRule(
         "securityProfile",

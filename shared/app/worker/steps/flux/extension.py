@@ -15,7 +15,7 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, taken_over, unless_forward
 from shared.app.worker.steps.flux.verify import verified_in_azure
 from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait, follows, older_commit
-from shared.app.worker.steps.guards.writable import BelowCluster, bring, is_at_work, send
+from shared.app.worker.steps.writable import BelowCluster, bring, is_at_work, send
 from shared.azure.flux_extension import (
     EXTENSION_TYPE,
     UNREPORTED,

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from shared.app.access.azure_state import busy, running_of, state_of, vanished
 from shared.app.access.context import StepContext
+from shared.app.worker.steps import drain
 from shared.app.worker.steps.attached import verified_elsewhere
 from shared.app.worker.steps.bootstrap_secrets import remove_former_secrets
 from shared.app.worker.steps.flux.components import rollout_wait
 from shared.app.worker.steps.flux.pinned import instance_wait
 from shared.app.worker.steps.flux.reconciled import applied_revision
-from shared.app.worker.steps.node_pools import drain
 from shared.azure.differences import beyond_git, drift_of, is_named_version, live_digest
 from shared.azure.drift.policy import ignores
 from shared.cluster.divergence.verification import Verification

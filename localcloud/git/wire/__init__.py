@@ -1,0 +1,1 @@
+"""How git is spoken over HTTP and SSH."""

@@ -1,0 +1,1 @@
+"""Repositories on disk or in memory, and what a host stores for them: pull requests, reviews, statuses."""

@@ -1,1 +1,0 @@
-"""The notifier: it notifies the routes of ``spec.notifications``."""

@@ -1,1 +1,0 @@
-"""Readings of clusters before an upgrade: pods, budgets, webhooks and APIs, which no check reads."""

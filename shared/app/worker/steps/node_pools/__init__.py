@@ -1,1 +1,0 @@
-"""The step of node pools, with their drains and their rollback."""
