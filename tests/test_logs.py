@@ -155,7 +155,7 @@ def test_an_orphan_is_named_although_nothing_more_is_known_of_it(lines: Lines) -
     ghost = ClusterId(one.subscription, "old", "ghost")
     cloud.ports.azure.call(PutCluster(ghost, {**body(dnsPrefix="ghost"), "tags": tags}, etag=None))
     sweep(cloud)
-    (found,) = lines("sweep.lists")
+    (found,) = lines("sweep.sweep")
     assert found.endswith("and no record has it fleet=example cluster=ghost")
 
 
@@ -173,7 +173,7 @@ def test_a_route_that_fails_names_the_cluster_and_the_commit_of_its_message(line
     cloud.routes.unanswered["ops"] = Unavailable("no answer")
     commit = push(cloud, notified_fleet(NAME))
     cloud.run(300)
-    found = lines("notifier.notifier")
+    found = lines("notifier")
     assert found
     assert {text.partition(": ")[2] for text in found} == {
         f"Unavailable: no answer fleet=example cluster={NAME} commit={commit}"
