@@ -39,7 +39,7 @@ def test_a_value_of_a_shared_file_is_one_warning_and_the_manifests_are_valid(fle
     done = roadstead("validate", *DAY, cwd=fleet)
     lines = done.stdout.splitlines()
     assert done.returncode == 0
-    assert lines[-1] == "no problems: 3 clusters, 0 systems; 1 warning"
+    assert lines[-1] == "no problems: 3 clusters, 0 systems; 1 warning; 1 note"
     (warning,) = (text for text in lines if "warning: " in text)
     assert warning.startswith("fleet.yaml:")
     assert (
@@ -61,7 +61,7 @@ def test_a_warning_of_a_pool_names_the_pool_at_its_line(tmp_path: Path) -> None:
 def test_no_warning_comes_more_than_180_days_ahead(fleet: Path) -> None:
     done = roadstead("validate", "--on", "2026-01-01", cwd=fleet)
     assert "warning" not in done.stdout
-    assert done.stdout.endswith("no problems: 3 clusters, 0 systems\n")
+    assert done.stdout.endswith("no problems: 3 clusters, 0 systems; 1 note\n")
 
 
 def test_scripts_and_github_get_the_warnings_apart_from_the_problems(fleet: Path) -> None:
