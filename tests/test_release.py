@@ -287,6 +287,19 @@ def test_a_release_is_tested_built_by_make_and_attested_before_it_is_published()
     assert attest < publish
 
 
+def test_a_release_has_its_day_in_the_changelog(tmp_path: Path) -> None:
+    (command,) = [step["run"] for _, step in steps() if "CHANGELOG.md" in step.get("run", "")]
+    text = (ROOT / "CHANGELOG.md").read_text()
+    dated = re.sub(rf"(?m)^## {re.escape(VERSION)} \(.*\)$", f"## {VERSION} (2026-12-01)", text)
+    undated = dated.replace("(2026-12-01)", "(not released yet)")
+    for content, status in ((dated, 0), (undated, 1)):
+        (tmp_path / "CHANGELOG.md").write_text(content)
+        ended = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env={"GITHUB_REF_NAME": f"v{VERSION}"}, check=False
+        )
+        assert ended.returncode == status
+
+
 def test_make_installs_what_is_deployed_by_its_hashes() -> None:
     assert "$(PIP) --require-hashes --requirement requirements.txt" in (ROOT / "Makefile").read_text()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -12,10 +13,16 @@ import requests
 from pydantic import TypeAdapter
 from urllib3.exceptions import HTTPError
 
+from shared.cluster.failures.errors import Unavailable
+
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 """What reading an answer of another form raises; a ValidationError is a ValueError."""
 T = TypeVar("T")
 _CHUNK = 1 << 16
+MOST_SECONDS = 60.0
+"""For one answer: a server that sends a byte now and then keeps nobody. GitLab gives up after 60."""
+MOST_BYTES = 32 << 20
+"""Bytes of an answer: all threads of a pull request, or a hundred notes, come in one."""
 
 
 @cache
@@ -50,3 +57,19 @@ def as_it_comes(response: requests.Response) -> Iterator[bytes]:
             yield data
     except HTTPError as error:
         raise requests.ConnectionError(type(error).__name__) from None
+
+
+def whole(response: requests.Response, name: str, until: float) -> bytes:
+    """Return what is in the answer of a host, to a request with ``stream``, and close it.
+
+    ``until`` is by ``time.monotonic``. Raise Unavailable for an answer that takes longer, or is too large.
+    """
+    found = bytearray()
+    with response:
+        for chunk in as_it_comes(response):
+            found += chunk
+            if len(found) > MOST_BYTES:
+                raise Unavailable(f"the answer of {name} is larger than {MOST_BYTES >> 20} MiB")
+            if time.monotonic() > until:
+                raise Unavailable(f"{name} takes longer than {MOST_SECONDS:g} seconds for an answer")
+    return bytes(found)

@@ -10,7 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from shared.adapters.azure_devops import AzureDevOpsHost, client
+from shared.adapters import answers
+from shared.adapters.azure_devops import AzureDevOpsHost
 from shared.adapters.azure_devops.client import Address, DevOpsClient
 from shared.cluster.failures.errors import (
     Conflict,
@@ -172,9 +173,9 @@ def test_an_error_says_what_the_caller_does_next(
 def test_an_answer_that_never_ends_is_not_read_to_its_end(
     host: AzureDevOpsHost, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "MAX_BYTES", 1000)
+    monkeypatch.setattr(answers, "MOST_BYTES", 1000)
     inbox.default = (200, JSON, json.dumps({"value": ["x" * 2000]}))
-    with pytest.raises(TooLarge):
+    with pytest.raises(Unavailable):
         CALLS["open pulls"][0](host)
 
 
@@ -251,7 +252,7 @@ def test_a_credential_without_a_token_is_said_without_its_text() -> None:
 
 
 def test_a_server_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MOST_SECONDS", 0.5)
+    monkeypatch.setattr(answers, "MOST_SECONDS", 0.5)
     began = time.monotonic()
     with slow_server(200) as url:
         asked = AzureDevOpsHost(f"{url}/acme/fleet/_git/fleet", StaticCredential())

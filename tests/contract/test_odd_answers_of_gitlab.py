@@ -13,7 +13,8 @@ import pytest
 from localcloud.common.front_door import ScriptedFault
 from localcloud.git.world.people import REVIEWER
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
-from shared.adapters.gitlab import GitLabHost, client
+from shared.adapters import answers
+from shared.adapters.gitlab import GitLabHost
 from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
@@ -214,9 +215,9 @@ def test_a_page_of_html_and_an_answer_that_is_too_large_are_no_answers(
     for name in CALLS.keys() - {"status"}:
         with pytest.raises(Unavailable, match="cannot be parsed"):
             CALLS[name][0](gitlab)
-    monkeypatch.setattr(client, "MOST_BYTES", 1000)
+    monkeypatch.setattr(answers, "MOST_BYTES", 1000)
     inbox.default = (200, JSON, json.dumps([{**REQUEST, "title": "x" * 2000}]))
-    with pytest.raises(Unavailable, match="GitLab's answer is larger"):
+    with pytest.raises(Unavailable, match="the answer of GitLab is larger"):
         CALLS["open"][0](gitlab)
 
 
@@ -283,7 +284,7 @@ def test_an_instance_that_does_not_say_when_somebody_approved_has_it_in_its_note
 
 
 def test_a_server_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MOST_SECONDS", 0.5)
+    monkeypatch.setattr(answers, "MOST_SECONDS", 0.5)
     began = time.monotonic()
     with slow_server(200) as url:
         asked = GitLabHost(f"{url}/acme/fleet", "", "glpat-secret")

@@ -60,8 +60,8 @@ def having(*capabilities: Capability, as_app: bool = True) -> list[str]:
     return [*on_github, *(name for host in others for name in WAYS.get(host, (host,)))]
 
 
-WITH_A_TOKEN = [name for name in having(Capability.STATUSES, as_app=False) if name != DEVOPS]
-"""Hosts that are read with a token that may end, and that say how much they have of something."""
+WITH_A_TOKEN = [*(name for name in ON_GITHUB if not name.endswith(" as app")), "gitlab"]
+"""Hosts that are read with a token, and that say when it ends."""
 CASES = having(Capability.PULLS, Capability.REVIEWS, Capability.PROPOSALS)
 """Hosts whose changes are proposed and reviewed."""
 

@@ -137,7 +137,8 @@ DEVOPS_PULL: dict[str, Any] = {
 class Host:
     """A host: what reads its deliveries, its payloads, where these have their parts, and how they are sent.
 
-    ``headers`` makes those of an event from the body, a secret and the id of the delivery.
+    ``pull`` is empty for a host without pull requests. ``headers`` makes those of an event from the body, a
+    secret and the id of the delivery.
     """
 
     read: Reader

@@ -6,15 +6,13 @@ instance that ends in between loses it, and nothing else: whoever proposes makes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import quote
 from uuid import UUID
 
 from shared.adapters.azure_devops.client import NO_PERMISSION, DevOpsClient
 from shared.adapters.azure_devops.pulls import pull_of
 from shared.adapters.git.writing import WritableGit
-from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError, Unauthorized
+from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError
 from shared.masking import cut
 from shared.ports.pull_requests import AutoMerge, NewCommit, Pull, PullText, auto_merge_of
 
@@ -32,6 +30,7 @@ class DevOpsBranches(WritableGit):
     """The part of the port that is about our own branches."""
 
     _client: DevOpsClient
+    to_write = NO_PERMISSION
 
     def is_guarded(self, branch: str) -> bool:
         """Return whether a blocking policy applies to a branch: it then changes by pull requests alone.
@@ -51,16 +50,11 @@ class DevOpsBranches(WritableGit):
         """Create a commit in the folder of this instance, and return its id."""
         return self._made(commit, _AUTHOR, int(self._server.said_at.timestamp()))
 
-    def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
-        """Let a branch point to a commit that comes after its ``tip``."""
-        with _permitted():
-            super().move_branch(branch, tip, commit)
-
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, as it is now."""
         tip = self.tip(branch)
         if tip is not None:
-            with _permitted():
+            with self._permitted():
                 self._push({f"refs/heads/{branch}": (tip, None)})
 
     def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
@@ -122,14 +116,6 @@ class DevOpsBranches(WritableGit):
             except ReconcileError as error:
                 if error.code != _ENDED:
                     raise
-
-
-@contextmanager
-def _permitted() -> Iterator[None]:
-    try:
-        yield
-    except Unauthorized as error:
-        raise Unauthorized(f"{error}; {NO_PERMISSION}") from error
 
 
 def _check(text: PullText) -> None:

@@ -21,12 +21,12 @@ import requests
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import AzureError
 
-from shared.adapters.answers import UNREADABLE, as_it_comes
+from shared.adapters import answers
+from shared.adapters.answers import UNREADABLE
 from shared.adapters.transport import pooled_session
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
-    TooLarge,
     Unauthenticated,
     Unauthorized,
     Unavailable,
@@ -41,10 +41,6 @@ SCOPE = "499b84ac-1321-427f-aa17-267ca6975798/.default"
 SECONDS = (5, 30)
 """To connect, and to wait for an answer, or for more of one: Azure DevOps delays the requests of a busy user
 by up to 30 seconds (learn.microsoft.com/azure/devops/integrate/concepts/rate-limits)."""
-MOST_SECONDS = 60.0
-"""For one answer: a server that sends a byte now and then keeps nobody."""
-MAX_BYTES = 32 << 20
-"""Limit on an answer; all threads of a pull request come in one."""
 VERSION = "7.1"
 THROTTLED_WAIT = 60.0
 """Seconds to wait where a refusal does not say how long."""
@@ -172,9 +168,9 @@ class DevOpsClient:
             "User-Agent": "roadstead",
             "X-TFS-FedAuthRedirect": "Suppress",
         }
-        until = time.monotonic() + MOST_SECONDS
+        until = time.monotonic() + answers.MOST_SECONDS
         try:
-            with self._session.request(
+            answer = self._session.request(
                 method,
                 url,
                 params=query,
@@ -183,19 +179,8 @@ class DevOpsClient:
                 timeout=SECONDS,
                 allow_redirects=False,
                 stream=True,
-            ) as answer:
-                content = bytearray()
-                for chunk in as_it_comes(answer):
-                    content += chunk
-                    if time.monotonic() > until:
-                        raise Unavailable(
-                            f"Azure DevOps takes longer than {MOST_SECONDS:g} seconds for an answer"
-                        )
-                    if len(content) > MAX_BYTES:
-                        raise TooLarge(
-                            f"{self._name}: Azure DevOps answers with more than {MAX_BYTES >> 20} MiB"
-                        )
-                return answer.status_code, answer.headers, bytes(content)
+            )
+            return answer.status_code, answer.headers, answers.whole(answer, "Azure DevOps", until)
         except (requests.RequestException, OSError) as error:
             raise Unavailable(f"Azure DevOps does not answer: {type(error).__name__}") from None
 

@@ -9,7 +9,8 @@ branch under a reference of its own, which is no branch: nobody sees it, and it 
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from dulwich.client import SendPackResult
 from dulwich.errors import SendPackError
@@ -31,7 +32,19 @@ _RACED = (
 
 
 class WritableGit(GitServerHost):
-    """The repository at an address of a git server, which the credential may push to."""
+    """The repository at an address of a git server, which the credential may push to.
+
+    ``to_write`` is what a person does so that it may, as the remedy of a refusal.
+    """
+
+    to_write: str
+
+    @contextmanager
+    def _permitted(self) -> Iterator[None]:
+        try:
+            yield
+        except Unauthorized as error:
+            raise Unauthorized(f"{error}; {self.to_write}", request_id=error.request_id) from error
 
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch points to, None when there is no such branch."""
@@ -47,7 +60,8 @@ class WritableGit(GitServerHost):
     def new_commit(self, commit: NewCommit, person: str, at: int) -> str:
         """Create a commit of a person, "Name <address>", at a time in seconds, and return its id."""
         name = self._made(commit, person, at)
-        self._push({f"{_WAITING}{name}": (None, name)})
+        with self._permitted():
+            self._push({f"{_WAITING}{name}": (None, name)})
         return name
 
     def _made(self, commit: NewCommit, person: str, at: int) -> str:
@@ -87,7 +101,8 @@ class WritableGit(GitServerHost):
         self._commit(commit)
         if tip is not None and not self.is_descendant(commit, tip):
             raise Conflict(f"{commit} does not come after {tip}, so the branch {branch} does not move to it")
-        self._push({f"refs/heads/{branch}": (tip, commit), f"{_WAITING}{commit}": (commit, None)})
+        with self._permitted():
+            self._push({f"refs/heads/{branch}": (tip, commit), f"{_WAITING}{commit}": (commit, None)})
 
     def _push(self, moves: Mapping[str, tuple[str | None, str | None]]) -> None:
         """Move references, each from its old commit to a new one; None for no reference.

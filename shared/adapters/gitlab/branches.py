@@ -18,13 +18,9 @@ from gitlab.v4.objects import Project
 from shared.adapters.git.writing import WritableGit
 from shared.adapters.gitlab.client import GitLabClient, page
 from shared.adapters.gitlab.merge_requests import pull_of
-from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports.pull_requests import NewCommit, Pull, PullText
 
-_PERMISSIONS = (
-    "give the access token of GIT_PASSWORD the scope api and the role Developer, or Maintainer where a rule "
-    "protects the branch"
-)
 _DEVELOPER = 30
 """The level of those who may push (docs.gitlab.com/api/access_requests, "Valid access levels")."""
 
@@ -33,11 +29,15 @@ class GitLabBranches(WritableGit):
     """The part of the port that is about our own branches."""
 
     _client: GitLabClient
+    to_write = (
+        "give the access token of GIT_PASSWORD the scope api and the role Developer, or Maintainer where a "
+        "rule protects the branch"
+    )
 
     @contextmanager
     def _writing(self, missing: str) -> Iterator[Project]:
         """Lend the project for one call; a refusal says which permissions it takes."""
-        with _permitted(), self._client.calling(missing) as project:
+        with self._permitted(), self._client.calling(missing) as project:
             yield project
 
     def is_guarded(self, branch: str) -> bool:
@@ -56,13 +56,7 @@ class GitLabBranches(WritableGit):
         user = self._client.user
         name = "".join(letter for letter in user.name if letter not in "<>\n")
         address = "".join(letter for letter in user.address if letter not in "<>\n ")
-        with _permitted():
-            return self.new_commit(commit, f"{name} <{address}>", int(time.time()))
-
-    def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
-        """Let a branch point to a commit, if it is where it was."""
-        with _permitted():
-            super().move_branch(branch, tip, commit)
+        return self.new_commit(commit, f"{name} <{address}>", int(time.time()))
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, which closes its merge requests; one that does not exist is success."""
@@ -103,14 +97,6 @@ class GitLabBranches(WritableGit):
         """Close a merge request; one that is closed is success."""
         with self._writing(f"no merge request {number}") as project:
             project.mergerequests.update(number, {"state_event": "close"})
-
-
-@contextmanager
-def _permitted() -> Iterator[None]:
-    try:
-        yield
-    except Unauthorized as error:
-        raise Unauthorized(f"{error}; {_PERMISSIONS}", request_id=error.request_id) from error
 
 
 def _text(text: PullText) -> dict[str, Any]:

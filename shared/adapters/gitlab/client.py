@@ -27,7 +27,8 @@ from gitlab.exceptions import GitlabError
 from gitlab.v4.objects import Project
 from urllib3.exceptions import HTTPError
 
-from shared.adapters.answers import UNREADABLE, as_it_comes, checked
+from shared.adapters import answers
+from shared.adapters.answers import UNREADABLE, checked
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
@@ -42,10 +43,6 @@ from shared.masking import without_secrets
 
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data."""
-MOST_SECONDS = 60.0
-"""For one answer: a server that sends a byte now and then keeps nobody. GitLab gives up after 60."""
-MOST_BYTES = 32 << 20
-"""Bytes of an answer: a hundred notes of the most that GitLab takes are more, and nobody has them."""
 PAGE = 100
 """The most that GitLab lists in one response."""
 PAGES = 10
@@ -75,26 +72,14 @@ class _Session(requests.Session):
         """Send a request; raise _Answered for what is no success."""
         if _origin(request.url or "") != self._origin:
             raise Unavailable("GitLab leads to another host, which is not asked")
-        until = time.monotonic() + MOST_SECONDS
+        until = time.monotonic() + answers.MOST_SECONDS
         response = super().send(request, **{**options, "stream": True, "allow_redirects": False})
-        body = _bounded(response, until)
+        body = answers.whole(response, "GitLab", until)
         if not 200 <= response.status_code < 300:
             raise _Answered(response.status_code, response.headers, body)
         response._content = body
         response._content_consumed = True
         return response
-
-
-def _bounded(response: requests.Response, until: float) -> bytes:
-    found = bytearray()
-    with response:
-        for chunk in as_it_comes(response):
-            found += chunk
-            if len(found) > MOST_BYTES:
-                raise Unavailable(f"GitLab's answer is larger than {MOST_BYTES >> 20} MiB")
-            if time.monotonic() > until:
-                raise Unavailable(f"GitLab takes longer than {MOST_SECONDS:g} seconds for an answer")
-    return bytes(found)
 
 
 def _origin(url: str) -> str:

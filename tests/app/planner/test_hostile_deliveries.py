@@ -11,12 +11,15 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import (
     MAX_BODY_BYTES,
+    Delivery,
     DeliveryRefusal,
     IgnoredDelivery,
     PullChanged,
     Push,
 )
+from shared.ports.git_host import Capability
 from tests.support import fleet_files
+from tests.support.git_hosts import CAPABILITIES
 from tests.support.host_deliveries import GONE, HOSTS, Host
 from tests.support.webhook_deliveries import COMMIT
 
@@ -24,10 +27,18 @@ from tests.support.webhook_deliveries import COMMIT
 def test_each_host_that_sends_webhooks_has_its_deliveries_here() -> None:
     readers = {name: read for name, (_, read) in READERS.items()}
     assert {name: found.read for name, found in HOSTS.items()} == readers
+    for name in readers.keys() & CAPABILITIES.keys():
+        assert bool(HOSTS[name].pull) is (Capability.PULLS in CAPABILITIES[name])
 
 
 @pytest.fixture(params=HOSTS)
 def host(request: pytest.FixtureRequest) -> Host:
+    return HOSTS[request.param]
+
+
+@pytest.fixture(params=[name for name, found in HOSTS.items() if found.pull])
+def reporting(request: pytest.FixtureRequest) -> Host:
+    """Return a host whose webhooks report pull requests."""
     return HOSTS[request.param]
 
 
@@ -78,25 +89,38 @@ def test_a_push_of_what_is_no_commit_is_a_bad_request(host: Host, commit: Any) -
 
 
 @pytest.mark.parametrize("number", ["7", True, 0, -1, 1 << 31, 1.5])
-def test_a_pull_request_without_a_number_is_a_bad_request(host: Host, number: Any) -> None:
-    assert status(host.received(host.changed("pull", "number", number), event=host.events[1])) == 400
+def test_a_pull_request_without_a_number_is_a_bad_request(reporting: Host, number: Any) -> None:
+    wrong = reporting.changed("pull", "number", number)
+    assert status(reporting.received(wrong, event=reporting.events[1])) == 400
 
 
 @pytest.mark.parametrize(
-    ("kind", "part", "value", "reason"),
+    ("part", "value", "reason"),
     [
-        ("push", "ref", "refs/heads/topic", "the branch topic is not main"),
-        ("push", "ref", "refs/tags/main", "refs/tags/main is not"),
-        ("push", "ref", "refs/heads/main ", "is not main"),
-        ("push", "repository", "other", "other is not example/fleet"),
-        ("pull", "repository", "other", "other is not example/fleet"),
-        ("pull", "base", "next", "goes into next, not main"),
+        ("ref", "refs/heads/topic", "the branch topic is not main"),
+        ("ref", "refs/tags/main", "refs/tags/main is not"),
+        ("ref", "refs/heads/main ", "is not main"),
+        ("repository", "other", "other is not example/fleet"),
     ],
 )
-def test_what_is_not_about_the_branch_is_ignored_with_a_success(
-    host: Host, kind: str, part: str, value: str, reason: str
+def test_a_push_that_is_not_to_the_branch_is_ignored_with_a_success(
+    host: Host, part: str, value: str, reason: str
 ) -> None:
-    found = host.received(host.changed(kind, part, value), event=host.events[kind == "pull"])
+    ignored(host.received(host.changed("push", part, value)), value, reason)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "reason"),
+    [("repository", "other", "other is not example/fleet"), ("base", "next", "goes into next, not main")],
+)
+def test_a_pull_request_that_is_not_into_the_branch_is_ignored_with_a_success(
+    reporting: Host, part: str, value: str, reason: str
+) -> None:
+    changed = reporting.changed("pull", part, value)
+    ignored(reporting.received(changed, event=reporting.events[1]), value, reason)
+
+
+def ignored(found: Delivery, value: str, reason: str) -> None:
     assert isinstance(found, IgnoredDelivery)
     assert reason in found.reason or f"the branch {value} {reason[-6:]}" in found.reason
     assert accept(found, MemoryCloud().ports).status == 200
@@ -113,10 +137,10 @@ def test_another_event_is_ignored_with_a_success(host: Host) -> None:
     assert "is none of" in found.reason
 
 
-def test_a_pull_request_is_read(host: Host) -> None:
-    found = host.received(host.pull, event=host.events[1])
+def test_a_pull_request_is_read(reporting: Host) -> None:
+    found = reporting.received(reporting.pull, event=reporting.events[1])
     assert isinstance(found, PullChanged)
-    assert (found.number, found.head) == (7, COMMIT if host.signs else "")
+    assert (found.number, found.head) == (7, COMMIT if reporting.signs else "")
     cloud = MemoryCloud()
     assert accept(found, cloud.ports).status == 202
     assert cloud.broker.counts("previews").scheduled >= 1
