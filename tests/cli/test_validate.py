@@ -43,8 +43,10 @@ def test_a_valid_repository_is_reported_in_one_line(tmp_path: Path) -> None:
 
 def test_all_problems_are_listed_at_once_by_file_with_their_places(wrong: Path) -> None:
     done = roadstead("validate", *EARLY, cwd=wrong)
-    summary = "2 problems in 2 files: 2 of 3 clusters are invalid"
-    assert done.stdout.splitlines() == [PROBLEMS[0], "", PROBLEMS[1], "", summary]
+    summary = "2 problems in 2 files: 2 of 3 clusters are invalid; 1 note"
+    lines = done.stdout.splitlines()
+    assert [*lines[:4], lines[-1]] == [PROBLEMS[0], "", PROBLEMS[1], "", summary]
+    assert ["note: " in line for line in lines[4:-1]] == [True, False]
     assert (done.returncode, done.stderr) == (1, "")
 
 
@@ -127,7 +129,8 @@ def test_annotations_and_a_summary_for_a_workflow(wrong: Path) -> None:
     assert re.match(
         r"::error file=clusters/one/cluster.yaml,line=7,col=3,title=Roadstead::spec.locaton", lines[0]
     )
-    assert lines[2].startswith("2 problems")
+    assert lines[2].startswith("::notice file=fleet.yaml,line=")
+    assert lines[3].startswith("2 problems")
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["--output", "xml"], ["clusters"]])
