@@ -7,9 +7,9 @@ start reads the settings, and what triggers each function. Its first call import
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from secrets import token_hex
 
+from shared.frozen import replace
 from shared.process_memory import collect_rarely, lasting
 
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # none is looked for among the libraries

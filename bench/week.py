@@ -4,7 +4,8 @@ The whole local cloud runs as processes, and libfaketime puts their clock forwar
 around each evening and morning, by an hour otherwise, once nothing is left to do. A commit upgrades
 Kubernetes on the third night, which waits for the morning. Counted are the requests to Azure, as in
 ``bench.nights``, which has no host. The hours of nodes are those that Azure says run before each step of
-the clock.
+the clock. A worker that took too long since a read reads again before it writes: those reads are said, as
+there are some on a machine that is busy.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ QUARTER, HOUR = timedelta(minutes=15), timedelta(hours=1)
 NOTICED, SETTLED = 3.0, 300.0
 """Seconds until each process has noticed a step, and within which everything follows that it leads to."""
 WORKING = {"Provisioning", "Updating"}
+_READ_AGAIN = ("too old for a write", "the lease has nearly ended")
+"""What the worker logs of a read that is repeated."""
 _LIST = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.ContainerService/managedClusters"
 
 
@@ -57,6 +60,11 @@ class Week:
             answer = azure.get(_LIST, params={"api-version": "2025-08-01"})
         found: Sequence[Any] = answer.raise_for_status().json()["value"]
         return found
+
+    def read_again(self) -> int:
+        """Return how many reads were repeated so far because the machine was too slow."""
+        log = (self._operator.cloud.state / "logs" / "functions.log").read_text(errors="replace")
+        return sum(map(log.count, _READ_AGAIN))
 
     def phases(self) -> Mapping[str, str]:
         """Return each cluster's phase; a step of the clock ends connections that were open."""
@@ -108,14 +116,14 @@ def measure(clusters: int, days: int, folder: Path) -> None:
         week.ran = week.hours = 0.0
         for day in range(days):
             week.until(16, 55)
-            begin, own = len(cloud.requests("arm")), week.own
+            begin, own, again = len(cloud.requests("arm")), week.own, week.read_again()
             week.until(23)
             slept = Counter(week.phases().values())["Sleeping"]
             if day == UPGRADED:
                 operator.push(files(names, "cluster", "1.36"))
             week.until(5, 45)
             night = night_of(week.now - timedelta(days=1), cloud.requests("arm")[begin:], slept)
-            _print(night, clusters, week.own - own)
+            _print(night, clusters, week.own - own, week.read_again() - again)
             week.until(12)
         running = Counter(str(own["properties"]["currentKubernetesVersion"]) for own in week.live())
         ready = Counter(week.phases().values())["Ready"]
@@ -126,9 +134,10 @@ def measure(clusters: int, days: int, folder: Path) -> None:
         cloud.kill_functions()
 
 
-def _print(night: Night, clusters: int, own: int) -> None:
+def _print(night: Night, clusters: int, own: int, again: int) -> None:
     most, each = max(night.clusters.values(), default=0), night.clusters.total() / clusters
     counted = f"{each:.1f} requests a cluster, {most} at most, {night.shared - own} of shared lists"
+    counted += f"; {again} reads again, as the machine was too slow" if again else ""
     print(f"{night.day:10} {night.slept} slept, {counted}", flush=True)
 
 

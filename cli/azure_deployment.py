@@ -125,6 +125,11 @@ class Deployment:
         return tuple(self.given.get("targetSubscriptions") or [self.subscription])
 
     @property
+    def region(self) -> str:
+        """Return the region of the apps, which a parameter file may name apart from the deployment's."""
+        return str(self.given.get("location") or self.location)
+
+    @property
     def warm(self) -> int:
         """Return the gigabyte-seconds of a month of warm instances, as infra/main.bicep has them."""
         counts = [int(count) for count in (self.given.get("alwaysReady") or {}).values() if count]
@@ -200,11 +205,21 @@ def account(az: Az, subscription: str) -> str:
 
 
 def given_in(az: Az, parameters: Path) -> dict[str, Any]:
-    """Return the values of a parameter file, by name."""
+    """Return the values of a parameter file, by name.
+
+    Raise DeploymentFailed also for the value of a secret that ``secrets`` lacks: nobody would write it.
+    """
     command = ("bicep", "build-params", "--file", str(parameters), "--stdout")
     built = az.read("Read the parameter file.", *command)
-    given = json.loads(built["parametersJson"])["parameters"]
-    return {name: parameter.get("value") for name, parameter in given.items()}
+    found = json.loads(built["parametersJson"])["parameters"]
+    given = {name: parameter.get("value") for name, parameter in found.items()}
+    unlisted = {*(given.get("secretValues") or ())} - {*(given.get("secrets") or ())}
+    if unlisted:
+        names = ", ".join(sorted(unlisted))
+        raise DeploymentFailed(
+            f"{parameters}: secretValues has {names}, and secrets does not; name it in both"
+        )
+    return given
 
 
 def given_to_azd(infra: Path, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -367,6 +382,8 @@ def ending(webhook: str, fleet: str, warm: int) -> str:
     app = address_in(webhook)
     return (f"{of_warm(warm)}\n" if warm else "") + (
         f"Deployed. {_of_host(webhook, fleet)}"
+        "Have each app examine itself, once you can sign in:\n"
+        f"  roadstead doctor --azure {fleet} --url {app}\n"
         f"Then push a commit, and watch it in the console, {app}, or with:\n"
         f"  roadstead status --watch --url {app}"
     )

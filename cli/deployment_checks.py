@@ -44,11 +44,14 @@ class Obstacle:
 def obstacles(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
     """Yield what would stop a deployment. Raises DeploymentFailed where the Azure CLI cannot be asked."""
     for subscription, providers in missing_providers(az, deployment.subscription, deployment.targets).items():
-        for provider in providers:
-            register = f"`az provider register --wait --namespace {provider} --subscription {subscription}`"
-            problem = f"the subscription {subscription} has not registered it; roadstead deploy does"
-            yield Obstacle(f"resource provider {provider}", problem, register)
-    yield from of_region(az, deployment.location)
+        if providers:
+            register = f"az provider register --wait --namespace $name --subscription {subscription}"
+            yield Obstacle(
+                f"resource providers of {subscription}",
+                f"{', '.join(providers)}: not registered there; roadstead deploy registers them",
+                f"`for name in {' '.join(providers)}; do {register}; done`",
+            )
+    yield from of_region(az, deployment.region)
     yield from preflight(az, deployment)
 
 
@@ -58,9 +61,15 @@ def of_region(az: Az, location: str) -> Iterator[Obstacle]:
         "Find the regions with Flex Consumption.",
         *("functionapp", "list-flexconsumption-locations", "--query", "[].name"),
     )
-    if regions and location not in regions:
+    if regions and location.replace(" ", "").lower() not in regions:
         problem = f"{location} has no Flex Consumption, the plan of the apps"
         yield Obstacle("region", problem, f"choose another --location: {', '.join(sorted(regions))}")
+
+
+def refuse_region(az: Az, deployment: Deployment) -> None:
+    """Raise DeploymentFailed for a region that has no apps of this kind."""
+    for obstacle in of_region(az, deployment.region):
+        raise DeploymentFailed(f"{obstacle.problem}; {obstacle.remedy}")
 
 
 def preflight(az: Az, deployment: Deployment) -> Iterator[Obstacle]:

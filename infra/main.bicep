@@ -2,6 +2,7 @@
 // The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
+import { fits, gitServer, has, isId, isOfType, isRange, lacks, letters, signs, small } from 'checks.bicep'
 import { existing, groupPlace, monitored, names, principals, redundancy, texts, uuid, warm, zones } from 'types.bicep'
 
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
@@ -13,6 +14,8 @@ param fleet string
 param location string = deployment().location
 
 @description('The resource group to create for the function apps.')
+@minLength(1)
+@maxLength(90)
 param resourceGroupName string = 'roadstead-${fleet}'
 
 @description('Whether to create the resource group. Without, it exists, and its tags stay as they are.')
@@ -49,6 +52,8 @@ param entranceAddresses string[] = []
 param assignRoles bool = true
 
 @description('The id by which the app knows its clusters, whatever happens to its tables. An app that replaces another one takes the id of that one.')
+@minLength(8)
+@maxLength(64)
 param installationId string = guid(subscription().id, resourceGroupName, fleet)
 
 @description('The ids of the subscriptions that hold the clusters. Whoever deploys must be allowed to assign roles there.')
@@ -193,27 +198,14 @@ param hearAzureEvents bool = true
 @description('Tags for every resource.')
 param tags texts = {}
 
-// Whether a text has no other characters than these.
-func has(text string, characters string) bool =>
-  empty(filter(range(0, length(text)), at => !contains(characters, substring(text, at, 1))))
-
-func serverOf(url string) string => last(split(split(last(split(url, '://')), '/')[0], '@'))
-
-// The same server serves HTTPS at another port than SSH.
-func gitServer(url string) string => startsWith(url, 'ssh://') ? split(serverOf(url), ':')[0] : serverOf(url)
-
-func isSubnet(id string) bool =>
-  length(split(id, '/')) == 11 && contains(toLower(id), '/providers/microsoft.network/virtualnetworks/')
-
 var isPrivate = network == 'private'
 var inNetwork = network != 'public'
 var usedZones = entrance == 'private'
   ? ['blob', 'table', 'serviceBus', 'vault', 'sites']
   : ['blob', 'table', 'serviceBus', 'vault']
-var small = 'abcdefghijklmnopqrstuvwxyz0123456789'
-var parts = split(githubRepository, '/')
 var vaultIds = map(bootstrapVaults, vault => toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
 var onGit = gitHost != 'github'
+var subnets = 'Microsoft.Network/virtualNetworks'
 var bySsh = gitHost == 'git' && startsWith(gitUrl, 'ssh://') && contains(gitUrl, '@')
 var hasHooks = onGit && gitHost != 'git'
 var byToken = contains(secrets, 'github-token')
@@ -257,57 +249,238 @@ var allSecrets = union(
   })
 )
 
-// What a type cannot say. Resource Manager evaluates it before it creates anything.
-var problems = filter(
-  [
-    has(fleet, '${small}-') && !startsWith(fleet, '-') && !endsWith(fleet, '-')
-      ? ''
-      : 'fleet: lower-case letters, digits and hyphens, with a letter or digit at each end.'
-    onGit || (length(parts) == 2 && !empty(first(parts)) && !empty(last(parts)))
-      ? ''
-      : 'githubRepository: owner/name, such as contoso/fleet.'
-    empty(unknown) ? '' : 'secrets: no secret is called ${join(unknown, ', ')}; see the description of the parameter.'
-    onGit == ((startsWith(gitUrl, 'https://') && !contains(gitUrl, '@')) || bySsh)
-      ? ''
-      : 'gitUrl: without GitHub, an address such as https://git.example.com/team/fleet.git, without a credential in it.'
-    !bySsh || (contains(secrets, 'git-ssh-key') && !empty(gitKnownHosts))
-      ? ''
-      : 'gitUrl: over SSH, the secret git-ssh-key and gitKnownHosts.'
-    onGit || contains(secrets, 'github-webhook-secret') ? '' : 'secrets: github-webhook-secret is missing.'
-    !hasHooks || contains(secrets, 'git-webhook-secret') ? '' : 'secrets: git-webhook-secret is missing.'
-    empty(filter(
-        fluxEventVaults,
-        vault => !contains(vaultIds, toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
-      ))
-      ? ''
-      : 'fluxEventVaults: vaults that bootstrapVaults has too.'
-    onGit || byToken || byApp ? '' : 'secrets: github-token, or ${join(ofApp, ', ')}: one of the two.'
-    zoneRedundant && contains(counts, 1)
-      ? 'alwaysReady: 2 instances or more of each, because zoneRedundant spreads them.'
-      : ''
-    zoneRedundant && !contains(['Standard_ZRS', 'Standard_GZRS'], storageRedundancy)
-      ? 'storageRedundancy: Standard_ZRS or Standard_GZRS, because zoneRedundant needs storage in several zones.'
-      : ''
-    network == 'public' && !empty(appsSubnetId)
-      ? 'appsSubnetId: nothing with network public; take outbound or private.'
-      : ''
-    empty(appsSubnetId) || isSubnet(appsSubnetId) ? '' : 'appsSubnetId: the id of a subnet.'
-    empty(endpointsSubnetId) || isSubnet(endpointsSubnetId) ? '' : 'endpointsSubnetId: the id of a subnet.'
-    isPrivate && empty(appsSubnetId) != empty(endpointsSubnetId)
-      ? 'appsSubnetId and endpointsSubnetId: both, or none for a new network.'
-      : ''
-    !isPrivate && !empty(endpointsSubnetId) ? 'endpointsSubnetId: nothing without network private.' : ''
-    !isPrivate && (!empty(dnsZones) || dnsByPolicy) ? 'dnsZones and dnsByPolicy: nothing without network private.' : ''
-    !empty(dnsZones) && dnsByPolicy ? 'dnsZones: nothing with dnsByPolicy.' : ''
-    !empty(dnsZones) && !empty(filter(usedZones, zone => !contains(dnsZones, zone)))
-      ? 'dnsZones: each of ${join(usedZones, ', ')}.'
-      : ''
-    setUpInBrowser && !byApp ? 'setUpInBrowser: secrets with ${join(ofApp, ', ')}.' : ''
-    entrance == 'private' && !isPrivate ? 'entrance: public without network private.' : ''
-    entrance == 'private' && !empty(entranceAddresses) ? 'entranceAddresses: nothing with entrance private.' : ''
-  ],
-  problem => !empty(problem)
+// What a type cannot say of names. Those with an address may not have words that Azure reserves:
+// learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-reserved-resource-name.
+var nameRules = [
+  {
+    name: 'app'
+    begin: signs
+    all: '${signs}-'
+    end: signs
+    takes: 'letters, digits and hyphens, with a letter or digit at each end'
+  }
+  {
+    name: 'serviceBus'
+    begin: letters
+    all: '${signs}-'
+    end: signs
+    takes: 'letters, digits and hyphens, with a letter first'
+  }
+  {
+    name: 'vault'
+    begin: letters
+    all: '${signs}-'
+    end: signs
+    takes: 'letters, digits and single hyphens, with a letter first'
+  }
+  { name: 'storage', begin: small, all: small, end: small, takes: 'lower-case letters and digits' }
+  {
+    name: 'workspace'
+    begin: signs
+    all: '${signs}-'
+    end: signs
+    takes: 'letters, digits and hyphens, with a letter or digit at each end'
+  }
+  {
+    name: 'network'
+    begin: signs
+    all: '${signs}-_.'
+    end: '${signs}_'
+    takes: 'letters, digits, hyphens, underscores and periods, with a letter or digit first'
+  }
+]
+var wrongNames = filter(
+  nameRules,
+  rule => contains(resourceNames, rule.name) && !fits(resourceNames[?rule.name] ?? '', rule.begin, rule.all, rule.end)
 )
+var addressed = filter(['app', 'serviceBus', 'vault', 'storage'], key => contains(resourceNames, key))
+var reserved = filter(
+  concat(
+    contains(resourceNames, 'app') ? [] : [{ parameter: 'fleet', name: fleet }],
+    map(addressed, key => { parameter: 'resourceNames.${key}', name: toLower(resourceNames[?key] ?? '') })
+  ),
+  given => contains(given.name, 'microsoft') || contains(given.name, 'windows') || startsWith(given.name, 'login')
+)
+var ids = [
+  { parameter: 'targetSubscriptions', values: targetSubscriptions }
+  { parameter: 'entraClientId', values: empty(entraClientId) ? [] : [entraClientId] }
+  { parameter: 'assignableRoles', values: assignableRoles }
+  { parameter: 'federatedIdentities', values: map(federatedIdentities, target => target.subscriptionId) }
+  { parameter: 'identityGroups', values: map(identityGroups, target => target.subscriptionId) }
+  { parameter: 'bootstrapVaults', values: map(bootstrapVaults, target => target.subscriptionId) }
+  { parameter: 'monitorWorkspaces', values: map(monitorWorkspaces, target => target.subscriptionId) }
+]
+var wrongIds = filter(ids, given => !empty(filter(given.values, id => !isId(id))))
+var targets = map(targetSubscriptions, target => toLower(target))
+var elsewhere = filter(
+  ids,
+  given =>
+    contains(['federatedIdentities', 'identityGroups'], given.parameter) && !empty(filter(
+      given.values,
+      id => !contains(targets, toLower(id))
+    ))
+)
+var wrongSchedules = filter(
+  [
+    { parameter: 'planSchedule', value: planSchedule }
+    { parameter: 'resendSchedule', value: resendSchedule }
+    { parameter: 'retentionSchedule', value: retentionSchedule }
+    { parameter: 'sweepSchedule', value: sweepSchedule }
+    { parameter: 'checkSchedule', value: checkSchedule }
+  ],
+  given => length(filter(split(given.value, ' '), part => !empty(part))) != 6
+)
+var wrongRepositories = filter(
+  [
+    { parameter: 'githubRepository', value: githubRepository, may: onGit }
+    { parameter: 'githubRepositoryPrevious', value: githubRepositoryPrevious, may: empty(githubRepositoryPrevious) }
+  ],
+  given =>
+    !given.may && (length(split(given.value, '/')) != 2 || contains(split(given.value, '/'), '') || !has(
+      given.value,
+      '${signs}-_./'
+    ) || endsWith(given.value, '.git'))
+)
+var wrongBranches = filter(
+  [
+    { parameter: 'githubBranch', value: githubBranch }
+    { parameter: 'gitBranch', value: gitBranch }
+  ],
+  given => startsWith(given.value, 'refs/') || contains(given.value, ' ')
+)
+var zoneWords = { blob: 'blob', table: 'table', serviceBus: 'servicebus', vault: 'vaultcore', sites: 'azurewebsites' }
+var wrongZones = filter(
+  usedZones,
+  zone =>
+    contains(dnsZones, zone) && !contains(
+      toLower(dnsZones[?zone] ?? ''),
+      '/providers/microsoft.network/privatednszones/privatelink.${zoneWords[zone]}.'
+    )
+)
+
+// What a type cannot say. Resource Manager evaluates it before it creates anything.
+var sentences = [
+  has(fleet, '${small}-') && !startsWith(fleet, '-') && !endsWith(fleet, '-')
+    ? ''
+    : 'fleet: lower-case letters, digits and hyphens, with a letter or digit at each end.'
+  join(map(wrongNames, rule => 'resourceNames.${rule.name}: ${rule.takes}.'), ' ')
+  lacks(resourceNames.?component ?? '', '%&\\?/') ? '' : 'resourceNames.component: none of the characters % & \\ ? /.'
+  endsWith(busName, '-sb') || endsWith(busName, '-mgmt')
+    ? 'resourceNames.serviceBus: no name that ends with -sb or -mgmt.'
+    : ''
+  contains(vaultName, '--') ? 'resourceNames.vault: no two hyphens one after the other.' : ''
+  join(
+    map(
+      reserved,
+      given => '${given.parameter}: Azure reserves the words microsoft and windows, and login at the beginning.'
+    ),
+    ' '
+  )
+  lacks(resourceGroupName, ' /\\%&?#<>:;*+@,') && !endsWith(resourceGroupName, '.')
+    ? ''
+    : 'resourceGroupName: letters, digits, hyphens, underscores, periods and parentheses, without a period at the end.'
+  fits(installationId, small, '${small}-', small)
+    ? ''
+    : 'installationId: lower-case letters, digits and hyphens, with a letter or digit at each end.'
+  join(map(wrongIds, given => '${given.parameter}: ids such as 00000000-0000-0000-0000-000000000001.'), ' ')
+  length(union(targets, targets)) == length(targets) ? '' : 'targetSubscriptions: each subscription once.'
+  join(map(elsewhere, given => '${given.parameter}: what is in one of targetSubscriptions.'), ' ')
+  join(map(wrongRepositories, given => '${given.parameter}: owner/name, such as contoso/fleet.'), ' ')
+  join(map(wrongBranches, given => '${given.parameter}: the name of a branch, such as main, without refs/heads/.'), ' ')
+  startsWith(githubApiUrl, 'https://') && !contains(githubApiUrl, '@')
+    ? ''
+    : 'githubApiUrl: an address such as https://HOST/api/v3.'
+  empty(unknown) ? '' : 'secrets: no secret is called ${join(unknown, ', ')}; see the description of the parameter.'
+  length(union(secrets, secrets)) == length(secrets) ? '' : 'secrets: each name once.'
+  onGit == ((startsWith(gitUrl, 'https://') && !contains(gitUrl, '@')) || bySsh)
+    ? ''
+    : 'gitUrl: without GitHub, an address such as https://git.example.com/team/fleet.git, without a credential in it.'
+  gitHost != 'azure-devops' || contains(gitUrl, '/_git/')
+    ? ''
+    : 'gitUrl: with Azure DevOps, an address such as https://dev.azure.com/ORG/PROJECT/_git/REPOSITORY.'
+  !bySsh || (contains(secrets, 'git-ssh-key') && !empty(gitKnownHosts))
+    ? ''
+    : 'gitUrl: over SSH, the secret git-ssh-key and gitKnownHosts.'
+  onGit || contains(secrets, 'github-webhook-secret') ? '' : 'secrets: github-webhook-secret is missing.'
+  !hasHooks || contains(secrets, 'git-webhook-secret') ? '' : 'secrets: git-webhook-secret is missing.'
+  gitHost != 'gitlab' || contains(secrets, 'git-password')
+    ? ''
+    : 'secrets: git-password is missing, a token with which the apps read GitLab.'
+  empty(filter(
+      fluxEventVaults,
+      vault => !contains(vaultIds, toLower('${vault.subscriptionId}/${vault.resourceGroup}/${vault.name}'))
+    ))
+    ? ''
+    : 'fluxEventVaults: vaults that bootstrapVaults has too.'
+  empty(filter(bootstrapVaults, vault => !fits(vault.name, letters, '${signs}-', signs)))
+    ? ''
+    : 'bootstrapVaults: names of vaults, not their addresses.'
+  onGit || byToken || byApp ? '' : 'secrets: github-token, or ${join(ofApp, ', ')}: one of the two.'
+  join(map(wrongSchedules, given => '${given.parameter}: six fields, seconds first, such as 0 */5 * * * *.'), ' ')
+  empty(filter(alertActionGroupIds, id => !isOfType(id, 'Microsoft.Insights/actionGroups', 9)))
+    ? ''
+    : 'alertActionGroupIds: ids of action groups, from: az monitor action-group list --query [].id.'
+  empty(filter(rolloutCheckHosts, host => !fits(host, signs, '${signs}.-:', signs)))
+    ? ''
+    : 'rolloutCheckHosts: hosts such as prometheus.example.com, without https:// and a path.'
+  empty(fluxGitHost) || fits(fluxGitHost, signs, '${signs}.-:', signs)
+    ? ''
+    : 'fluxGitHost: a host such as github.com, without https:// and a path.'
+  empty(filter(
+      monitorWorkspaces,
+      workspace => !startsWith(workspace.url, 'https://') || !fits(workspace.name, signs, '${signs}-', signs)
+    ))
+    ? ''
+    : 'monitorWorkspaces: a name of letters, digits and hyphens, and a url that begins with https://.'
+  empty(filter(items(moreSettings), setting => !has(setting.key, '${signs}_')))
+    ? ''
+    : 'moreSettings: names of settings, such as POLL_SECONDS.'
+  length(tags) < 50 && empty(filter(
+      items(tags),
+      tag => !lacks(tag.key, '<>%&\\?/') || length(tag.key) > 128 || length(tag.value) > 256
+    ))
+    ? ''
+    : 'tags: at most 49, with names of 128 characters without < > % & \\ ? /, and values of 256.'
+  zoneRedundant && contains(counts, 1)
+    ? 'alwaysReady: 2 instances or more of each, because zoneRedundant spreads them.'
+    : ''
+  zoneRedundant && !contains(['Standard_ZRS', 'Standard_GZRS'], storageRedundancy)
+    ? 'storageRedundancy: Standard_ZRS or Standard_GZRS, because zoneRedundant needs storage in several zones.'
+    : ''
+  network == 'public' && !empty(appsSubnetId)
+    ? 'appsSubnetId: nothing with network public; take outbound or private.'
+    : ''
+  !inNetwork || !empty(appsSubnetId) || (isRange(networkAddresses, 8, 24)
+      ? parseCidr(networkAddresses).network == first(split(networkAddresses, '/'))
+      : false)
+    ? ''
+    : 'networkAddresses: 256 addresses or more, as a range such as 10.64.0.0/24.'
+  empty(appsSubnetId) || isOfType(appsSubnetId, subnets, 11) ? '' : 'appsSubnetId: the id of a subnet.'
+  empty(endpointsSubnetId) || isOfType(endpointsSubnetId, subnets, 11) ? '' : 'endpointsSubnetId: the id of a subnet.'
+  isPrivate && empty(appsSubnetId) != empty(endpointsSubnetId)
+    ? 'appsSubnetId and endpointsSubnetId: both, or none for a new network.'
+    : ''
+  empty(appsSubnetId) || empty(endpointsSubnetId) || (toLower(appsSubnetId) != toLower(endpointsSubnetId) && first(split(
+      toLower(appsSubnetId),
+      '/subnets/'
+    )) == first(split(toLower(endpointsSubnetId), '/subnets/')))
+    ? ''
+    : 'endpointsSubnetId: another subnet of the network of appsSubnetId.'
+  !isPrivate && !empty(endpointsSubnetId) ? 'endpointsSubnetId: nothing without network private.' : ''
+  !isPrivate && (!empty(dnsZones) || dnsByPolicy) ? 'dnsZones and dnsByPolicy: nothing without network private.' : ''
+  !empty(dnsZones) && dnsByPolicy ? 'dnsZones: nothing with dnsByPolicy.' : ''
+  !empty(dnsZones) && !empty(filter(usedZones, zone => !contains(dnsZones, zone)))
+    ? 'dnsZones: each of ${join(usedZones, ', ')}.'
+    : ''
+  join(map(wrongZones, zone => 'dnsZones.${zone}: the id of a zone privatelink.${zoneWords[zone]}.'), ' ')
+  setUpInBrowser && !byApp ? 'setUpInBrowser: secrets with ${join(ofApp, ', ')}.' : ''
+  entrance == 'private' && !isPrivate ? 'entrance: public without network private.' : ''
+  entrance == 'private' && !empty(entranceAddresses) ? 'entranceAddresses: nothing with entrance private.' : ''
+  empty(filter(entranceAddresses, range => !contains(range, ':') && !isRange(range, 0, 32)))
+    ? ''
+    : 'entranceAddresses: ranges such as 192.30.252.0/22; a single address ends with /32.'
+]
+var problems = filter(sentences, sentence => !empty(sentence))
 var name = empty(problems) ? fleet : fail(join(problems, ' '))
 
 var allTags = union(tags, { 'roadstead-fleet': name })

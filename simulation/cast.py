@@ -21,6 +21,7 @@ from simulation.actors.pins_back import PINS_BACK, PinsBack
 from simulation.actors.platform_team import PlatformTeam
 from simulation.actors.promotions import PromotionActor
 from simulation.actors.replacements import Replacements
+from simulation.actors.requests import Requests
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.rollbacks import RollbackActor
 from simulation.actors.rollouts import RolloutActor
@@ -103,6 +104,9 @@ class Cast:
         self.lifetimes: Lifetimes | None = None
         if named.LIFETIMES in kinds:
             self.lifetimes = self.upkeep[named.LIFETIMES] = Lifetimes(seed, everybody, loop, replaced)
+        self.requests: Requests | None = None
+        if named.REQUESTS in kinds:
+            self.requests = self.upkeep[named.REQUESTS] = Requests(seed, everybody, loop)
         if named.LOST_WEBHOOKS in kinds:
             self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
         histories = {operators.cloud: operators.history for operators in everybody}

@@ -6,11 +6,14 @@ import random
 from functools import lru_cache
 
 from simulation.desired_state import (
+    ASKED_CLASS,
+    ASKED_PLACE,
     CORRECTED,
     EXEMPT,
     NEWEST_IMAGE,
     PROPOSED,
     RECREATED,
+    SYSTEM,
     USUAL_COMPONENTS,
     WINDOW,
     DesiredCluster,
@@ -47,6 +50,8 @@ def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
         desired.notified,
         as_yaml(desired.staging, desired.selectable, desired.final) + _of_environments(desired),
     )
+    if desired.asked_at_once:
+        files[f"classes/{ASKED_CLASS}.yaml"], files[f"environments/{ASKED_PLACE}.yaml"] = _ASKED
     for environment in desired.environments:
         files[f"environments/{environment.name}.yaml"] = _environment(environment)
         files[environment.components] = COMPONENTS + f"# {environment.components}\n".encode()
@@ -57,17 +62,21 @@ def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
 
 
 def _of_environments(desired: RequestedFleet) -> str:
-    """Return the environments in fleet.yaml, and the rule that promotes from the first to the last one."""
-    names = [environment.name for environment in desired.environments]
-    if not names:
-        return ""
-    rule = f"from: {names[0]}, to: {names[-1]}, what: [components], soak: {desired.soak}s"
-    rules = f"  promotions: [{{{rule}}}]\n" if desired.soak is not None else ""
-    return f"  environments: [{', '.join(names)}]\n{rules}"
+    """Return the environments in fleet.yaml, who may ask for clusters, and the rule that promotes."""
+    asked, names = desired.asked_at_once, [environment.name for environment in desired.environments]
+    listed = [*names, *([ASKED_PLACE] if asked else [])]
+    text = f"  environments: [{', '.join(listed)}]\n" if listed else ""
+    if names and desired.soak is not None:
+        rule = f"from: {names[0]}, to: {names[-1]}, what: [components], soak: {desired.soak}s"
+        text += f"  promotions: [{{{rule}}}]\n"
+    request = f"classes: [{ASKED_CLASS}], environments: [{ASKED_PLACE}], atOnce: {asked}, merge: auto"
+    return text + (f"  selfService: [{{{request}}}]\n" if asked else "")
 
 
 @lru_cache(maxsize=512)
 def _cluster(cluster: DesiredCluster, environment: str, source: str) -> bytes:
+    if cluster.is_as_asked:
+        return cluster.request.encode()
     given = [f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)]
     given.append(f"replaces: {cluster.replaces}" if cluster.replaces else "")
     written = ", ".join(f"roadstead.dev/{name}" for name in given if name)
@@ -115,6 +124,24 @@ spec:
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
+
+
+_CLASS = f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: ClusterClass
+metadata: {{name: {ASKED_CLASS}}}
+spec:
+  location: eastus
+  resourceGroup: "rg-{{name}}"
+  kubernetesVersion: "1.36"
+  nodePools:
+    - {{name: {SYSTEM.name}, mode: {SYSTEM.mode}, vmSize: {SYSTEM.size}, count: {SYSTEM.count}}}
+"""
+_PLACE = (
+    f"apiVersion: roadstead.dev/v1alpha1\nkind: Environment\nmetadata: {{name: {ASKED_PLACE}}}\nspec: {{}}\n"
+)
+_ASKED = _CLASS.encode(), _PLACE.encode()
+"""The class and the environment of what people ask for: as any other cluster of the model at first."""
 
 
 def _environment(environment: SharedEnvironment) -> bytes:

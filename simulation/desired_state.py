@@ -59,6 +59,10 @@ class Pool:
 SYSTEM = Pool("system", mode="System")
 
 
+ASKED_CLASS, ASKED_PLACE, ASKED_FOR = "small", "asked", "8h"
+"""The class and the environment of a cluster that somebody asks for, and how long it lasts."""
+
+
 @dataclass(frozen=True)
 class DesiredCluster:
     """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git.
@@ -70,7 +74,8 @@ class DesiredCluster:
     asks for. ``replaces`` is the cluster that it replaces, "" for none. ``channel`` is what upgrades it by
     itself, ``OFF`` for nothing, "" where its manifest does not say it. ``sleeps`` is its sleep
     as YAML, "" for none. ``lifetime`` is how many minutes it lasts, 0 for no end, and ``ends_by_host``
-    whether the host merges what removes it then.
+    whether the host merges what removes it then. ``request`` is the manifest that Roadstead wrote where
+    somebody has asked for it, "" for any other cluster.
     """
 
     name: str
@@ -92,6 +97,12 @@ class DesiredCluster:
     sleeps: str = ""
     lifetime: int = 0
     ends_by_host: bool = False
+    request: str = ""
+
+    @property
+    def is_as_asked(self) -> bool:
+        """Whether its manifest is the one that somebody asked for, and nobody has changed it since."""
+        return bool(self.request) and self == DesiredCluster(self.name, request=self.request)
 
     @property
     def asked(self) -> int:
@@ -163,7 +174,8 @@ class RequestedFleet:
     the commit selects if ``trailer`` says so. ``final`` is the gate after the last stage of the others.
     ``soak`` are the seconds after which the last of the ``environments`` is proposed what is proven in the
     first one, None for no rule. ``platform`` is the name of what Flux applies.
-    ``sources`` are what clusters pull that do so from elsewhere, by their names.
+    ``sources`` are what clusters pull that do so from elsewhere, by their names. ``asked_at_once`` is how
+    many clusters a person may ask for, 0 for none.
     """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
@@ -180,6 +192,7 @@ class RequestedFleet:
     soak: int | None = None
     platform: str = USUAL_PLATFORM
     sources: Mapping[str, str] = field(default_factory=dict)
+    asked_at_once: int = 0
 
     def environment(self, name: str) -> SharedEnvironment:
         """Return the environment of a name."""

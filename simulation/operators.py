@@ -249,7 +249,7 @@ class Operators:
             self.history.approved[commit] |= held
             taken = {
                 followed.key.partition(" ")[0]: followed.commit
-                for followed in self.cloud.state.fleet().followed
+                for followed in self.cloud.state.fleet().origin.followed
             }
             for name, source in self.history.sources.items():
                 if name in held:

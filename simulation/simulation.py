@@ -232,6 +232,7 @@ class Simulation:
             rollouts, promotions, sources = self._cast.rollouts, self._cast.promotions, self._cast.sources
             wanted = sources.prepared(wanted) if sources else wanted
             wanted = promotions.prepared(operators, wanted) if promotions else wanted
+            wanted = self._cast.requests.prepared(operators, wanted) if self._cast.requests else wanted
             operators.push(rollouts.staged(operators, wanted) if rollouts else wanted)
         passed = 0.0
         for _ in range(chance.randint(2, 7)):

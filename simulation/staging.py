@@ -95,7 +95,8 @@ class StagedStage:
     """A stage with the clusters of these names; ``approvers``: so many must let it begin, by the ``rule``.
 
     It waits for so many minutes ``after`` the stages before it, and if it is ``checked`` for a check run, or
-    if it is ``asked`` for an endpoint, or if it is ``measured`` for a workspace, or until its clusters are
+    if it is ``asked`` for an endpoint, or if it is ``measured`` for a workspace or ``alerted`` for no alert
+    that fires, or until its clusters are
     ``ready`` for their upgrades.
     """
 
@@ -108,6 +109,7 @@ class StagedStage:
     checked: bool = False
     asked: bool = False
     measured: bool = False
+    alerted: bool = False
     ready: bool = False
     rule: ApprovalRule = ApprovalRule()
 
@@ -122,6 +124,7 @@ class StagedStage:
         parts += [f"commitChecks: [{CHECK}]"] if self.checked else []
         parts += [f"httpChecks: [{ENDPOINT_CHECK}]"] if self.asked else []
         parts += [f"azureMonitorChecks: [{MONITOR_CHECK}]"] if self.measured else []
+        parts += [f"alertChecks: [{ALERT_CHECK}]"] if self.alerted else []
         parts += ["upgradeReadiness: true"] if self.ready else []
         return f"{{owner: somebody, reason: a night, {', '.join(parts)}}}" if parts else ""
 
@@ -142,6 +145,12 @@ WORKSPACE, QUERY = "shop", "errors"
 MONITOR_CHECK = (
     f"{{name: errors, workspace: {WORKSPACE}, query: {QUERY}, pass: '< 0.01', over: 30m, interval: 30s, "
     "consecutiveSuccessLimit: 2, failureLimit: 5}"
+)
+SHOP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg-shop"
+"""The resource group whose alerts keep gates shut."""
+ALERT_CHECK = (
+    f"{{name: quiet, scope: {SHOP}, severity: Sev1, interval: 30s, consecutiveSuccessLimit: 2, "
+    "failureLimit: 5}"
 )
 OTHERS = StagedStage("others", (), (StagedGroup(1, 1, 1), StagedGroup(0, 1, 1)))
 """The clusters of a fleet that no stage selects; it has so few that a fifth of them is one."""

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from shared.app.outbox import WAITING, WAITING_SECONDS, send_again
+from shared.app.records import again
 from shared.azure.ownership import tag
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.job import JobQueue
@@ -133,6 +134,15 @@ def put_epoch(fleet: FleetRecord, ports: Ports) -> None:
         tags = {epoch_tag(ports.config): str(fleet.tables.epoch)}
         body = {"operation": "Merge", "properties": {"tags": tags}}
         ports.azure.call(PatchTags(ports.config.app_group, body))
+
+
+@again
+def begin_epoch(ports: Ports) -> None:
+    """Begin an epoch for what no plan begins, and what older tables must not lose unnoticed."""
+    fleet = ports.state.fleet()
+    after = with_next_epoch(fleet)
+    if after is not fleet:
+        put_epoch(ports.state.save_fleet(after), ports)
 
 
 def time_now(ports: Ports) -> datetime:

@@ -47,7 +47,7 @@ def recorded(ports: Ports, otherwise: Look | None = None) -> Look:
 
     def look(key: str) -> Followed:
         if not known:
-            known.update({followed.key: followed for followed in ports.state.fleet().followed})
+            known.update({followed.key: followed for followed in ports.state.fleet().origin.followed})
         if key in known or otherwise is None:
             return known.get(key) or Followed(key).held("no plan has read it yet", "wait for the next plan")
         return otherwise(key)
@@ -113,11 +113,11 @@ def at_source(source: str, ports: Ports) -> Ports:
 def plan_moved_sources(ports: Ports) -> bool:
     """Ask for a plan where a source is not as the last plan took it; one read for each source."""
     fleet = ports.state.fleet()
-    if fleet.planning or not fleet.followed:
+    if fleet.planning or not fleet.origin.followed:
         return False
-    look = newest(fleet.followed, ports)
-    now = [look(known.key) for known in fleet.followed]
-    if all(_is_as_taken(found, known) for found, known in zip(now, fleet.followed, strict=True)):
+    look = newest(fleet.origin.followed, ports)
+    now = [look(known.key) for known in fleet.origin.followed]
+    if all(_is_as_taken(found, known) for found, known in zip(now, fleet.origin.followed, strict=True)):
         return False
     slot = int(ports.clock().timestamp() // 60)
     message_id = f"sources:{digest_of([[found.key, found.commit] for found in now])}:{slot}"

@@ -124,7 +124,7 @@ def ready_condition(live: Json) -> Json | None:
 
 def message_of(condition: Json) -> str:
     """Return the message of a condition as it may be shown: short, and without the data of a Secret."""
-    return cut(_OF_SECRET.sub(r"\1", str(condition.get("message", ""))), _SHOWN)
+    return cut(_OF_SECRET.sub(r"\1", str(condition.get("message", ""))).strip(), _SHOWN)
 
 
 def _revision(status: Json) -> str:

@@ -23,6 +23,7 @@ from shared.language.resolve.repository_layout import cluster_path
 from shared.platform.inventory import Inventory, ObjectId, Owner
 from shared.platform.rules import ClusterPlatform, Files, Findings, findings_of, placed
 from shared.platform.rules.components import components_problem, controllers_with, definitions_in
+from shared.platform.rules.placement import Room, room_for
 from shared.platform.schemas.published import minor_of
 from shared.resource_ids import ObjectRef
 from shared.sentences import some_of
@@ -99,6 +100,7 @@ def platforms(
 ) -> list[tuple[ClusterPlatform, Clusters]]:
     """Return what the rules look at, once for all clusters that are alike."""
     found: dict[tuple[object, ...], tuple[ClusterPlatform, list[str]]] = {}
+    rooms: dict[tuple[int, Room], Room] = {}
     for name, inventory in sorted(inventories.items()):
         desired = fleet.clusters[name]
         provided = _provided(desired)
@@ -106,7 +108,11 @@ def platforms(
         locked, minor = is_locked_down(desired), minor_of(version)
         pinned = "" if desired.has_extension else desired.components_path
         instance = desired.spec.flux.instance is not None
-        key = (id(inventory), minor, provided, pinned, locked, instance)
+        whole = room_of(desired)
+        room = rooms.get((id(inventory), whole))
+        if room is None:
+            room = rooms[id(inventory), whole] = room_for(inventory, whole)
+        key = (id(inventory), minor, provided, pinned, locked, instance, room)
         if key not in found:
             content = files(pinned) if pinned else None
             blocking, confining = (
@@ -121,10 +127,24 @@ def platforms(
                 definitions_in(content or b""),
                 blocking,
                 confining,
+                room.nodes,
+                room.pools,
             )
             found[key] = platform, []
         found[key][1].append(name)
     return [*found.values()]
+
+
+def room_of(desired: Desired) -> Room:
+    """Return what a cluster has for pods by its manifest; not where Azure creates nodes, or it is no AKS."""
+    spec, pools = desired.spec, desired.spec.node_pools
+    provisioning = spec.node_provisioning_profile
+    creates = spec.sku.automatic or (provisioning is not None and provisioning.mode == "Auto")
+    if desired.is_attached or creates or not pools:
+        return Room()
+    counts = [pool.max_count if pool.max_count is not None else pool.count for pool in pools]
+    nodes = None if None in counts else sum(count for count in counts if count is not None)
+    return Room(nodes, tuple(pool.name for pool in pools))
 
 
 def _provided(desired: Desired) -> frozenset[ObjectId]:

@@ -30,7 +30,7 @@ from shared.rollouts.candidates import (
 from shared.rollouts.decide import decide
 from shared.rollouts.line import splits
 from shared.rollouts.pins_back import with_gone_back
-from shared.rollouts.rollout import HeldStage, Rollout, RolloutState
+from shared.rollouts.rollout import HeldStage, Rollout, RolloutCalendar, RolloutState
 from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import (
@@ -64,8 +64,9 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
     return replace(
         rollout,
         members=tuple(members),
-        windows=tuple(window for _, window in windows),
-        freezes=tuple(freeze for _, freeze in freezes),
+        calendar=RolloutCalendar(
+            tuple(window for _, window in windows), tuple(freeze for _, freeze in freezes)
+        ),
     )
 
 

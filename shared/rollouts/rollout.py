@@ -232,6 +232,14 @@ class Decisions:
 
 
 @dataclass(frozen=True)
+class RolloutCalendar:
+    """The windows and freezes of changes; members name those that are for them."""
+
+    windows: tuple[Window, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+
+
+@dataclass(frozen=True)
 class Rollout:
     """What one commit does to the clusters that it changes."""
 
@@ -251,8 +259,8 @@ class Rollout:
     """The failed clusters of a completed rollout."""
     ended: datetime | None = None
     superseded_by: str = ""
-    windows: tuple[Window, ...] = ()
-    freezes: tuple[Freeze, ...] = ()
+    calendar: RolloutCalendar = RolloutCalendar()
+    """When its clusters may start."""
     entered: tuple[int, ...] = ()
     """The stages that started after an approval."""
     choice: StrategyChoice = StrategyChoice()

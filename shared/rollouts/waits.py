@@ -267,8 +267,8 @@ def shut_members(
     rollout: Rollout, standings: Mapping[str, MemberStanding], now: datetime
 ) -> Mapping[str, Closure]:
     """Return the clusters that could start, if it were not for a window or a freeze."""
-    windows = {window.name: window for window in rollout.windows}
-    freezes = {freeze.name: freeze for freeze in rollout.freezes}
+    windows = {window.name: window for window in rollout.calendar.windows}
+    freezes = {freeze.name: freeze for freeze in rollout.calendar.freezes}
     found = dict[str, Closure]()
     for member in rollout.members:
         waits = (

@@ -27,6 +27,7 @@ PAUSES = "pauses"
 VERSIONS = "versions"
 SLEEPERS = "sleepers"
 LIFETIMES = "lifetimes"
+REQUESTS = "requests"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -51,6 +52,7 @@ RARE: Mapping[str, float] = {
     VERSIONS: 0.08,
     SLEEPERS: 0.08,
     LIFETIMES: 0.08,
+    REQUESTS: 0.08,
 }
 
 

@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.rollouts.rollout import Rollout, RolloutState
+from shared.rollouts.rollout import Rollout, RolloutCalendar, RolloutState
 from shared.rollouts.rollout_acts import ActKind
 from shared.rollouts.waits import spent_checks
 from simulation.actors.blocked_upgrades import BlockedUpgrades
 from simulation.actors.kinds import ROLLOUTS
-from simulation.actors.monitor_answers import KINDS, answer, measured
+from simulation.actors.monitor_answers import ALARMS, KINDS, alarm, alerted, answer, measured
 from simulation.actors.shut_starts import ShutStarts
 from simulation.actors.stage_approvers import StageApprovers
 from simulation.actors.stopped_members import StoppedMembers
@@ -86,6 +86,8 @@ class RolloutActor:
         self._staging = {fleet: _asked(staging, self._endpoints) for fleet, staging in self._staging.items()}
         self._monitors = random.Random(f"{seed} monitors")  # noqa: S311
         self._staging = {fleet: measured(staging, self._monitors) for fleet, staging in self._staging.items()}
+        self._alerts = random.Random(f"{seed} alerts")  # noqa: S311
+        self._staging = {fleet: alerted(staging, self._alerts) for fleet, staging in self._staging.items()}
         for operators in self._everybody:
             operators.cloud.endpoints.hosts.add(urlsplit(ENDPOINT).netloc)
         self._approvers = StageApprovers(seed, loop)
@@ -162,7 +164,10 @@ class RolloutActor:
         return StagedGroup(size, chance.randint(1, 2), chance.randint(1, 3), chance.choice(SOAKS))
 
     def schedule(self, seconds: float) -> None:
-        """Let them act at some moments of so many seconds."""
+        """Let them act at some moments of so many seconds; an alert that counts fires from the beginning."""
+        for operators in self._everybody:
+            if any(stage.alerted for stage in self._staging[operators.fleet] or ()):
+                self._alarm(operators, "severe")
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._chance.uniform(0, seconds), self._act)
         self._in_shut_stages.schedule(seconds)
@@ -183,6 +188,7 @@ class RolloutActor:
             self._conclude(operators, rollout, self._of_strategies.choice(CONCLUSIONS))
             self._answer(operators, self._endpoints.choice(ANSWERS))
             self._measure(operators, self._monitors.choice(KINDS))
+            self._alarm(operators, self._alerts.choice(ALARMS))
             kinds = [
                 *(ActKind.APPROVE, ActKind.PAUSE, ActKind.RESUME) * 3,
                 ActKind.SKIP,
@@ -220,6 +226,11 @@ class RolloutActor:
         self._loop.log("%s: the workspace answers from now on: %s", operators.fleet, kind)
         answer(operators.cloud, kind)
 
+    def _alarm(self, operators: Operators, kind: str) -> None:
+        """Let an alert fire, or none that is severe."""
+        self._loop.log("%s: the alerts of the shop from now on: %s", operators.fleet, kind)
+        alarm(operators.cloud, kind)
+
     def _on(self, operators: Operators, rollout: Rollout, kind: ActKind) -> None:
         subject = ""
         if kind is ActKind.APPROVE:
@@ -256,10 +267,11 @@ class RolloutActor:
                 continue
             places = range(len(rollout.stages))
             spent = any(spent_checks(rollout, place) for place in places)
-            if (rollout.windows or rollout.freezes or spent) and not rollout.people.overridden:
+            if (rollout.calendar != RolloutCalendar() or spent) and not rollout.people.overridden:
                 self._on(operators, rollout, ActKind.OVERRIDE)
             self._answer(operators, 200)
             self._measure(operators, "well")
+            self._alarm(operators, "quiet")
             if any(stage.gate.checks for stage in rollout.stages):
                 self._conclude(operators, rollout, "success")
             if rollout.people.paused or rollout.refused:

@@ -71,5 +71,5 @@ class LifetimeInvariant:
         staging = self._context.history(cloud).desired(fleet.commit).in_force if fleet.commit else None
         shut = stage_of(staging, name).shut_for("deletes") if staging else None
         first, last = self._context.loop.actor.since - CLOCKS, self._context.loop.clock() + CLOCKS
-        if shut is not None and fleet.override is None and shut.covers(first, last):
+        if shut is not None and fleet.closed.override is None and shut.covers(first, last):
             raise RuleViolated(RULE, f"the end of {name} is proposed in {shut}")

@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import Member, Rollout, RolloutState, Stage
-from simulation.actors.monitor_answers import opened_by
+from simulation.actors.monitor_answers import opened_by, severe_since
 from simulation.history import LONG_AGO
 from simulation.invariants.approvals import approved_in_time, newly_entered
 from simulation.invariants.context import CLOCKS, Context
@@ -208,8 +208,8 @@ class RolloutRules:
             succeeded = any((run.name, run.conclusion) == (CHECK, "success") for run in runs)
             if written.checked and not (succeeded or rollout.people.overridden):
                 raise RuleViolated("rollout check", f"{member.cluster} starts, and {CHECK} has not succeeded")
-            if (written.asked or written.measured) and not rollout.people.overridden:
-                self._answered(cloud, rollout, member, written)
+            if (written.asked or written.measured or written.alerted) and not rollout.people.overridden:
+                self._answered(cloud, rollout, member, written, reached)
 
     def _enough_succeeded(
         self, cloud: MemoryCloud, rollout: Rollout, member: Member, staging: Staging
@@ -251,10 +251,13 @@ class RolloutRules:
                 what = f"{member.cluster} starts, and no cluster of {stage} shows the change"
                 raise RuleViolated("rollout order", what)
 
-    def _answered(self, cloud: MemoryCloud, rollout: Rollout, member: Member, written: StagedStage) -> None:
+    def _answered(
+        self, cloud: MemoryCloud, rollout: Rollout, member: Member, written: StagedStage, reached: datetime
+    ) -> None:
         """Check that who is asked said yes twice, and last, when the first cluster of its stage starts.
 
-        An instance with another clock may think that its own last question was not due.
+        An instance with another clock may think that its own last question was not due. An alert that has
+        fired since the stage was ``reached`` was there at each question.
         """
         fleet = cloud.ports.config.fleet
         for other in rollout.members:
@@ -266,6 +269,9 @@ class RolloutRules:
         answers = [answer for _, answer in cloud.endpoints.asked]
         if written.asked and (answers.count(200) < 2 or answers[-1] != 200):
             raise RuleViolated("rollout check", f"{member.cluster} starts after the answers {answers[-3:]}")
+        severe = severe_since(cloud) if written.alerted else None
+        if severe is not None and severe + CLOCKS < reached:
+            raise RuleViolated("rollout check", f"{member.cluster} starts, an alert fires since {severe}")
         measured = [answer for *_, answer in cloud.monitor.asked]
         if written.measured and not opened_by(measured):
             raise RuleViolated("rollout check", f"{member.cluster} starts after the answers {measured[-2:]}")

@@ -43,7 +43,7 @@ class TimedStarts:
             return True
         fleet = cloud.state.fleet()
         commits = (fleet.planning, fleet.commit, after.commit)
-        return fleet.override is not None and fleet.override.commit in commits
+        return fleet.closed.override is not None and fleet.closed.override.commit in commits
 
 
 def _start(before: ClusterRecord | None, after: ClusterRecord) -> str:

@@ -83,14 +83,15 @@ def on_the_wire(authority: tuple[Authority, Path]) -> Iterator[MemoryCloud]:
 
 
 def walk(cloud: MemoryCloud, names: Iterable[str]) -> Mapping[str, tuple[Any, datetime]]:
-    """Run until each cluster has failed, or is Ready; return what was seen of it at its first failure."""
+    """Run until each cluster has failed, or is Ready; return what is seen of its first failure, and when."""
     seen: dict[str, tuple[Any, datetime]] = {}
 
     def all_seen() -> bool:
         ready = {record.name for record in cloud.state.clusters() if record.phase is Phase.READY}
         for record in cloud.state.clusters():
-            if record.name not in seen and record.job.step.failure is not None:
-                seen[record.name] = why_view(record.name, cloud.ports), cloud.clock()
+            failure = record.job.step.failure
+            if record.name not in seen and failure is not None:
+                seen[record.name] = why_view(record.name, cloud.ports), failure.since
         return seen.keys() | ready == {*names}
 
     cloud.run(LONG, until=all_seen)

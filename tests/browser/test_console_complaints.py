@@ -40,7 +40,7 @@ def test_filters_and_order_are_there_after_an_act_and_on_the_way_back(browser: B
 
 
 def test_a_list_follows_an_act_on_many_and_a_second_one_says_why_not(browser: Browser) -> None:
-    """In rancher/dashboard#18347 clusters stay as they were, the count too, and an error is of no use."""
+    """In rancher/dashboard#18347 clusters and their count stay as they were, and an error is of no use."""
     cloud = with_failures("one", "two", "three")
     with served(cloud.ports) as url, tab(browser, url) as opened:
         opened.page.clock.install()

@@ -37,7 +37,12 @@ def test_a_deployment_registers_creates_publishes_and_says_what_is_next(place: P
     assert set(stored["providers"][TARGET]) == set(OF_TARGETS)
     assert set(stored["code"]) == set(apps)
     assert outputs(REQUIRED)["webhookUrl"] in done.stdout
-    assert "push a commit, and watch it in the console, " in done.stdout
+    published = done.stdout.partition("Deployed.")[2]
+    assert (
+        "Have each app examine itself, once you can sign in:\n  roadstead doctor --azure one --url "
+        in published
+    )
+    assert "push a commit, and watch it in the console, " in published
     assert "Warm instances" not in done.stdout
 
 
@@ -129,6 +134,27 @@ def test_a_step_that_fails_says_what_azure_said_and_how_to_go_on(place: Place) -
     assert "\N{REPLACEMENT CHARACTER}" not in done.stderr
     place.give(dict.fromkeys(SECRETS, "x" * 30))
     assert place.deploy().returncode == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--what-if",)])
+def test_a_region_without_the_plan_of_the_apps_is_refused_before_anything_is_registered(
+    place: Place, more: tuple[str, ...]
+) -> None:
+    done = place.deploy("--location", "mars", *more)
+    assert (done.returncode, place.stored()) == (ExitCode.FAILED, None)
+    assert "mars has no Flex Consumption, the plan of the apps; choose another --location" in done.stderr
+    assert "What was done" not in done.stderr, "nothing was"
+    assert place.deploy("--location", "West Europe", *more).returncode == ExitCode.OK
+
+
+def test_a_value_for_a_secret_that_is_not_named_is_refused_before_anything_is_registered(
+    place: Place,
+) -> None:
+    place.give({"github-tokn": "x" * 30})
+    done = place.deploy()
+    assert (done.returncode, place.stored()) == (ExitCode.FAILED, None)
+    assert "secretValues has github-tokn, and secrets does not; name it in both" in done.stderr
+    assert "x" * 30 not in done.stdout + done.stderr
 
 
 def test_without_the_azure_cli_or_a_package_the_command_says_so(place: Place) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import pytest
 
-from cli.azure_deployment import (
-    OF_TARGETS,
-    OWN,
-)
+from cli.azure_deployment import OF_TARGETS, OWN
 from cli.errors import ExitCode
 from tests.support.az_stand_in import SUBSCRIPTION
 from tests.support.deployment_place import REFUSED, TARGET, Place
@@ -25,19 +24,23 @@ def before(place: Place, *more: str) -> tuple[int, list[dict[str, str]]]:
     return done.returncode, json.loads(done.stdout)["findings"] if done.stdout else []
 
 
-def test_before_a_deployment_the_doctor_finds_what_is_not_registered_and_writes_nothing(place: Place) -> None:
+def test_before_a_deployment_what_a_subscription_has_not_registered_is_one_finding(place: Place) -> None:
     code, found = before(place)
     assert code == ExitCode.FAILED
-    wanted = {
-        *((SUBSCRIPTION, name) for name in (*OWN, *OF_TARGETS)),
-        *((TARGET, name) for name in OF_TARGETS),
+    wanted = {SUBSCRIPTION: sorted((*OWN, *OF_TARGETS)), TARGET: sorted(OF_TARGETS)}
+    assert {finding["what"].rpartition(" ")[2]: finding["problem"] for finding in found} == {
+        own: f"{', '.join(names)}: not registered there; roadstead deploy registers them"
+        for own, names in wanted.items()
     }
-    mended = {
-        f"`az provider register --wait --namespace {name} --subscription {own}`" for own, name in wanted
-    }
-    assert {finding["remedy"] for finding in found} == mended
     assert place.stored() is None
-    place.deploy()
+
+
+def test_the_command_of_the_finding_registers_them_all_and_the_next_doctor_finds_nothing(
+    place: Place,
+) -> None:
+    for finding in before(place)[1]:
+        command = finding["remedy"].strip("`")
+        subprocess.run(["bash", "-c", command], env={**os.environ, **place.env}, check=True)
     assert before(place) == (ExitCode.OK, [])
 
 

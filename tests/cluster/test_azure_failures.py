@@ -215,6 +215,14 @@ def test_an_error_without_a_code_does_not_hide_the_one_that_it_is_in() -> None:
     assert failure({"code": "", "message": "no"}).entry == "aks/Failed"
 
 
+def test_what_is_not_found_is_named_by_the_error_inside() -> None:
+    image = {"error": {"code": "PlatformImageNotFound", "message": "The platform image is not available."}}
+    inside = {"code": "NotFound", "message": json.dumps(image, indent=1)}
+    error = {"code": "DeploymentFailed", "message": "At least one failed.", "details": [inside]}
+    assert failure(error).entry == "compute/OldNodeImage"
+    assert failure({**error, "details": [{"code": "NotFound", "message": "no"}]}).entry == "arm/NotFound"
+
+
 @pytest.mark.lives
 def test_an_error_that_is_too_deep_or_too_large_ends() -> None:
     deep = wrapped(VNET, ["details"] * (DEPTH + 500))

@@ -23,7 +23,16 @@ from shared.ports.state import (
 from shared.promotions import EnvironmentValues, Rule, Value, What, Withdrawal
 from shared.rollouts import rollout as rollouts
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import Decisions, Group, GroupPass, Member, Rollout, Stage, StageDecision
+from shared.rollouts.rollout import (
+    Decisions,
+    Group,
+    GroupPass,
+    Member,
+    Rollout,
+    RolloutCalendar,
+    Stage,
+    StageDecision,
+)
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 V1, V2 = Value("flux.tag", "v1"), Value("flux.tag", "v2")
@@ -78,8 +87,10 @@ ROLLOUT = Rollout(
     failures=("one",),
     ended=NOW,
     superseded_by="b" * 40,
-    windows=(Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
-    freezes=(Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
+    calendar=RolloutCalendar(
+        (Window("w", "Europe/Berlin", "FREQ=DAILY", "22:00", timedelta(hours=4)),),
+        (Freeze("f", NOW, NOW + timedelta(days=1), "owner", "reason"),),
+    ),
     entered=(0,),
 )
 

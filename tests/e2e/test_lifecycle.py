@@ -27,7 +27,6 @@ QUICK = Options(
     resend_schedule="*/2 * * * * *",
     extra={"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/1 Throttled=forever/1 Conflict=forever/1"},
 )
-SLOW_DOWN = {"error": {"code": "TooManyRequests", "message": "slow down"}}
 BROKEN = {"error": {"code": "InternalServerError", "message": "try again"}}
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
+from shared.cluster.failures.errors import Unavailable
 from shared.ports import Ports
+from shared.ports.state.clusters import Clusters
 from tests.support import console_fleet
 from tests.support.console_pages import browse, shown
 from tests.support.pipeline_runs import push
@@ -82,3 +84,17 @@ def test_the_failures_of_a_rollout_are_counted_by_class_over_the_time(cloud: Mem
     assert [sum(part["failed"] for part in found["pace"]) for found in classes] == [2, 1]
     text = shown(cloud.ports, f"/rollouts/{commit}").text
     assert re.search(r"Failures by class .* InvalidManifest 2 Aborted 1 1\. development", text)
+
+
+def test_a_page_of_a_service_that_fails_says_what_to_do_and_is_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise Unavailable("Table Storage did not answer")
+
+    monkeypatch.setattr(Clusters, "summaries", fails)
+    reply = browse(MemoryCloud().ports, "/versions")
+    body = reply.get_body().decode()
+    assert reply.status_code == 503
+    assert "Table Storage did not answer. Check the service&#39;s health page. The clusters go on" in body
+    assert 'hx-get="/versions"' in body

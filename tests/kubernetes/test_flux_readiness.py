@@ -126,6 +126,11 @@ def test_a_flux_object_is_judged_by_its_ready_condition_and_the_handled_request(
     assert readiness(live, REQUEST) == found
 
 
+def test_a_message_of_flux_that_ends_a_line_does_not_break_the_sentence_that_follows() -> None:
+    found = readiness(flux_object(condition("Ready", "False", "BuildFailed", "not found\n")), REQUEST)
+    assert found == FluxFailure("BuildFailed", "not found")
+
+
 def test_a_long_message_of_flux_is_cut_off() -> None:
     found = readiness(flux_object(condition("Ready", "False", "BuildFailed", "x" * 5000)), REQUEST)
     assert isinstance(found, FluxFailure)

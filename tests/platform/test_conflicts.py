@@ -176,6 +176,10 @@ def test_a_webhook_of_everything_that_fails_closed_is_a_note(fields: dict[str, A
 ALL_OUT = {"policyTypes": ["Egress"]}
 
 
+def to_namespace(label: str) -> dict[str, Any]:
+    return {"namespaceSelector": {"matchLabels": {label: "kube-system"}}}
+
+
 @pytest.mark.parametrize(
     ("egress", "cut"),
     [
@@ -184,6 +188,8 @@ ALL_OUT = {"policyTypes": ["Egress"]}
         ([{"ports": [{"port": 1, "endPort": 1000}]}], False),
         ([{"ports": [{"port": "dns"}]}], False),
         ([{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}], False),
+        ([{"to": [to_namespace("name")], **DNS}], True),
+        ([{"to": [to_namespace("kubernetes.io/metadata.name")], **DNS}], False),
         ([], False),
     ],
 )
@@ -225,3 +231,23 @@ def test_containers_have_what_a_quota_of_their_namespace_counts(
     problems, _ = said(*objects, text=workload)
     assert len(problems) == bool(lacking), problems
     assert not lacking or f"counts what containers here do not have: {lacking}; no pod" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("requests", "target", "told"),
+    [
+        ({}, {"type": "Utilization", "averageUtilization": 80}, True),
+        ({"cpu": "100m"}, {"type": "Utilization", "averageUtilization": 80}, False),
+        ({}, {"type": "AverageValue", "averageValue": "100m"}, False),
+    ],
+)
+def test_an_autoscaler_has_the_requests_that_it_goes_by(
+    requests: dict[str, str], target: dict[str, Any], told: bool
+) -> None:
+    """Report: kubernetes/kubernetes#79365."""
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    spec = {"minReplicas": 1, "maxReplicas": 3, "scaleTargetRef": ref, "metrics": metrics}
+    scaler = manifest("HorizontalPodAutoscaler", "platform/web", "autoscaling/v2", spec=spec)
+    notes = said(scaler, text=with_resources(requests=requests))[1]
+    assert any("a share of the requests of cpu, which web of" in note for note in notes) == told

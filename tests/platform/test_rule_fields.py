@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.built_platforms import (
-    NAMESPACE,
-    Platform,
-    deployment,
-)
+from tests.support.built_platforms import CHARTS, NAMESPACE, Platform, deployment, release
 
 pytestmark = pytest.mark.lives
 
@@ -215,6 +211,7 @@ def test_a_label_of_a_template_is_refused_once(label: object, problem: str) -> N
 
 
 IN_B = "metadata: {name: a, namespace: b}"
+OF_CPU = "{type: Resource, resource: {name: cpu, target: {type: AverageValue, averageValue: 1}}}"
 SCALED = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}"
 GROUP = "subjects: [{kind: Group, name: g, apiGroup: rbac.authorization.k8s.io}]"
 
@@ -236,6 +233,14 @@ GROUP = "subjects: [{kind: Group, name: g, apiGroup: rbac.authorization.k8s.io}]
         ),
         ("networking.k8s.io/v1", "Ingress", "spec: {rules: [{host: A_b.example.com}]}", "no name of a host"),
         ("networking.k8s.io/v1", "Ingress", "spec: {rules: [{host: '*.example.com'}]}", ""),
+        (
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            f"spec: {{minReplicas: 0, maxReplicas: 1, {SCALED}, metrics: [{OF_CPU}]}}",
+            "must be at least 1, except by a metric of type Object or External",
+        ),
+        ("v1", "Secret", "type: kubernetes.io/tls\ndata: {tls.key: ''}", "needs the key tls.crt"),
+        ("v1", "Secret", "type: kubernetes.io/tls\ndata: {tls.key: '', tls.crt: ''}", ""),
         (
             "networking.k8s.io/v1",
             "NetworkPolicy",
@@ -311,3 +316,43 @@ def test_an_object_over_a_limit_is_refused(field: str, size: int, refused: bool)
     manifest: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     (metadata if field == "annotations" else manifest)[field] = {"k": "x" * size}
     assert bool(Platform(json.dumps(manifest)).problems) == refused
+
+
+@pytest.mark.parametrize(
+    ("path", "marks", "problem"),
+    [
+        ("/", {}, ""),
+        ("api", {}, "api is no absolute path; begin it with /"),
+        (
+            "/",
+            {"kubernetes.io/ingress.class": "azure-x"},
+            "does not go with spec.ingressClassName; remove it",
+        ),
+    ],
+)
+def test_an_ingress_is_one_that_the_api_server_takes(path: str, marks: dict[str, str], problem: str) -> None:
+    """Report: sourcegraph/deploy-sourcegraph-helm#165."""
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    rule = {"http": {"paths": [{"path": path, "pathType": "Prefix", "backend": backend}]}}
+    given = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": "a", "namespace": "platform", "annotations": marks},
+        "spec": {"ingressClassName": "azure-x", "rules": [rule]},
+    }
+    found = Platform(NAMESPACE, yaml.safe_dump(given)).problems
+    assert [problem in text for text in found] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("patch", "is_right"),
+    [
+        ("- op: remove\n  path: /spec\n", True),
+        ("spec:\n  replicas: 1\n", True),
+        ("- op: a\n path: [\n", False),
+    ],
+)
+def test_a_patch_of_a_release_is_yaml(patch: str, is_right: bool) -> None:
+    renderer = {"kustomize": {"patches": [{"target": {"kind": "Deployment"}, "patch": patch}]}}
+    found = Platform(CHARTS, release("web", "podinfo", postRenderers=[renderer])).problems
+    assert any("helm-controller renders nothing of this release" in text for text in found) != is_right

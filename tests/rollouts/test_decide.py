@@ -12,7 +12,7 @@ from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
-from shared.rollouts.rollout import RolloutState, StageDecision
+from shared.rollouts.rollout import RolloutCalendar, RolloutState, StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
 from shared.rollouts.waits import StartWait, WaitReason
@@ -236,7 +236,9 @@ def test_a_cluster_that_still_changes_keeps_its_room_in_the_group_while_a_freeze
     freeze = Freeze("holidays", NOW, NOW + timedelta(days=1), "ops", "nobody is here")
     first, second = fleet.rollout.members
     fleet.rollout = replace(
-        fleet.rollout, freezes=(freeze,), members=(replace(first, freezes=(freeze.name,)), second)
+        fleet.rollout,
+        calendar=RolloutCalendar(freezes=(freeze,)),
+        members=(replace(first, freezes=(freeze.name,)), second),
     )
     assert fleet.start() == ()
     assert fleet.decide().waits["b"] == StartWait(WaitReason.CONCURRENCY, "dev", 0, ("a",), since=NOW)

@@ -9,7 +9,7 @@ import pytest
 
 from shared.cluster.record_parts import Phase
 from shared.rollouts.calendar import Freeze, Window
-from shared.rollouts.rollout import StageDecision
+from shared.rollouts.rollout import RolloutCalendar, StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
 from shared.rollouts.strategy import GroupRule, RefusedStrategy
 from shared.rollouts.waits import StartWait, WaitReason
@@ -102,7 +102,7 @@ def test_a_freeze_is_waited_for_since_it_began_or_the_cluster_was_next(starts: o
     found = Fleet((stage("dev"),), {"a": "dev"})
     freeze = Freeze("holidays", starts, NOW + 9 * HOUR, "platform", "away")  # type: ignore[arg-type]
     members = tuple(replace(member, freezes=("holidays",)) for member in found.rollout.members)
-    found.rollout = replace(found.rollout, freezes=(freeze,), members=members)
+    found.rollout = replace(found.rollout, calendar=RolloutCalendar(freezes=(freeze,)), members=members)
     found.wait(HOUR)
     wait = wait_of(found, "a")
     assert (wait.reason, wait.since) == (WaitReason.FREEZE, since)
@@ -112,7 +112,7 @@ def test_a_window_is_waited_for_since_it_closed_last() -> None:
     found = Fleet((stage("dev"),), {"a": "dev"})
     window = Window("nights", "UTC", "FREQ=DAILY", "02:00", HOUR + 10 * MINUTE)
     members = tuple(replace(member, windows=("nights",)) for member in found.rollout.members)
-    found.rollout = replace(found.rollout, windows=(window,), members=members)
+    found.rollout = replace(found.rollout, calendar=RolloutCalendar((window,)), members=members)
     found.wait(HOUR)
     wait = wait_of(found, "a")
     closed = NOW.replace(hour=3, minute=10, second=0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.rollouts.calendar import SPREAD, Freeze, Window
 from shared.rollouts.report import describe_wait, remedy, state_of
-from shared.rollouts.rollout import RolloutState, StageDecision
+from shared.rollouts.rollout import RolloutCalendar, RolloutState, StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
 from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
 from shared.rollouts.waits import WaitReason
@@ -33,7 +33,7 @@ def limited(fleet: Fleet, *names: str, windows: tuple[Window, ...] = (), frozen:
         for member in fleet.rollout.members
     )
     freezes = (FROZEN,) if frozen else ()
-    fleet.rollout = replace(fleet.rollout, members=tuple(members), windows=windows, freezes=freezes)
+    fleet.rollout = replace(fleet.rollout, members=tuple(members), calendar=RolloutCalendar(windows, freezes))
     return fleet
 
 
@@ -141,7 +141,8 @@ def test_nothing_starts_outside_a_window_or_in_a_freeze_and_all_of_it_ends(
         replace(member, freezes=(FROZEN.name,) if member.cluster in frozen else ())
         for member in fleet.rollout.members
     )
-    fleet.rollout = replace(fleet.rollout, members=tuple(members), freezes=(FROZEN,))
+    calendar = replace(fleet.rollout.calendar, freezes=(FROZEN,))
+    fleet.rollout = replace(fleet.rollout, members=tuple(members), calendar=calendar)
     for _ in range(400):
         for name in fleet.start():
             assert name not in windowed or fleet.now.hour in (22, 23, 0, 1)

@@ -17,6 +17,7 @@ from tests.simulation.promotion_mutations import PROMOTION_MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.rebuild_mutations import REBUILD_MUTATIONS
 from tests.simulation.replacement_mutations import REPLACEMENT_MUTATIONS
+from tests.simulation.request_mutations import REQUEST_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.rollback_mutations import ROLLBACK_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
@@ -58,5 +59,6 @@ ALL = (
     *SECRET_MUTATIONS,
     *VERSION_MUTATIONS,
     *SLEEP_MUTATIONS,
+    *REQUEST_MUTATIONS,
     *LIFETIME_MUTATIONS,
 )

@@ -54,6 +54,10 @@ def any_answer_of_a_workspace_opens_its_gate(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gate_checks, "judged", lambda *_: (True, ""))
 
 
+def an_alert_that_fires_keeps_no_gate_shut(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gate_checks, "fired_alerts", lambda *_: [])
+
+
 def everybody_approves_whatever_the_role(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(acts, "_by_role", lambda *_: None)
 
@@ -101,6 +105,7 @@ GATE_MUTATIONS = (
     mutation(a_check_that_has_failed_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(any_answer_of_an_endpoint_opens_its_gate, ROLLOUTS, "rollout check"),
     mutation(any_answer_of_a_workspace_opens_its_gate, ROLLOUTS, "rollout check"),
+    mutation(an_alert_that_fires_keeps_no_gate_shut, ROLLOUTS, "rollout check"),
     mutation(everybody_approves_whatever_the_role, ROLLOUTS, "rollout approval"),
     mutation(an_author_approves_the_own_commit, ROLLOUTS, "rollout approval"),
     mutation(a_stage_is_approved_at_any_hour, ROLLOUTS, "rollout approval"),

@@ -149,4 +149,9 @@ ENTRIES: Mapping[str, str] = {
     "MustDefineAtLeastOneSystemPool": "rules/SystemPool",
     "NetworkPolicyAzureNotSupportedForKubenet": "rules/NetworkPlugin",
     "OperationCanceled": "arm/Canceled",
+    "KeyVaultNotPurgeProtectionEnabled": "vault/Unprotected",
+    "KeyVaultAndDiskInDifferentRegions": "vault/Elsewhere",
+    "InvalidTagNameCharacters": "arm/Tags",
+    "NetworkProfileCIDROverlapVNET": "rules/RangeOfNetwork",
+    "VMStartTimedOut": "compute/Machines",
 }

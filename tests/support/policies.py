@@ -16,7 +16,6 @@ DENY = (
     f"    - {{name: privileged, definition: {PRIVILEGED}, effect: Deny, excludedNamespaces: [kube-system]}}\n"
 )
 AUDIT = f"    - {{name: private, definition: {PRIVATE}, mode: Indexed, effect: Audit}}\n"
-INITIATIVE = f"    - {{name: baseline, definition: {BASELINE}, enforcementMode: DoNotEnforce}}\n"
 POLICIES = ADDON + "  policies:\n" + DENY + AUDIT
 """YAML of two policies, for ``files``."""
 DENIED = policy_name(ONE, "privileged", PRIVILEGED)

@@ -131,6 +131,14 @@ CREATED: dict[str, dict[str, Any]] = {
     ),
     "api-subnet-needs-integration": access(subnetId=SUBNET),
     "integration-needs-api-subnet": access(enableVnetIntegration=True) | {"pool": {"vnetSubnetID": SUBNET}},
+    "kms-key-without-version": {
+        "kubernetesVersion": "1.37",
+        "securityProfile": {
+            "azureKeyVaultKms": {"enabled": True, "keyId": "https://v.vault.azure.net/keys/k/1"},
+            "kubernetesResourceObjectEncryptionProfile": {"infrastructureEncryption": "Enabled"},
+        },
+    }
+    | OWN_IDENTITY,
     "kms-needs-user-identity": kms(enabled=True, keyId="https://v.vault.azure.net/keys/k/1"),
     "kms-private-vault-needs-integration": kms(
         enabled=True, keyId="k", keyVaultNetworkAccess="Private", keyVaultResourceId="v"
@@ -242,6 +250,7 @@ POOLS: dict[str, dict[str, Any]] = {
     "swap-needs-a-kubelet-that-takes-it": {"linuxOSConfig": {"swapFileSizeMB": 1500}},
     "quota-period": {"kubeletConfig": {"cpuCfsQuotaPeriod": "100"}},
     "kata-is-azure-linux": {"workloadRuntime": "KataVmIsolation"},
+    "pod-pids": {"kubeletConfig": {"podMaxPids": -2}},
     "entra-ssh-on-writable-linux": {**WINDOWS, "securityProfile": {"sshAccess": "EntraId"}},
     "trusted-launch-is-linux": {**WINDOWS, "securityProfile": {"enableVTPM": True}},
     "gateway-fits-its-prefix": {"mode": "Gateway", "count": 3},

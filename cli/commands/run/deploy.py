@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from cli import azure_deployment
 from cli.azure_deployment import Az, Deployment, DeploymentFailed
+from cli.deployment_checks import refuse_region
 from cli.errors import CommandError, UsageError
 
 
@@ -51,23 +53,25 @@ def deploy(
         raise UsageError(f"{code} is no file; give the zip file of a release, or run make package")
     if entra and what_if:
         raise UsageError("--entra registers something; --what-if changes nothing")
-    az = Az(typer.echo)
+    az, stays = Az(typer.echo), ""
     try:
         own = azure_deployment.account(az, subscription)
         given = azure_deployment.given_in(az, parameters)
-        if entra:
-            _register(az, parameters, str(given.get("fleet") or ""))
-            given = azure_deployment.given_in(az, parameters)
         deployment = Deployment(parameters, own, location, given, code)
+        refuse_region(az, deployment)
         if what_if:
             azure_deployment.preview(az, deployment)
             return
+        stays = ". What was done stays; run the same command again to go on."
+        if entra:
+            _register(az, parameters, deployment.fleet)
+            deployment = replace(deployment, given=azure_deployment.given_in(az, parameters))
         azure_deployment.register(az, own, deployment.targets)
         outputs = azure_deployment.deploy(az, deployment)
-        if given.get("entraClientId"):
-            _let_browsers_return(az, str(given["entraClientId"]), outputs["webhookUrl"])
+        if client_id := deployment.given.get("entraClientId"):
+            _let_browsers_return(az, str(client_id), outputs["webhookUrl"])
     except DeploymentFailed as error:
-        raise CommandError(f"{error}. What was done stays; run the same command again to go on.") from error
+        raise CommandError(f"{error}{stays}") from error
 
 
 def _register(az: Az, parameters: Path, fleet: str) -> None:

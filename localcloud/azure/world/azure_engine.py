@@ -109,6 +109,11 @@ class AzureEngine:
 
     # Requests
 
+    @property
+    def now(self) -> datetime:
+        """The time of its clock."""
+        return self._clock()
+
     @contextmanager
     def request(
         self,

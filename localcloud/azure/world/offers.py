@@ -85,7 +85,7 @@ class Offers:
 
     def fire(self, resource: str, rule: str, severity: str = "Sev1") -> str:
         """Fire an alert of a rule about a resource, and return its name."""
-        name = str(uuid5(NAMESPACE_URL, f"{resource}/{rule}"))
+        name = alert_name(resource, rule)
         subscription, group = resource.split("/")[2], resource.split("/")[4]
         place = f"/subscriptions/{subscription}/resourceGroups/{group}"
         essentials = {
@@ -96,10 +96,13 @@ class Offers:
             "targetResource": resource,
             "targetResourceName": resource.rpartition("/")[2],
             "targetResourceGroup": group,
+            "startDateTime": self._engine.now.isoformat(),
             "monitorService": "Platform",
         }
         kind = "Microsoft.AlertsManagement/alerts"
         with self._engine.lock:
+            if self.fires_since(name):
+                return name
             self._alerts[name] = {
                 "id": f"/subscriptions/{subscription}/providers/{kind}/{name}",
                 "name": name,
@@ -107,6 +110,12 @@ class Offers:
                 "properties": {"essentials": essentials},
             }
         return name
+
+    def fires_since(self, alert: str) -> str:
+        """Return when an alert fired that is not resolved, "" for any other one."""
+        with self._engine.lock:
+            found = self._alerts.get(alert, {}).get("properties", {}).get("essentials", {})
+            return str(found["startDateTime"]) if found.get("monitorCondition") == "Fired" else ""
 
     def resolve(self, alert: str) -> None:
         """Resolve an alert, as Azure does when its condition is over."""
@@ -270,3 +279,8 @@ def _subnet(resource: str, prefix: str, used: int) -> dict[str, Any]:
             "ipConfigurations": [{"id": address} for address in addresses],
         },
     }
+
+
+def alert_name(resource: str, rule: str) -> str:
+    """Return the name of the alert of a rule about a resource."""
+    return str(uuid5(NAMESPACE_URL, f"{resource}/{rule}"))

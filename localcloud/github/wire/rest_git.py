@@ -23,7 +23,6 @@ from localcloud.github.wire.push_events import push_event
 from localcloud.github.wire.rest_pulls import pushed
 
 _SHA = re.compile(r"[0-9a-f]{40}")
-_BRANCH = "refs/heads/"
 _FILE_MODES = ("100644", "100755", "120000")
 
 

@@ -20,7 +20,6 @@ Matches = Callable[[Mapping[str, Any]], bool]
 
 _TOKEN = re.compile(r"\s*(?:(!=|==|=|<|>|!|\(|\)|,)|([^\s=!(),<>]+))")
 _OPERATORS = ("in", "notin", "=", "==", "!=", "gt", "lt")
-_SPECIAL = ("!", "=", "==", "!=", "(", ")", ",", "<", ">")
 _EVERYWHERE = ("metadata.name", "metadata.namespace")
 _FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "Pod"): (

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from shared.adapters.answers import checked
@@ -27,6 +26,7 @@ from shared.cluster.failures.errors import (
     Unauthenticated,
     Unauthorized,
 )
+from shared.frozen import replace
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, HookDelivery
 from shared.ports.pull_requests import PLAN_STATUS, AutoMerge, auto_merge_of
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from azure.core.exceptions import AzureError, ClientAuthenticationError
@@ -20,6 +19,7 @@ from shared.cluster.failures.errors import (
     Unauthenticated,
     Unavailable,
 )
+from shared.frozen import replace
 from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
 from shared.ports import Clock, KubernetesApi
 from shared.reachable_addresses import Network, refused_address

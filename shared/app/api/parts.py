@@ -133,7 +133,7 @@ def followed_sources(fleet: FleetRecord) -> list[schema.FollowedSource]:
             clusterCount=known.clusters,
             suggestedAction=known.remedy,
         )
-        for known in fleet.followed
+        for known in fleet.origin.followed
     ]
 
 

@@ -82,11 +82,11 @@ def compute_plan(
     if _were_lost(inputs, fleet, ports):
         recovery = Recovery(now, fleet.tables.epoch + 1)
         fleet = replace(fleet, tables=replace(fleet.tables, recovery=recovery))
-    if _pulled(fleet.followed) != _pulled(inputs.followed):  # what was allowed was of what sources had
-        fleet, approvable = replace(fleet, override=None), None
+    if _pulled(fleet.origin.followed) != _pulled(inputs.followed):  # what was allowed was of what sources had
+        fleet, approvable = replace(fleet, closed=replace(fleet.closed, override=None)), None
     else:
         approvable = earlier
-    fleet = replace(fleet, followed=inputs.followed)
+    fleet = replace(fleet, origin=replace(fleet.origin, followed=inputs.followed))
     approved = approved_plan(request, inputs, fleet, approvable, ports)
     staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
     items = [_with_life(item, inputs, ports) for item in staged.plan.items]
@@ -262,7 +262,7 @@ def _continues(head: str, fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether the last plan is a recent one of this head, whose rollout is under way."""
     now = ports.clock()
     age = now - fleet.at if fleet.at else WHOLE_AFTER
-    if fleet.lets_start(now):  # other items start, too
+    if fleet.closed.lets_start(now):  # other items start, too
         return False
     recent = timedelta(0) <= age < WHOLE_AFTER
     return recent and not fleet.planning and head == fleet.commit == fleet.rollout

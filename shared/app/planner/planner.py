@@ -151,7 +151,7 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
     records = {record.name: record for record in listed}
     known = read_known(records, ports)
     try:
-        look = newest(fleet.followed, ports)
+        look = newest(fleet.origin.followed, ports)
         read = read_resolved(head.commit, known, ports, tombstones_of(records), look)
         unreadable = {record.key: record for record in listed.unreadable}
         planned = planned_line(head.commit, read.desired, records, unreadable, fleet, ports)

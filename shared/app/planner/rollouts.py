@@ -87,12 +87,12 @@ def stage(
     known = inputs.desired.guards is not None  # an invalid fleet.yaml ends no freeze
     calendar = calendar_of(inputs.desired.rollout) if known else fleet.rules.calendar
     fleet = replace(fleet, rules=replace(fleet.rules, calendar=calendar))
-    if fleet.override is not None and fleet.override.commit == plan.commit:
+    if fleet.closed.override is not None and fleet.closed.override.commit == plan.commit:
         calendar = ALWAYS_OPEN
     retried = _retried(plan, earlier) if continues else frozenset[str]()
     clusters, now = inputs.desired.clusters, ports.clock()
     shut = with_holds(plan, clusters, inputs.records, calendar, now, unheld=retried)
-    fleet = replace(fleet, opens=shut.opens)
+    fleet = replace(fleet, closed=replace(fleet.closed, opens=shut.opens))
     resumed = with_versions_that_run(shut.plan.resume(earlier), inputs.records)
     staged = _of_rollout(StagedPlan(resumed, fleet), inputs, ports)
     held = staged.held | (_retried(staged.plan, earlier) if continues else frozenset())
@@ -120,7 +120,7 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
     if desired.guards is None:  # fleet.yaml is invalid, so that no cluster changes
         return replace(staged, fleet=replace(fleet, last_valid=fleet.last_valid or fleet.commit))
     updates = updates_of(plan)
-    sources = tuple(f"{known.key} {known.pulls}" for known in fleet.followed)
+    sources = tuple(f"{known.key} {known.pulls}" for known in fleet.origin.followed)
     stored = ports.state.rollout(plan.commit) if written else None
     known = _of_sources(stored, sources, updates)
     current = known if known is not None and known.state is not RolloutState.SUPERSEDED else None
@@ -325,10 +325,10 @@ def advance(act: RolloutAct | None, ports: Ports) -> PlanDue:
 def _lets_items_start(act: RolloutAct | None, fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether what a freeze, a window or a suspension holds may start; ask again at its end."""
     if act is not None and act.kind == ActKind.OVERRIDE.value:
-        return fleet.override is not None and fleet.override.commit == fleet.commit
-    opened = fleet.lets_start(ports.clock())
+        return fleet.closed.override is not None and fleet.closed.override.commit == fleet.commit
+    opened = fleet.closed.lets_start(ports.clock())
     if not opened:
-        _ask_at(fleet.opens, ports)
+        _ask_at(fleet.closed.opens, ports)
     return opened
 
 
@@ -338,10 +338,15 @@ def _act(act: RolloutAct, fleet: FleetRecord, ports: Ports) -> FleetRecord:
     An override is of the items of its commit, too, which may have no rollout.
     """
     overrides = ActKind(act.kind) is ActKind.OVERRIDE
-    overridden = overrides and fleet.override is not None and fleet.override.commit == act.commit
+    overridden = (
+        overrides and fleet.closed.override is not None and fleet.closed.override.commit == act.commit
+    )
     if overrides and not overridden and act.commit in (fleet.planning, fleet.commit):
         override = Override(act.commit, act.by, act.at, act.reason)
-        fleet, overridden = ports.state.save_fleet(replace(fleet, override=override)), True
+        fleet, overridden = (
+            ports.state.save_fleet(replace(fleet, closed=replace(fleet.closed, override=override))),
+            True,
+        )
     if not _act_on_rollout(act, ports, answered=overridden):
         return fleet
     send(ReportRequest(), ports)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 
 from shared.app.offers import newest_images, versions_in
@@ -35,7 +34,7 @@ from shared.cluster.divergence.drift import IMAGES, VERSIONS
 from shared.cluster.failures.errors import InvalidManifest, ReconcileError, Terminal, Unreadable
 from shared.cluster.findings.readiness import readiness_of
 from shared.cluster.reporting.summary import ClusterSummary
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
 from shared.kubernetes_versions import image_version
 from shared.language.resolve.repository_layout import environment_path, versions_path

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from shared.app.proposals.evaluation import Evaluation
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import KEPT, File, OwnBranch, SomebodyPushed, declined_after
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.ports import FleetRecord, Ports, Pull, PullText
 from shared.ports.state import Promotion
 from shared.promotions import HoldReason, Value

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from shared.app.outbox import seconds_until_again, send
@@ -25,6 +24,7 @@ from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.queues.message_parts import PromotionAsked
 from shared.cluster.queues.messages import PromoteRequest, PromotionRequest
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.ports import Ports, Pull
 from shared.ports.state import LiftedHold, Promotion

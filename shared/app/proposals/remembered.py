@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from shared.app.proposals.own_pull import declined_after
 from shared.cluster.divergence.drift import BRANCHES, Drift, DriftedField
 from shared.cluster.reporting.summary import ClusterSummary
+from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import MASKED

@@ -210,7 +210,7 @@ def resend_overdue(ports: Ports) -> int:
     _ask_for_unread_reviews(open_plans, ports)
     fleet = outbox.request_awaited_plan(ports)
     outbox.request_awaited_deletes(fleet, ports)
-    if fleet.rollout or fleet.lets_start(now):
+    if fleet.rollout or fleet.closed.lets_start(now):
         outbox.send(RolloutRequest(), ports)
     return len(late)
 

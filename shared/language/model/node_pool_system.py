@@ -47,7 +47,7 @@ class KubeletConfig(Section):
     """The size, in MB, at which a container's log is rotated."""
     container_log_max_files: Annotated[StrictInt, Field(ge=2)] | None = None
     """How many log files AKS keeps for each container."""
-    pod_max_pids: StrictInt | None = None
+    pod_max_pids: Annotated[StrictInt, Field(ge=-1)] | None = None
     """The maximum number of processes of a pod; -1 is unlimited."""
 
     @model_validator(mode="after")

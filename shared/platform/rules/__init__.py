@@ -14,6 +14,7 @@ from shared.platform.rules.conflicts import (
     refused_by_quota,
     scaled_twice,
     undrainable,
+    unscaled,
     webhooks_of_everything,
     without_dns,
 )
@@ -29,6 +30,7 @@ from shared.platform.rules.names import (
 )
 from shared.platform.rules.needed_objects import missing_objects, selects_nothing
 from shared.platform.rules.ownership import flux_owns_itself, owned_by_roadstead, two_owners
+from shared.platform.rules.placement import no_room, pods_of_azure, refused_by_limits
 from shared.platform.rules.places import place_of, place_of_text
 from shared.platform.rules.pod_security import refused_pods
 from shared.platform.rules.references import (
@@ -39,6 +41,7 @@ from shared.platform.rules.references import (
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
 from shared.platform.rules.silent_targets import silent_targets
+from shared.platform.rules.twice import taken_twice
 from shared.platform.rules.variables import defaults_in_scripts, missing_variables
 from shared.platform.rules.waiting import (
     keeps_everything,
@@ -73,7 +76,12 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(flux_owns_itself), "fluxcd/flux2#3949, #4570"),
     Rule(_plain(one_release_twice), "fluxcd/helm-controller api/v2 GetReleaseName, GetStorageNamespace"),
     Rule(_plain(scaled_twice), "kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale"),
-    Rule(_plain(undrainable), "Azure/AKS#3558, #5767"),
+    Rule(_plain(unscaled), "kubernetes/kubernetes#79365"),
+    Rule(_plain(undrainable), "Azure/AKS#3558, #5767, kubernetes/kubernetes#75957"),
+    Rule(_plain(taken_twice), "cert-manager/cert-manager#4846, kubernetes/ingress-nginx#8216"),
+    Rule(_plain(no_room), "kubernetes/kubernetes#116891, argoproj/argo-cd#16627"),
+    Rule(_plain(pods_of_azure), "Azure/AKS#1919, #1989, #3546"),
+    Rule(_plain(refused_by_limits), "k8s.io/kubernetes plugin/pkg/admission/limitranger/admission.go"),
     Rule(_plain(cut_off), "kubernetes.io/docs/concepts/services-networking/network-policies"),
     Rule(_plain(without_dns), "kubernetes.io/docs/concepts/services-networking/network-policies"),
     Rule(_plain(refused_by_quota), "kubernetes.io/docs/concepts/policy/resource-quotas"),

@@ -86,14 +86,55 @@ def scaled_twice(platform: ClusterPlatform) -> Iterator[Finding]:
             yield _finding(owner, name, built, ("spec", "replicas"), message, is_note=True)
 
 
+def unscaled(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each autoscaler that goes by a share of requests which containers do not have.
+
+    It scales nothing then; a LimitRange may give the requests. Source: kubernetes#79365.
+    """
+    ranges = {name.namespace for name in platform.known if is_kind(name, "", "LimitRange")}
+    for owner, name, built in platform.objects:
+        ref = mapping(value_at(built.manifest, "spec.scaleTargetRef"))
+        target = ObjectId("apps", str(ref.get("kind") or ""), name.namespace, str(ref.get("name") or ""))
+        found, path = platform.known.get(target), PODS.get(("apps", target.kind))
+        if not is_kind(name, *_SCALERS[0]) or found is None or path is None or name.namespace in ranges:
+            continue
+        pod = mapping(at(found.manifest, path))
+        for number, metric in objects_in(value_at(built.manifest, "spec.metrics")):
+            resource = mapping(metric.get("resource"))
+            what = str(resource.get("name") or "")
+            lacking = [
+                str(container.get("name"))
+                for _, container in objects_in(pod.get("containers"))
+                if not _amount_of(container, "requests", what) and not pod.get("resources")
+            ]
+            if value_at(resource, "target.type") == "Utilization" and lacking:
+                message = (
+                    f"a share of the requests of {what}, which {named(lacking)} of {target} does not have, "
+                    f"so nothing is scaled; set resources.requests.{what}"
+                )
+                yield _finding(owner, name, built, ("spec", "metrics", number), message, is_note=True)
+
+
 def undrainable(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield a note for each budget by which no pod of a workload may be evicted: no node is upgraded."""
+    """Yield a note for each budget by which no pod of a workload may be evicted: no node is upgraded.
+
+    So it is where a pod has two: ``pkg/registry/core/pod/storage/eviction.go``, kubernetes#75957.
+    """
+    having: dict[ObjectId, ObjectId] = {}
     for owner, name, built in platform.objects:
         if not is_kind(name, "policy", "PodDisruptionBudget"):
             continue
         spec = mapping(built.manifest.get("spec"))
         for workload, manifest in _selected(platform, name.namespace, spec.get("selector")):
-            field = _allows_none(spec, value_at(manifest, "spec.replicas"))
+            field, other = _allows_none(spec, value_at(manifest, "spec.replicas")), having.get(workload)
+            having.setdefault(workload, name)
+            if other not in (None, name):
+                message = (
+                    f"{other} is for the pods of {workload} too, and a pod with two budgets is not evicted: "
+                    "no drain of its nodes ends, and an upgrade of the cluster fails; remove one"
+                )
+                yield _finding(owner, name, built, ("spec", "selector"), message, is_note=True)
+                break
             if field:
                 message = (
                     f"no pod of {workload} may be evicted, so no drain of its nodes ends, and an upgrade of "
@@ -166,7 +207,8 @@ def without_dns(platform: ClusterPlatform) -> Iterator[Finding]:
             for _, _, built in of_namespace
             for _, rule in objects_in(value_at(built.manifest, "spec.egress"))
         ]
-        ports = [items(rule.get("ports")) for rule in rules]
+        reaching = [rule for rule in rules if _may_reach_dns(rule)]
+        ports = [items(rule.get("ports")) for rule in reaching]
         asks = any(not given or any(_is_dns(port) for port in given) for given in ports)
         wide = [
             owned
@@ -178,9 +220,16 @@ def without_dns(platform: ClusterPlatform) -> Iterator[Finding]:
             owner, name, built = wide[0]
             message = (
                 f"no pod of {namespace} may ask DNS, so none finds what its egress allows by name; allow "
-                "port 53 of UDP and TCP to kube-system"
+                "port 53 of UDP and TCP to kube-system, whose label is kubernetes.io/metadata.name"
             )
             yield _finding(owner, name, built, ("spec", "egress"), message, is_note=True)
+
+
+def _may_reach_dns(rule: Mapping[str, Any]) -> bool:
+    """Return whether a rule may be for kube-system, which has no label ``name`` unless somebody adds it."""
+    peers = [peer for _, peer in objects_in(rule.get("to"))]
+    chosen = [mapping(mapping(peer.get("namespaceSelector")).get("matchLabels")) for peer in peers]
+    return not peers or any(labels.keys() != {"name"} for labels in chosen)
 
 
 def _is_dns(port: Any) -> bool:

@@ -51,7 +51,8 @@ class ClusterPlatform:
     without the platform: sources, Kustomizations, facts, Secrets. ``definitions`` are those of the components
     of Flux, () where nobody knows them, as with Microsoft's extension. ``blocking`` are the controllers of
     Flux that refuse a reference to another namespace, and ``confining`` those that act as the account
-    ``default`` where an object names none (``flux_lockdown.FLAGS``).
+    ``default`` where an object names none (``flux_lockdown.FLAGS``). ``nodes`` is how many nodes the clusters
+    have at most, and ``pools`` are their node pools, None where nobody knows, or the platform fits anyway.
     """
 
     inventory: Inventory
@@ -60,6 +61,8 @@ class ClusterPlatform:
     definitions: Sequence[Json] = ()
     blocking: Collection[str] = ()
     confining: Collection[str] = ()
+    nodes: int | None = None
+    pools: Collection[str] | None = None
 
     @cached_property
     def objects(self) -> Sequence[tuple[Owner, ObjectId, BuiltObject]]:

@@ -38,7 +38,7 @@ from shared.platform.rules.references import NOTIFICATION, meant
 
 _RBAC, _STORAGE, _NETWORK = "rbac.authorization.k8s.io", "storage.k8s.io", "networking.k8s.io"
 _ADMISSION, _CERTIFICATES, _SECRETS = "admissionregistration.k8s.io", "cert-manager.io", "external-secrets.io"
-_GATEWAY = "gateway.networking.k8s.io"
+_GATEWAY, _DEFINITION = "gateway.networking.k8s.io", "CustomResourceDefinition"
 _KNOWN_GROUPS = ("", "apps", "batch", "autoscaling", "policy", _NETWORK, _RBAC, _STORAGE, _GATEWAY)
 _OF_CLUSTERS = ("PriorityClass", "StorageClass", "IngressClass", "ValidatingAdmissionPolicy")
 """Kinds without a namespace, in addition to those whose names begin with Cluster."""
@@ -120,7 +120,7 @@ _ROWS: Mapping[tuple[str, str], tuple[_Row, ...]] = {
     ),
     (_ADMISSION, "ValidatingWebhookConfiguration"): _WEBHOOK,
     (_ADMISSION, "MutatingWebhookConfiguration"): _WEBHOOK,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
+    ("apiextensions.k8s.io", _DEFINITION): (
         _Row("spec.conversion.webhook.clientConfig.service.name", "Service"),
     ),
     ("apiregistration.k8s.io", "APIService"): (_Row("spec.service.name", "Service"),),
@@ -159,10 +159,7 @@ _FILLED = ("Merge", "IfNotPresent")
 _SURE = ("ServiceAccount", "PriorityClass", "ConfigMap", "PersistentVolumeClaim")
 """Kinds of which a name that is a slip of another one is a fault; many things create the others."""
 _ALWAYS_SAID = ((HELM, "HelmRelease"), (KUSTOMIZE, "Kustomization"))
-_ASKING = (
-    *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService"),
-    "CustomResourceDefinition",
-)
+_ASKING = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService", _DEFINITION)
 
 
 @dataclass(frozen=True)
@@ -335,10 +332,8 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
             field: Path = ("spec", "selector")
             wanted = mapping(spec.get("selector"))
         elif is_kind(name, "policy", "PodDisruptionBudget"):
-            field, wanted = (
-                ("spec", "selector", "matchLabels"),
-                mapping(at(spec, ("selector", "matchLabels"))),
-            )
+            field = ("spec", "selector", "matchLabels")
+            wanted = mapping(value_at(spec, "selector.matchLabels"))
         else:
             continue
         chosen = [

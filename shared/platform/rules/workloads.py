@@ -18,6 +18,7 @@ from shared.language.resolve.problems import Path, nearest
 from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, items, mapping, objects_in
 from shared.platform.rules.pods import PODS, WORKLOADS, at, is_label, of_pod, once, port_name, port_number
 from shared.platform.schemas.fields import Fault
+from shared.platform.source.documents import UnreadableFile, documents
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _NODE_PORTS = range(30_000, 32_768)
@@ -104,6 +105,9 @@ def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas")
     if isinstance(least, int) and isinstance(most, int) and least > most:
         yield ("spec", "maxReplicas"), f"must be at least minReplicas, {least}, got {most}"
+    kinds = [metric.get("type") for _, metric in objects_in(spec.get("metrics"))]
+    if least == 0 and kinds and not {"Object", "External"} & {*kinds}:
+        yield ("spec", "minReplicas"), "must be at least 1, except by a metric of type Object or External"
 
 
 def _cron(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -184,6 +188,21 @@ def _hosts(manifest: Mapping[str, Any]) -> Iterator[Fault]:
             yield place, f"{host} is no name of a host: lowercase letters, digits, hyphens and dots"
 
 
+def _paths(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    marks = mapping(at(manifest, ("metadata", "annotations")))
+    if at(manifest, ("spec", "ingressClassName")) and "kubernetes.io/ingress.class" in marks:
+        message = "does not go with spec.ingressClassName; remove it"
+        yield ("metadata", "annotations", "kubernetes.io/ingress.class"), message
+    for number, rule in objects_in(at(manifest, ("spec", "rules"))):
+        for place, entry in objects_in(at(rule, ("http", "paths"))):
+            path = entry.get("path")
+            if isinstance(path, str) and path and not (is_open(path) or path.startswith("/")):
+                yield (
+                    ("spec", "rules", number, "http", "paths", place, "path"),
+                    f"{path} is no absolute path; begin it with /",
+                )
+
+
 def _cluster_role(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     kind = at(manifest, ("roleRef", "kind"))
     if isinstance(kind, str) and kind != "ClusterRole":
@@ -228,6 +247,33 @@ def _keys(manifest: Mapping[str, Any]) -> Iterator[Fault]:
                 yield (field, str(key)), "a key must be letters, digits, hyphens, dots and underscores"
 
 
+_KEYS_OF_TYPES = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+}
+"""The keys that ``ValidateSecret`` wants of a type."""
+
+
+def _type(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    kind = str(manifest.get("type") or "")
+    given = {**mapping(manifest.get("data")), **mapping(manifest.get("stringData"))}
+    for key in _KEYS_OF_TYPES.get(kind, ()):
+        if key not in given:
+            yield ("type",), f"a Secret of type {kind} needs the key {key}; add it, or write type: Opaque"
+
+
+def _renderers(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    for number, renderer in objects_in(at(manifest, ("spec", "postRenderers"))):
+        for place, patch in objects_in(at(renderer, ("kustomize", "patches"))):
+            try:
+                documents(str(patch.get("patch") or "").encode())
+            except UnreadableFile as error:
+                path: Path = ("spec", "postRenderers", number, "kustomize", "patches", place, "patch")
+                yield path, f"is no YAML, so helm-controller renders nothing of this release: {error.message}"
+
+
 def _subjects(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     for number, subject in objects_in(manifest.get("subjects")):
         if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
@@ -264,13 +310,14 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     ("apps", "Deployment"): (of_pod(PODS["apps", "Deployment"]), _selector, _rolling, _always),
     ("autoscaling", "HorizontalPodAutoscaler"): (_autoscaler,),
     ("networking.k8s.io", "NetworkPolicy"): (_blocks,),
-    ("networking.k8s.io", "Ingress"): (_hosts,),
+    ("networking.k8s.io", "Ingress"): (_hosts, _paths),
     ("batch", "Job"): (of_pod(PODS["batch", "Job"]), _job(PODS["batch", "Job"])),
     ("batch", "CronJob"): (of_pod(PODS["batch", "CronJob"]), _job(PODS["batch", "CronJob"]), _cron),
     ("", "Service"): (_service,),
     ("", "PersistentVolumeClaim"): (_claim,),
     ("", "ConfigMap"): (_keys,),
-    ("", "Secret"): (_keys,),
+    ("", "Secret"): (_keys, _type),
+    ("helm.toolkit.fluxcd.io", "HelmRelease"): (_renderers,),
     ("policy", "PodDisruptionBudget"): (_budget,),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_subjects, _cluster_role),
     ("rbac.authorization.k8s.io", "Role"): (_policy_rules,),

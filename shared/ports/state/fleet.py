@@ -160,12 +160,28 @@ class TablesAge:
 
 @dataclass(frozen=True)
 class FleetOrigin:
-    """The repository of the fleet."""
+    """The repository of the fleet, and what else it is planned from."""
 
     source: Source | None = None
     """Where the fleet is planned from; None before the first plan."""
     other_source: Source | None = None
     """What was read instead at last, which a takeover accepts; None when it was ``source``."""
+    followed: tuple[Followed, ...] = ()
+    """The sources besides the repository that clusters follow by rollout, as in the last plan."""
+
+
+@dataclass(frozen=True)
+class ClosedTimes:
+    """What freezes, windows and suspensions keep from starting."""
+
+    opens: datetime | None = None
+    """When the first such item may start, None for none, or for never."""
+    override: Override | None = None
+    """The last override of freezes and windows, None for none; it is of one commit."""
+
+    def lets_start(self, now: datetime) -> bool:
+        """Return whether such an item may start."""
+        return self.opens is not None and self.opens <= now
 
 
 @dataclass(frozen=True)
@@ -206,15 +222,10 @@ class FleetRecord:
     """The commit that was planned last with a valid fleet.yaml, "" while that is the newest."""
     durations: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The seconds that changes of clusters took in completed rollouts, by kind; the newest of each."""
-    opens: datetime | None = None
-    """When the first item may start that a freeze, a window or a suspension holds, None for none, or for
-    never."""
-    override: Override | None = None
-    """The last override of freezes and windows, None for none; it is of one commit."""
+    closed: ClosedTimes = ClosedTimes()
+    """What freezes, windows and suspensions keep from starting."""
     pause: Pause | None = None
     """The last pause that nobody ended, None for none; ``paused`` says whether it lasts."""
-    followed: tuple[Followed, ...] = ()
-    """The sources besides the fleet repository that clusters follow by rollout, as in the last plan."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 
@@ -235,10 +246,6 @@ class FleetRecord:
         """Return the pause that lasts at a time, None for none."""
         pause = self.pause
         return None if pause is None or (pause.until is not None and pause.until <= now) else pause
-
-    def lets_start(self, now: datetime) -> bool:
-        """Return whether an item may start that a freeze, a window or a suspension holds."""
-        return self.opens is not None and self.opens <= now
 
     @property
     def handed_over(self) -> str:

@@ -136,7 +136,7 @@ def test_an_override_starts_the_delete_of_a_commit_without_a_rollout() -> None:
     assert given.status == 202, given.body
     cloud.run(seconds=3600)
     assert "b1" not in phases(cloud)
-    override = cloud.state.fleet().override
+    override = cloud.state.fleet().closed.override
     assert override is not None
     assert (override.commit, override.by, override.reason) == (commit, "ops", "a leak")
 

@@ -23,6 +23,7 @@ from shared.cluster.queues.message_parts import RolloutAct
 from shared.cluster.queues.messages import ActRequest, PlanRequest, RolloutRequest
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Condition, Phase, RunningVersions
+from shared.ports.state.fleet import ClosedTimes
 from tests.support import team_systems
 from tests.support.crash_points import points_of_one_run
 from tests.support.replaced_ports import frozen, plan_at_once
@@ -186,7 +187,7 @@ def _closed_status(cloud: MemoryCloud) -> None:
 
 
 def _freeze_that_ends(cloud: MemoryCloud) -> None:
-    cloud.state.save_fleet(replace(cloud.state.fleet(), opens=cloud.clock()))
+    cloud.state.save_fleet(replace(cloud.state.fleet(), closed=ClosedTimes(cloud.clock())))
 
 
 def test_what_a_person_decides_has_the_whole_planned() -> None:

@@ -65,7 +65,7 @@ def test_a_new_digest_of_a_tag_goes_through_the_stages() -> None:
     settle(cloud)
     assert on(cloud, second) == {*DEV, *PROD}
     assert status(cloud, cloud.repository.head("main"))[0] == "success"
-    (followed,) = cloud.state.fleet().followed
+    (followed,) = cloud.state.fleet().origin.followed
     newest = second.removeprefix("sha256:")[:8]
     assert str(followed) == f"7 clusters follow stable of {URL} by rollout; newest digest {newest}"
 
@@ -151,7 +151,7 @@ def test_a_digest_that_changes_nothing_that_flux_pulls_moves_no_cluster() -> Non
     newer = cloud.stores.push("platform", "stable", {**BOTH, "README.md": b"# platform\n"})
     settle(cloud)
     assert on(cloud, digest) == {*DEV, *PROD}
-    assert cloud.state.fleet().followed[0].commit == newer
+    assert cloud.state.fleet().origin.followed[0].commit == newer
     assert status(cloud, cloud.repository.head("main"))[0] == "success"
 
 

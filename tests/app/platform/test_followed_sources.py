@@ -91,7 +91,7 @@ def test_a_commit_that_changes_nothing_that_flux_pulls_moves_no_pin() -> None:
     other.commit({"README.md": b"# platform\n"})
     settle(cloud)
     assert on(cloud, first) == {*DEV, *PROD}
-    assert cloud.state.fleet().followed[0].commit == other.head("main")
+    assert cloud.state.fleet().origin.followed[0].commit == other.head("main")
 
 
 def test_an_approval_is_of_the_commit_that_was_there() -> None:

@@ -51,7 +51,7 @@ def test_a_commit_that_changes_nothing_of_the_system_starts_no_job() -> None:
     settle(cloud)
     assert on(cloud, first) == {*BOTH}
     assert {record.name: record.generation for record in cloud.state.clusters()} == generations
-    assert cloud.state.fleet().followed[0].clusters == len(BOTH)
+    assert cloud.state.fleet().origin.followed[0].clusters == len(BOTH)
 
 
 def test_a_forced_push_of_a_team_moves_nothing_and_says_so() -> None:

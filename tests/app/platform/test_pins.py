@@ -15,9 +15,20 @@ from shared.kubernetes.flux_objects import SOURCE
 from shared.plan.plan import Action
 from shared.ports import KubernetesApi
 from tests.support import one_cluster
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import Around, around
-from tests.support.staged_fleets import DEV, NAMESPACE, PROD, on, pin, pulls, ready_fleet, staged, with_file
+from tests.support.staged_fleets import (
+    APPROVED_STAGES,
+    DEV,
+    NAMESPACE,
+    PROD,
+    on,
+    pin,
+    pulls,
+    ready_fleet,
+    staged,
+    with_file,
+)
 
 pytestmark = pytest.mark.lives
 
@@ -34,6 +45,23 @@ def test_a_commit_that_changes_what_flux_applies_goes_through_the_stages() -> No
     assert status(cloud, commit)[0] == "success"
     assert pin(cloud, PROD[0]).before == first
     assert cloud.git_host.tip(f"roadstead/pin/{commit}") == commit
+
+
+def test_a_new_and_a_rebuilt_cluster_start_at_what_their_stage_completed_last() -> None:
+    cloud = ready_fleet(APPROVED_STAGES)
+    first = pin(cloud, PROD[0]).commit
+    changed = with_file("monitoring.yaml", NAMESPACE, staged(APPROVED_STAGES))
+    commit = push(cloud, changed)
+    cloud.run(until=lambda: on(cloud, commit) >= {*DEV})
+    path = "clusters/b1/cluster.yaml"
+    asked = b'metadata:\n  annotations: {roadstead.dev/rebuild: "2026-01-02T00:00:00Z"}\n'
+    again = {path: changed[path].replace(b"metadata:\n", asked)}
+    new = {"clusters/b5/cluster.yaml": changed[path].replace(b"b1", b"b5")}
+    push(cloud, changed | again | new)
+    cloud.run()
+    assert (accepted(cloud)["delete", "b1"], on(cloud, commit)) == (1, {*DEV})
+    assert (phases(cloud)["b5"], pulls(cloud, "b5")) == (Phase.READY, f"roadstead/pin/{first}")
+    assert (phases(cloud)["b1"], pulls(cloud, "b1")) == (Phase.READY, f"roadstead/pin/{first}")
 
 
 def test_only_the_clusters_whose_folder_changes_get_the_commit() -> None:

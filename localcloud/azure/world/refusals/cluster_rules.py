@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from localcloud.azure.world.catalog import parse
 from localcloud.azure.world.refusals import api_server_rules, isolation_rules
 from localcloud.azure.world.refusals.rule import (
     Broken,
@@ -291,6 +292,18 @@ RULES = (
             asked.now(f"{_KMS}.enabled")
             and bool(asked.now(f"{_KMS}.keyVaultResourceId"))
             is not (asked.now(f"{_KMS}.keyVaultNetworkAccess") == "Private")
+        ),
+    ),
+    RefusalRule(
+        "kms-key-without-version",
+        "release notes of AKS, 2026-09-04: a versionless key id on 1.37",
+        f"{_KMS}.keyId",
+        "The Key Vault key ID must be versionless.",
+        lambda asked: (
+            _turns_kms_on(asked)
+            and bool(asked.now("securityProfile.kubernetesResourceObjectEncryptionProfile"))
+            and parse(str(asked.now("kubernetesVersion")))[:2] >= (1, 37)
+            and re.search(r"/keys/[^/]+/.", str(asked.now(f"{_KMS}.keyId"))) is not None
         ),
     ),
     RefusalRule(

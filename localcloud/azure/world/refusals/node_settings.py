@@ -118,6 +118,13 @@ RULES = (
         outside("kubeletConfig.containerLogMaxFiles", 2, 2**31),
     ),
     RefusalRule(
+        "pod-pids",
+        "docs custom-node-configuration-reference: -1 to the kernel's limit of process ids",
+        "kubeletConfig.podMaxPids",
+        "podMaxPids must be at least -1.",
+        outside("kubeletConfig.podMaxPids", -1, 2**22),
+    ),
+    RefusalRule(
         "swap-file-size",
         _SOURCE,
         "linuxOSConfig.swapFileSizeMB",

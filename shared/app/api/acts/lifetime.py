@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, change_cluster, operator
+from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
+from shared.app.door import begin_epoch
 from shared.app.records import Transition
 from shared.cluster.history import by_whom
 from shared.cluster.lifetime import lifetime_of, with_lifetime
@@ -27,7 +28,10 @@ WRONG = 'the body must be {"for": TIME, "reason": TEXT} with 7d at most, such as
 def extend(
     name: str, lasts: timedelta, actor: str, ports: Ports, reason: str, *, hold: bool
 ) -> schema.LifetimeReceipt:
-    """Put the end of a cluster off by a time, or hold the cluster for a time from now on."""
+    """Put the end of a cluster off by a time, or hold the cluster for a time from now on.
+
+    No job follows, so an epoch of its own lets older tables be known that do not have it.
+    """
     by, reason = operator(actor), cut(reason, MAX_REASON)
 
     def decide(record: ClusterRecord) -> Transition:
@@ -51,6 +55,8 @@ def extend(
         what = f"extended until {_moment(longer)} by {by_whom(by, reason)}"
         return Transition(after, [lifetime_event(after, "Extended", what)], then=[Envelope(ProposeRequest())])
 
+    decide(known_cluster(name, ports.state.cluster(name), ports))  # what is refused begins no epoch
+    begin_epoch(ports)
     after = change_cluster(name, decide, ports)
     life, asked = lifetime_of(after), after.lifetime_hold if hold else None
     return {

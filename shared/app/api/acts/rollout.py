@@ -21,7 +21,7 @@ from shared.masking import cut
 from shared.ports import Ports
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import state_of
-from shared.rollouts.rollout import Rollout, RolloutState, Stage
+from shared.rollouts.rollout import Rollout, RolloutCalendar, RolloutState, Stage
 from shared.rollouts.rollout_acts import ActKind
 
 WRONG_STAGE = 'the body must be {"stage": "name"}'
@@ -168,7 +168,7 @@ def why_not(
         closed = [stage for stage in rollout.stages if stage.name == subject and not stage.gate.takes(now)]
         if closed:
             return f"stage {subject} is approved in its hours alone: {closed[0].gate.hours_text}"
-    timed = rollout.windows or rollout.freezes or any(map(_can_be_overridden, rollout.stages))
+    timed = rollout.calendar != RolloutCalendar() or any(map(_can_be_overridden, rollout.stages))
     if kind is ActKind.OVERRIDE and not timed:
         return (
             "no change window, no freeze and no gate with a time or a check is in the strategy of the rollout"

@@ -328,9 +328,9 @@ def _decisions(rollout: Rollout) -> Iterator[schema.RolloutDecision]:
     """Yield what people decided and what still holds, oldest first."""
     decided = [(ActKind.APPROVE, decision) for decision in rollout.people.approved]
     decided += [(ActKind.SKIP, decision) for decision in rollout.people.skipped]
-    decided += [(ActKind.PAUSE, rollout.people.paused)] if rollout.people.paused else []
-    decided += [(ActKind.ABORT, rollout.people.aborted)] if rollout.people.aborted else []
-    decided += [(ActKind.BACK, rollout.people.back)] if rollout.people.back else []
-    decided += [(ActKind.OVERRIDE, rollout.people.overridden)] if rollout.people.overridden else []
+    people = rollout.people
+    once = {ActKind.PAUSE: people.paused, ActKind.ABORT: people.aborted, ActKind.BACK: people.back}
+    once[ActKind.OVERRIDE] = people.overridden
+    decided += [(act, decision) for act, decision in once.items() if decision]
     for act, decision in sorted(decided, key=lambda pair: pair[1].at):
         yield projected(schema.RolloutDecision, decision, act=act.value)

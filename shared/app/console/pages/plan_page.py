@@ -54,20 +54,13 @@ def make(visit: Visit) -> Page:
         missing = f"The commit {cut(commit, 40)} was not planned. The address has its full id."
         return message("No such plan", missing, 404)
     hidden = view["problemCount"] - len(view["problems"])
-    acting = [item for item in view["items"] if item["action"] != "unchanged"]
-    return Page(
-        f"Plan of {commit[:8]}",
-        "plan_page.html",
-        {
-            "view": view,
-            "first": not after,
-            "groups": grouped(acting),
-            "unchanged": len(view["items"]) - len(acting),
-            "approved": approved_of(view),
-            "approvable": _approvable(commit, visit) if view["howToApprove"] else [],
-            "hidden_problems": not_shown(hidden, "problem") if hidden else "",
-        },
-    )
+    values = {
+        **_changes(view, after),
+        "approved": approved_of(view),
+        "approvable": _approvable(commit, visit) if view["howToApprove"] else [],
+        "hidden_problems": not_shown(hidden, "problem") if hidden else "",
+    }
+    return Page(f"Plan of {commit[:8]}", "plan_page.html", values)
 
 
 def make_pull(visit: Visit) -> Page:
@@ -78,14 +71,13 @@ def make_pull(visit: Visit) -> Page:
     if view is None:
         missing = f"The pull request {cut(given, 40) or '(give its number)'} was not planned, or long ago."
         return message("No such plan", missing, 404)
+    return Page(f"Plan of pull request {view['number']}", "pull_page.html", _changes(view, after))
+
+
+def _changes(view: schema.PlanView | schema.PullPlanView, after: str) -> dict[str, Any]:
     acting = [item for item in view["items"] if item["action"] != "unchanged"]
-    values = {
-        "view": view,
-        "first": not after,
-        "groups": grouped(acting),
-        "unchanged": len(view["items"]) - len(acting),
-    }
-    return Page(f"Plan of pull request {view['number']}", "pull_page.html", values)
+    unchanged = len(view["items"]) - len(acting)
+    return {"view": view, "first": not after, "groups": grouped(acting), "unchanged": unchanged}
 
 
 def _approvable(commit: str, visit: Visit) -> list[str]:
@@ -117,13 +109,6 @@ def grouped(items: Iterable[schema.PlanItem]) -> list[Group]:
 def _what(item: schema.PlanItem) -> Any:
     """Return what happens to a cluster, without where its files say so and since when."""
     changes = tuple(tuple({**change, "source": ""}.items()) for change in item["changes"])
-    systems = tuple(item["retainedSystems"])
-    own = {
-        **item,
-        "cluster": "",
-        "generation": 0,
-        "since": None,
-        "changes": changes,
-        "retainedSystems": systems,
-    }
-    return tuple(own.items())
+    unlike = {"cluster": "", "generation": 0, "since": None}
+    lists = {"changes": changes, "retainedSystems": tuple(item["retainedSystems"])}
+    return tuple({**item, **unlike, **lists}.items())

@@ -91,6 +91,7 @@ ENTRIES: tuple[Entry, ...] = (
             "A resource that this needs does not exist, or not yet.",
             "Check that the resource in the message exists.",
             Actor.OPERATOR,
+            wraps=True,
         ),
         Entry(
             "arm/SubscriptionNotFound",

@@ -218,6 +218,18 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://learn.microsoft.com/azure/aks/node-image-upgrade",
     ),
     *sourced(
+        "Azure/AgentBaker pull request 8239, an issue of its tests: Azure has it some minutes later",
+        Entry(
+            "compute/GalleryImageNotFound",
+            Interrupted,
+            ("GalleryImageNotFound",),
+            "The node image has not reached the region yet.",
+            "Wait until AKS has copied it; if it persists, commit an older node image.",
+            Actor.NOBODY,
+        ),
+        link="https://learn.microsoft.com/azure/aks/node-image-upgrade",
+    ),
+    *sourced(
         "Azure/AKS issue 3844, an answer of the compute service",
         Entry(
             "compute/AttachedDisk",

@@ -165,7 +165,7 @@ class KeyVaultKms(Section):
         ]
         | None
     ) = None
-    """The key, with its version."""
+    """The key, with its version; one that Azure is to rotate by itself is without."""
     key_vault_network_access: Literal["Public", "Private"] | None = None
     """Whether the vault is reached over the internet or a private network."""
     key_vault_resource_id: VaultId | None = None

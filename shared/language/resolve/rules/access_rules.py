@@ -9,11 +9,14 @@ import ipaddress
 import re
 from collections.abc import Mapping
 
+from shared.kubernetes_versions import numbers
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.resolve.rules.network_rules import in_own_network
 from shared.language.resolve.rules.refusal import Broken, ClusterRule
 
 _ACCESS = "apiServerAccessProfile"
+_OF_KEY = len(["https:", "", "vault", "keys", "name"]) - 1
+"""The slashes in the id of a key without its version."""
 _SOVEREIGN = ("china", "usgov", "usdod")
 """Regions whose zones have another suffix."""
 _PRIVATE = tuple(
@@ -50,6 +53,14 @@ def _is_system_assigned(spec: ClusterSpec) -> bool:
 def _encrypts_with_system_identity(spec: ClusterSpec) -> bool:
     kms = spec.security_profile.azure_key_vault_kms if spec.security_profile else None
     return kms is not None and kms.enabled and _is_system_assigned(spec)
+
+
+def _names_a_version(spec: ClusterSpec) -> bool:
+    profile = spec.security_profile
+    kms = profile.azure_key_vault_kms if profile else None
+    if profile is None or kms is None or profile.kubernetes_resource_object_encryption_profile is None:
+        return False
+    return numbers(spec.kubernetes_version) >= (1, 37) and (kms.key_id or "").count("/") > _OF_KEY
 
 
 def _private_vault_without_integration(spec: ClusterSpec) -> bool:
@@ -136,6 +147,13 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         _encrypts_with_system_identity,
         "needs identity.type: UserAssigned, which may read the key before the cluster exists",
         "use-kms-etcd-encryption: doesn't work with system-assigned managed identity",
+    ),
+    ClusterRule(
+        ("securityProfile", "azureKeyVaultKms", "keyId"),
+        _names_a_version,
+        "from Kubernetes 1.37 on, kubernetesResourceObjectEncryptionProfile needs a key without a version; "
+        "write https://VAULT.vault.azure.net/keys/NAME",
+        "github.com/Azure/AKS/releases/tag/2026-09-04",
     ),
     ClusterRule(
         ("securityProfile", "azureKeyVaultKms", "keyVaultNetworkAccess"),

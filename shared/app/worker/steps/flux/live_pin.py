@@ -88,5 +88,7 @@ def _is_on_branch(context: StepContext, pin: Pin, live: str) -> bool:
     fleet = context.ports.state.fleet()
     newest = fleet.planning or fleet.commit
     if pin.source:
-        newest = next((known.commit for known in fleet.followed if known.key == pin.source), pin.commit)
+        newest = next(
+            (known.commit for known in fleet.origin.followed if known.key == pin.source), pin.commit
+        )
     return has_before(pin, newest, live, context.ports)
