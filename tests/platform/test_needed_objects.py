@@ -39,7 +39,7 @@ value: 1000
 apiVersion: v1
 kind: Service
 metadata: {name: web, namespace: platform}
-spec: {selector: {app: web}, ports: [{name: http, port: 80}]}
+spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8081}]}
 ---
 apiVersion: external-secrets.io/v1
 kind: ExternalSecret
@@ -187,6 +187,7 @@ def claim(storage: str) -> dict[str, Any]:
     [
         (ingress("web", 80), "", ""),
         (ingress("web", 8080), "Service platform/web has no port 8080, so nothing answers there", ""),
+        (ingress("web", 8081), "", ""),
         (ingress("other", 80), "", "Service platform/other, and without it nothing answers there"),
         (binding("ClusterRole", "edit"), "", ""),
         (binding("Role", "deploy"), "", "Role platform/deploy, and without it the binding gives no rights"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shared.language.resolve.problems import Path
 from shared.platform import rules
 from shared.platform.rules import ClusterPlatform, Files, Finding, Rule, findings_of
+from shared.platform.rules.placement import Room, room_for
 from tests.support.built_platforms import Platform
 from tests.support.hypothesis_settings import GENERATED
 
@@ -71,6 +72,88 @@ apiVersion: v1
 kind: ResourceQuota
 metadata: {{name: q, namespace: a}}
 spec: {{hard: {{requests.cpu: 1}}}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {{name: b}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: api, namespace: b}}
+spec:
+  replicas: 3
+  strategy: {{rollingUpdate: {{maxUnavailable: 25%}}}}
+  selector: {{matchLabels: {{app: api}}}}
+  template:
+    metadata: {{labels: {{app: api}}}}
+    spec:
+      nodeSelector: {{agentpool: x}}
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - topologyKey: kubernetes.io/hostname
+              labelSelector: {{matchExpressions: [{{key: app, operator: In, values: [api]}}]}}
+      volumes:
+        - {{name: d, hostPath: {{path: /var/run/docker.sock}}}}
+        - {{name: e, persistentVolumeClaim: {{claimName: c}}}}
+      containers: [{{name: api, image: 'api:1', resources: {{requests: {{cpu: 1}}}}}}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {{name: c, namespace: b}}
+spec: {{accessModes: [ReadWriteOnce], storageClassName: managed}}
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {{name: l, namespace: b}}
+spec: {{limits: [{{type: Container, min: {{cpu: 2}}, max: {{cpu: 3}}, default: {{cpu: 3}}}}]}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {{name: api, namespace: b}}
+spec:
+  minReplicas: 0
+  maxReplicas: 3
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: api}}
+  metrics: [{{type: Resource, resource: {{name: memory, target: {{type: Utilization}}}}}}]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {{name: api, namespace: b}}
+spec: {{minAvailable: 3, selector: {{matchLabels: {{app: api}}}}}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {{name: api, namespace: b}}
+spec: {{secretName: tls, issuerRef: {{kind: ClusterIssuer, name: i}}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: tls, namespace: b}}
+type: kubernetes.io/tls
+stringData: {{tls.crt: a}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: api, namespace: b}}
+spec: {{type: NodePort, selector: {{app: api}}, ports: [{{port: 80, nodePort: 30000, protocol: TCP}}]}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {{name: api, namespace: b, annotations: {{kubernetes.io/ingress.class: n}}}}
+spec:
+  ingressClassName: n
+  rules:
+    - host: h
+      http:
+        paths: [{{path: /, pathType: Prefix, backend: {{service: {{name: api, port: {{number: 80}}}}}}}}]
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {{name: r, namespace: b}}
+spec:
+  valuesFrom: [{{kind: ConfigMap, name: v, valuesKey: k}}]
+  postRenderers: [{{kustomize: {{patches: [{{patch: 'a: b'}}]}}}}]
 """),
 ]
 KUSTOMIZATION: Any = {
@@ -80,7 +163,7 @@ KUSTOMIZATION: Any = {
 }
 NAMED = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
 """What an object is called by; without it there is none."""
-ODD: list[Any] = [{"a": 1}, [1], [{"a": []}], "x", "", 3, True, None]
+ODD: list[Any] = [{"a": 1}, [1], [{"a": []}], "x", "", 3, True, None, f"{'9' * 5000}%"]
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -98,8 +181,9 @@ def look(number: int, path: Path, odd: Any) -> None:
     for key in path[:-1]:
         at = at[key]
     at[path[-1]] = odd
-    platform = Platform(yaml.safe_dump_all(documents[:-1]))
+    platform = Platform(yaml.safe_dump_all(documents[:-1]), nodes=1, pools=("y",))
     platform.files["platform/kustomization.yaml"] = yaml.safe_dump(documents[-1])
+    room_for(platform.platform.inventory, Room(1, ("y",)))
     found = findings_of(platform.platform, platform.read)
     assert [finding.message for finding in found if "the rule itself failed" in finding.message] == []
 
@@ -142,6 +226,12 @@ def test_no_form_of_a_value_stops_the_rules(place: tuple[int, Path], odd: Any) -
         (1, (*CONTAINER, "env", 0, "valueFrom", "configMapKeyRef", "key")),
         (4, ("spec", "defaultBackend", "service", "port", "number")),
         (5, (*RULE, "port")),
+        (8, ("spec", "strategy", "rollingUpdate", "maxUnavailable")),
+        (8, ("spec", "selector", "matchLabels")),
+        (11, ("spec", "metrics", 0, "type")),
+        (13, ("spec", "secretName")),
+        (15, ("spec", "ports", 0, "nodePort")),
+        (16, ("spec", "rules", 0, "host")),
     ],
 )
 def test_a_value_that_is_compared_may_have_any_form(number: int, path: Path) -> None:

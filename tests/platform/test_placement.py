@@ -212,3 +212,13 @@ def test_a_limit_range_takes_the_containers_of_its_namespace(
     assert notes == []
     assert len(problems) == bool(refused)
     assert refused in "".join(problems)
+
+
+def test_each_limit_range_of_a_namespace_refuses_and_the_largest_default_counts() -> None:
+    given = {"requests": {"memory": "1Gi", "cpu": "10m"}}
+    two = [limits(min={"cpu": "5m"}, default={"memory": "2Gi"})]
+    other = limits(min={"cpu": "50m"}, default={"memory": "512Mi"})
+    two.append({**other, "metadata": {"name": "more", "namespace": "platform"}})
+    (problem,) = said(*two, workload(resources=given))[0]
+    assert "requests.cpu 10m, min 50m (web)" in problem
+    assert "memory" not in problem

@@ -323,10 +323,11 @@ def test_an_object_over_a_limit_is_refused(field: str, size: int, refused: bool)
     [
         ("/", {}, ""),
         ("api", {}, "api is no absolute path; begin it with /"),
+        ("/", {"kubernetes.io/ingress.class": "azure-x"}, ""),
         (
             "/",
-            {"kubernetes.io/ingress.class": "azure-x"},
-            "does not go with spec.ingressClassName; remove it",
+            {"kubernetes.io/ingress.class": "nginx"},
+            "must match spec.ingressClassName, azure-x; remove it",
         ),
     ],
 )

@@ -121,11 +121,12 @@ def undrainable(platform: ClusterPlatform) -> Iterator[Finding]:
     So it is where a pod has two: ``pkg/registry/core/pod/storage/eviction.go``, kubernetes#75957.
     """
     having: dict[ObjectId, ObjectId] = {}
+    labelled = _labelled(platform)
     for owner, name, built in platform.objects:
         if not is_kind(name, "policy", "PodDisruptionBudget"):
             continue
         spec = mapping(built.manifest.get("spec"))
-        for workload, manifest in _selected(platform, name.namespace, spec.get("selector")):
+        for workload, manifest in _selected(labelled, name.namespace, spec.get("selector")):
             field, other = _allows_none(spec, value_at(manifest, "spec.replicas")), having.get(workload)
             having.setdefault(workload, name)
             if other not in (None, name):
@@ -156,13 +157,29 @@ def _allows_none(spec: Mapping[str, Any], replicas: Any) -> str:
     return ""
 
 
-def _selected(platform: ClusterPlatform, namespace: str, selector: Any) -> Iterator[tuple[ObjectId, Json]]:
-    wanted = mapping(mapping(selector).get("matchLabels"))
+_Labelled = Mapping[tuple[str, str, str], list[tuple[ObjectId, Json]]]
+"""The workloads by namespace and each label of their pods: many budgets do not each look at all of them."""
+
+
+def _labelled(platform: ClusterPlatform) -> _Labelled:
+    found: dict[tuple[str, str, str], list[tuple[ObjectId, Json]]] = {}
     for _, name, built in platform.objects:
-        if is_kind(name, "apps", "Deployment", "StatefulSet") and name.namespace == namespace and wanted:
-            labels = mapping(value_at(built.manifest, "spec.template.metadata.labels"))
-            if all(labels.get(key) == value for key, value in wanted.items()):
-                yield name, built.manifest
+        if is_kind(name, "apps", "Deployment", "StatefulSet"):
+            for key, value in mapping(value_at(built.manifest, _LABELS)).items():
+                found.setdefault((name.namespace, key, str(value)), []).append((name, built.manifest))
+    return found
+
+
+_LABELS = "spec.template.metadata.labels"
+
+
+def _selected(labelled: _Labelled, namespace: str, selector: Any) -> Iterator[tuple[ObjectId, Json]]:
+    wanted = mapping(mapping(selector).get("matchLabels"))
+    having = (labelled.get((namespace, key, str(value)), []) for key, value in wanted.items())
+    for name, manifest in min(having, key=len, default=[]):
+        labels = mapping(value_at(manifest, _LABELS))
+        if all(labels.get(key) == value for key, value in wanted.items()):
+            yield name, manifest
 
 
 def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:

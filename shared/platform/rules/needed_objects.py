@@ -366,10 +366,13 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def _has(manifest: Json, key: Any) -> bool:
-    """Return whether a ConfigMap, or a Secret, has a key, or a Service a port; True where others fill it."""
+    """Return whether a ConfigMap, or a Secret, has a key, or a Service a port; True where others fill it.
+
+    ingress-nginx takes the ``targetPort`` too (``internal/ingress/controller``, ``serviceEndpoints``).
+    """
     if manifest.get("kind") == "Service":
         ports = [port for _, port in objects_in(at(manifest, ("spec", "ports")))]
-        named = [(port.get("name"), port.get("port")) for port in ports]
+        named = [[port.get(field) for field in ("name", "port", "targetPort")] for port in ports]
         return not ports or any(key in names or any(map(is_open, names)) for names in named)
     data = [mapping(manifest.get(field)) for field in ("data", "binaryData", "stringData")]
     marks = mapping(at(manifest, ("metadata", "annotations")))

@@ -8,8 +8,9 @@ kubernetes#51430, #112835; Azure/AKS#1919 (a disk is attached to one node), #198
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from itertools import product
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from shared.json_tree import Json
@@ -33,6 +34,8 @@ _HOSTNAME = "kubernetes.io/hostname"
 _POOL_LABELS = ("kubernetes.azure.com/agentpool", "agentpool")
 """Labels of AKS with the name of the node pool (learn.microsoft.com/azure/aks/use-labels)."""
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_SHARE = re.compile(r"([0-9]{1,9})(%?)")
+"""A number of pods, or a share of them."""
 
 
 class Room(NamedTuple):
@@ -116,9 +119,9 @@ def _unavailable(deployment: Json, replicas: int) -> bool:
     if value_at(deployment, "spec.strategy.type") == "Recreate":
         return True
     given = value_at(deployment, "spec.strategy.rollingUpdate.maxUnavailable")
-    text = str("25%" if given is None else given)
-    number = int(text.rstrip("%")) if text.rstrip("%").isdecimal() else 1
-    return (replicas * number // 100 if text.endswith("%") else number) > 0
+    found = _SHARE.fullmatch(str("25%" if given is None else given))
+    number = int(found[1]) if found else 1
+    return (replicas * number // 100 if found and found[2] else number) > 0
 
 
 def _pools(name: ObjectId, manifest: Json) -> Iterator[tuple[Path, str]]:
@@ -197,25 +200,19 @@ def _shares_a_disk(platform: ClusterPlatform, name: ObjectId, manifest: Json, cl
 def refused_by_limits(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the workloads whose pods a LimitRange refuses; a note where it may not be the only one.
 
-    The API server gives a request the value of its limit; a limit that is missing is the default of the
-    LimitRange, which a larger request does not fit.
+    The API server gives a request the value of its limit; a limit that is missing is the default of a
+    LimitRange, which a larger request does not fit. Of several in a namespace each one refuses, and nobody
+    knows whose default counts: the largest surely does not refuse more.
     """
-    ranges: dict[str, list[Mapping[str, Any]]] = {}
-    for _, name, built in platform.objects:
-        if is_kind(name, "", "LimitRange"):
-            limits = (item for _, item in objects_in(value_at(built.manifest, "spec.limits")))
-            ranges.setdefault(name.namespace, []).extend(
-                item for item in limits if item.get("type") == "Container"
-            )
+    ranges = _ranges(platform)
     for owner, name, built in platform.objects:
         path = PODS.get((name.group, name.kind))
         pod = mapping(at(built.manifest, path)) if path else {}
         refused = [
             f"{text} ({container.get('name')})"
-            for limit in ranges.get(name.namespace, ())
             for part in ("initContainers", "containers")
             for _, container in objects_in(pod.get(part))
-            for text in _refused(mapping(container.get("resources")), limit)
+            for text in _refused(mapping(container.get("resources")), ranges.get(name.namespace, {}))
         ]
         if path and refused:
             message = (
@@ -226,15 +223,37 @@ def refused_by_limits(platform: ClusterPlatform) -> Iterator[Finding]:
             yield Finding(built.file or owner.file, name, path, message, is_note=is_note)
 
 
-def _refused(resources: Mapping[str, Any], limit: Mapping[str, Any]) -> Iterator[str]:
-    given = {field: mapping(resources.get(field)) for field in ("requests", "limits")}
-    for field, bound in (*product(("requests", "limits"), ("min", "max")), ("requests", "default")):
-        for resource, text in mapping(limit.get(bound)).items():
-            value, other = quantity(str(given[field].get(resource, ""))), quantity(str(text))
-            if value is None or other is None or (bound == "default" and resource in given["limits"]):
-                continue
-            if value < other if bound == "min" else value > other:
-                yield f"{field}.{resource} {given[field][resource]}, {bound} {text}"
+_Bounds = Mapping[tuple[str, str], tuple[Decimal, str]]
+"""What the LimitRanges of a namespace say, by the kind of bound and the resource."""
+
+
+def _ranges(platform: ClusterPlatform) -> Mapping[str, _Bounds]:
+    """Return the bounds of each namespace: once, however many LimitRanges and workloads there are."""
+    found: dict[str, dict[tuple[str, str], tuple[Decimal, str]]] = {}
+    for _, name, built in platform.objects:
+        limits = value_at(built.manifest, "spec.limits") if is_kind(name, "", "LimitRange") else ()
+        for limit in (item for _, item in objects_in(limits) if item.get("type") == "Container"):
+            for bound, strictest in (("min", max), ("max", min), ("default", max)):
+                for resource, text in mapping(limit.get(bound)).items():
+                    amount, bounds = quantity(str(text)), found.setdefault(name.namespace, {})
+                    if amount is not None:
+                        known = bounds.get((bound, resource))
+                        said = (amount, str(text))
+                        bounds[bound, resource] = strictest(known, said) if known else said
+    return found
+
+
+def _refused(resources: Mapping[str, Any], bounds: _Bounds) -> Iterator[str]:
+    limits = mapping(resources.get("limits"))
+    for field in ("requests", "limits"):
+        for resource, given in mapping(resources.get(field)).items():
+            value = quantity(str(given))
+            for bound in ("min", "max", "default"):
+                other = bounds.get((bound, resource))
+                if value is None or other is None or (bound == "default" and resource in limits):
+                    continue
+                if value < other[0] if bound == "min" else value > other[0]:
+                    yield f"{field}.{resource} {given}, {bound} {other[1]}"
 
 
 def _note(owner: Owner, name: ObjectId, built: BuiltObject, path: Path, message: str) -> Finding:

@@ -264,7 +264,7 @@ def _slips(name: str, names: Mapping[str, str]) -> Sequence[str]:
 
     Looking each of these up costs the same however many names there are (norvig.com/spell-correct.html).
     """
-    if len(name) > _LONGEST_GUESSED:
+    if not names or len(name) > _LONGEST_GUESSED:
         return ()
     parts = [(name[:at], name[at:]) for at in range(len(name) + 1)]
     found = {left + right[1:] for left, right in parts if right}

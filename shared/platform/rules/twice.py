@@ -24,7 +24,6 @@ from shared.platform.rules.finding import (
     mapping,
     named,
     objects_in,
-    texts_in,
 )
 
 _Keys = Iterator[tuple[Path, tuple[Any, ...]]]
@@ -44,12 +43,13 @@ class _Row(NamedTuple):
 def taken_twice(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what several objects have and only one can, at the last of them."""
     for rule in _ROWS:
-        having: dict[tuple[Any, ...], list[tuple[Owner, ObjectId, BuiltObject, Path]]] = {}
+        having: dict[tuple[str, ...], list[tuple[Owner, ObjectId, BuiltObject, Path]]] = {}
         for owner, name, built in platform.objects:
             for path, key in rule.keys(built.manifest) if is_kind(name, rule.group, *rule.kinds) else ():
-                if not any(map(is_open, texts_in([*key]))):
+                texts = tuple(map(str, key))  # a value may have any form
+                if not any(map(is_open, texts)):
                     where = "" if rule.is_of_cluster else name.namespace
-                    having.setdefault((where, *key), []).append((owner, name, built, path))
+                    having.setdefault((where, *texts), []).append((owner, name, built, path))
         for places in having.values():
             names = dict.fromkeys(str(name) for _, name, _, _ in places)
             if len(names) > 1:

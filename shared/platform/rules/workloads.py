@@ -105,8 +105,8 @@ def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas")
     if isinstance(least, int) and isinstance(most, int) and least > most:
         yield ("spec", "maxReplicas"), f"must be at least minReplicas, {least}, got {most}"
-    kinds = [metric.get("type") for _, metric in objects_in(spec.get("metrics"))]
-    if least == 0 and kinds and not {"Object", "External"} & {*kinds}:
+    kinds = {str(metric.get("type")) for _, metric in objects_in(spec.get("metrics"))}
+    if least == 0 and kinds and not {"Object", "External"} & kinds:
         yield ("spec", "minReplicas"), "must be at least 1, except by a metric of type Object or External"
 
 
@@ -190,8 +190,10 @@ def _hosts(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _paths(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     marks = mapping(at(manifest, ("metadata", "annotations")))
-    if at(manifest, ("spec", "ingressClassName")) and "kubernetes.io/ingress.class" in marks:
-        message = "does not go with spec.ingressClassName; remove it"
+    chosen = at(manifest, ("spec", "ingressClassName"))
+    marked = marks.get("kubernetes.io/ingress.class", chosen)
+    if chosen and marked != chosen and not (is_open(chosen) or is_open(marked)):
+        message = f"must match spec.ingressClassName, {chosen}; remove it"
         yield ("metadata", "annotations", "kubernetes.io/ingress.class"), message
     for number, rule in objects_in(at(manifest, ("spec", "rules"))):
         for place, entry in objects_in(at(rule, ("http", "paths"))):
