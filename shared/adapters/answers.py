@@ -59,17 +59,18 @@ def as_it_comes(response: requests.Response) -> Iterator[bytes]:
         raise requests.ConnectionError(type(error).__name__) from None
 
 
-def whole(response: requests.Response, name: str, until: float) -> bytes:
+def whole(response: requests.Response, name: str, until: float, most: int | None = None) -> bytes:
     """Return what is in the answer of a host, to a request with ``stream``, and close it.
 
-    ``until`` is by ``time.monotonic``. Raise Unavailable for an answer that takes longer, or is too large.
+    ``until`` is by ``time.monotonic``. Raise Unavailable for an answer that takes longer, or has more bytes
+    than ``most``, by default ``MOST_BYTES``.
     """
-    found = bytearray()
+    found, limit = bytearray(), most or MOST_BYTES
     with response:
         for chunk in as_it_comes(response):
             found += chunk
-            if len(found) > MOST_BYTES:
-                raise Unavailable(f"the answer of {name} is larger than {MOST_BYTES >> 20} MiB")
+            if len(found) > limit:
+                raise Unavailable(f"the answer of {name} is larger than {limit >> 20} MiB")
             if time.monotonic() > until:
                 raise Unavailable(f"{name} takes longer than {MOST_SECONDS:g} seconds for an answer")
     return bytes(found)

@@ -7,19 +7,19 @@ learn.microsoft.com/azure/aks/security-vulnerability-api-reference.
 from __future__ import annotations
 
 import re
-from typing import Any
+import time
 
-from azure.core import PipelineClient
-from azure.core.exceptions import AzureError
-from azure.core.pipeline.policies import RetryPolicy
-from azure.core.rest import HttpRequest
+import requests
 from pydantic import BaseModel, ValidationError
 
-from shared.adapters.transport import pooled_transport
-from shared.cluster.failures.errors import TooLarge, Unavailable, Unexpected, from_address
+from shared.adapters import answers
+from shared.adapters.transport import pooled_session
+from shared.cluster.failures.errors import Unavailable, Unexpected, from_address
 from shared.cluster.failures.retry import retry_after
 
-_CONNECT_SECONDS, _READ_SECONDS = 3, 10
+_SECONDS = (3, 10)
+"""To connect, and to wait for an answer, or for more of one."""
+_NAME = "the vulnerability data of AKS"
 MAX_BYTES = 8 << 20
 """Limit on a report."""
 _ID = re.compile(r"[A-Z]{2,8}-[A-Za-z0-9-]{4,30}")
@@ -34,34 +34,20 @@ class VulnerabilityReports:
 
     def active(self, release: str) -> frozenset[str] | None:
         """Return the ids of a release; one call."""
-        request = HttpRequest("GET", f"{self._url}/api/v1/{release}/scan-reports")
-        transport = pooled_transport(self._url, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS)
-        policies = [RetryPolicy.no_retries()]
+        url, until = f"{self._url}/api/v1/{release}/scan-reports", time.monotonic() + answers.MOST_SECONDS
         try:
-            with (
-                PipelineClient[Any, Any](self._url, transport=transport, policies=policies) as client,
-                client.send_request(request, stream=True) as response,
-            ):
-                return _read(response)
-        except AzureError as error:
+            with pooled_session(self._url) as session:
+                found = session.get(url, timeout=_SECONDS, allow_redirects=False, stream=True)
+                body, status = answers.whole(found, _NAME, until, MAX_BYTES), found.status_code
+        except (requests.RequestException, OSError) as error:
             # Not chained: the library's text may have parts of an answer.
-            text = f"the vulnerability data of AKS does not answer: {type(error).__name__}"
-            raise Unavailable(text) from None
-
-
-def _read(response: Any) -> frozenset[str] | None:
-    status = response.status_code
-    if status == 404:
-        return None
-    if status != 200:
-        text = f"the vulnerability data of AKS answers with the status {status}"
-        raise from_address(status, text, retry_after=retry_after(dict(response.headers)))
-    body = bytearray()
-    for part in response.iter_bytes():
-        body += part
-        if len(body) > MAX_BYTES:
-            raise TooLarge(f"a report of vulnerabilities is larger than {MAX_BYTES >> 20} MiB")
-    return _ids(bytes(body))
+            raise Unavailable(f"{_NAME} does not answer: {type(error).__name__}") from None
+        if status == 404:
+            return None
+        if status != 200:
+            text = f"{_NAME} answers with the status {status}"
+            raise from_address(status, text, retry_after=retry_after(dict(found.headers)))
+        return _ids(body)
 
 
 class _Vulnerability(BaseModel):
@@ -81,7 +67,7 @@ def _ids(body: bytes) -> frozenset[str]:
     try:
         report = _Report.model_validate_json(body)
     except (ValidationError, RecursionError):
-        raise Unexpected("the vulnerability data of AKS answers with something that is no report") from None
+        raise Unexpected(f"{_NAME} answers with something that is no report") from None
     targets = (*(report.os_package_targets or ()), *(report.container_targets or ()))
     found = (entry.id for target in targets for entry in target.active_cves or ())
     return frozenset(name for name in found if _ID.fullmatch(name))

@@ -13,11 +13,12 @@ import pytest
 from localcloud.common.certificates import Authority
 from localcloud.monitor.monitor_server import MonitorServer
 from localcloud.monitor.vulnerability_data import EXAMPLES, MemoryVulnerabilities
+from shared.adapters import answers
 from shared.adapters.vulnerabilities import MAX_BYTES, VulnerabilityReports
-from shared.cluster.failures.errors import ReconcileError, Throttled, TooLarge, Unavailable, Unexpected
+from shared.cluster.failures.errors import ReconcileError, Throttled, Unavailable, Unexpected
 from shared.ports import Vulnerabilities
 from tests.support.odd_bodies import odd_bodies
-from tests.support.receivers import Inbox, https_inbox
+from tests.support.receivers import Inbox, https_inbox, slow_server
 
 SECRET = "a-text-of-the-answer-4821"
 IMAGE = "vhd-releases/AKSUbuntu-gen2-2204containerd/202601.13.0"
@@ -84,7 +85,7 @@ def test_what_an_earlier_release_had_is_not_what_a_release_has(inbox: Inbox) -> 
     [
         (200, f"<html>{SECRET}", Unexpected),
         (200, json.dumps({"message": SECRET}), Unexpected),
-        (200, " " * (MAX_BYTES + 1), TooLarge),
+        (200, " " * (MAX_BYTES + 1), Unavailable),
         (302, SECRET, Unexpected),
         (429, SECRET, Throttled),
         (503, SECRET, Unavailable),
@@ -102,6 +103,12 @@ def test_an_answer_that_is_no_report_is_an_error_without_its_text(
 def test_a_service_that_is_away_is_unavailable() -> None:
     with pytest.raises(Unavailable):
         VulnerabilityReports("https://127.0.0.1:1").active(IMAGE)
+
+
+def test_a_service_that_sends_a_byte_now_and_then_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "MOST_SECONDS", 0.5)
+    with slow_server(1_000) as url, pytest.raises(Unavailable, match="takes longer than"):
+        VulnerabilityReports(url).active(IMAGE)
 
 
 def test_an_odd_report_is_an_error_or_a_set_of_ids(inbox: Inbox) -> None:
