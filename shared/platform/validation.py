@@ -23,7 +23,7 @@ from shared.language.resolve.repository_layout import cluster_path
 from shared.platform.inventory import Inventory, ObjectId, Owner
 from shared.platform.rules import ClusterPlatform, Files, Findings, findings_of, placed
 from shared.platform.rules.components import components_problem, controllers_with, definitions_in
-from shared.platform.rules.placement import Room, room_for
+from shared.platform.rules.placement import Room, room_for, room_wanted
 from shared.platform.schemas.published import minor_of
 from shared.resource_ids import ObjectRef
 from shared.sentences import some_of
@@ -100,7 +100,7 @@ def platforms(
 ) -> list[tuple[ClusterPlatform, Clusters]]:
     """Return what the rules look at, once for all clusters that are alike."""
     found: dict[tuple[object, ...], tuple[ClusterPlatform, list[str]]] = {}
-    rooms: dict[tuple[int, Room], Room] = {}
+    wanted: dict[int, Room] = {}
     for name, inventory in sorted(inventories.items()):
         desired = fleet.clusters[name]
         provided = _provided(desired)
@@ -108,10 +108,9 @@ def platforms(
         locked, minor = is_locked_down(desired), minor_of(version)
         pinned = "" if desired.has_extension else desired.components_path
         instance = desired.spec.flux.instance is not None
-        whole = room_of(desired)
-        room = rooms.get((id(inventory), whole))
-        if room is None:
-            room = rooms[id(inventory), whole] = room_for(inventory, whole)
+        if id(inventory) not in wanted:
+            wanted[id(inventory)] = room_wanted(inventory)
+        room = room_for(wanted[id(inventory)], room_of(desired))
         key = (id(inventory), minor, provided, pinned, locked, instance, room)
         if key not in found:
             content = files(pinned) if pinned else None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shared.language.resolve.problems import Path
 from shared.platform import rules
 from shared.platform.rules import ClusterPlatform, Files, Finding, Rule, findings_of
-from shared.platform.rules.placement import Room, room_for
+from shared.platform.rules.placement import room_wanted
 from tests.support.built_platforms import Platform
 from tests.support.hypothesis_settings import GENERATED
 
@@ -183,7 +183,7 @@ def look(number: int, path: Path, odd: Any) -> None:
     at[path[-1]] = odd
     platform = Platform(yaml.safe_dump_all(documents[:-1]), nodes=1, pools=("y",))
     platform.files["platform/kustomization.yaml"] = yaml.safe_dump(documents[-1])
-    room_for(platform.platform.inventory, Room(1, ("y",)))
+    room_wanted(platform.platform.inventory)
     found = findings_of(platform.platform, platform.read)
     assert [finding.message for finding in found if "the rule itself failed" in finding.message] == []
 

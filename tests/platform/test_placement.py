@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from shared.platform.inventory import Inventory
-from shared.platform.rules.placement import Room, room_for
+from shared.platform.rules.placement import Room, room_for, room_wanted
 from tests.support.built_platforms import NAMESPACE, Platform, deployment
 
 POOLS: dict[str, Any] = {"nodes": 3, "pools": ("system", "work")}
@@ -93,12 +93,12 @@ def test_a_node_pool_that_pods_name_is_there(label: str) -> None:
 
 def test_only_what_a_platform_wants_makes_clusters_differ() -> None:
     given = with_spec(workload({**apart(APART), "nodeSelector": {"agentpool": "work"}}), replicas=3)
-    inventory = Platform(NAMESPACE, yaml.safe_dump(given)).platform.inventory
-    assert room_for(inventory, Room(4, ("system", "work"))) == Room()
-    assert room_for(inventory, Room(3, ("work",))) == Room(nodes=3)
-    assert room_for(inventory, Room(9, ("system",))) == Room(pools=("system",))
-    assert room_for(inventory, Room()) == Room()
-    assert room_for(Inventory(), Room(0, ())) == Room()
+    wanted = room_wanted(Platform(NAMESPACE, yaml.safe_dump(given)).platform.inventory)
+    assert room_for(wanted, Room(4, ("system", "work"))) == Room()
+    assert room_for(wanted, Room(3, ("work",))) == Room(nodes=3)
+    assert room_for(wanted, Room(9, ("system",))) == Room(pools=("system",))
+    assert room_for(wanted, Room()) == Room()
+    assert room_for(room_wanted(Inventory()), Room(0, ())) == Room()
 
 
 def host_path(*paths: str) -> dict[str, Any]:

@@ -262,6 +262,15 @@ def test_objects_of_many_kinds_are_those_that_the_api_server_takes(
     assert [problem in text for text in found] == ([True] if problem else [])
 
 
+def test_a_secret_that_flux_merges_may_have_its_keys_from_something_else() -> None:
+    secret = (
+        "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/tls\ndata: {}\nmetadata: {name: a, namespace: b"
+    )
+    mark = "annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}"
+    assert any("needs the key tls.crt" in text for text in Platform(f"{secret}}}\n").problems)
+    assert Platform(f"{secret}, {mark}}}\n").problems == []
+
+
 @pytest.mark.parametrize(
     ("strategy", "problem"),
     [

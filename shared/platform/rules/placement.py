@@ -45,15 +45,20 @@ class Room(NamedTuple):
     pools: tuple[str, ...] | None = None
 
 
-def room_for(inventory: Inventory, room: Room) -> Room:
-    """Return as much of a cluster's room as matters: none where the platform fits."""
+def room_wanted(inventory: Inventory) -> Room:
+    """Return how many nodes a platform needs at least, and the node pools that it names."""
     built = [
         (name, found.manifest) for owner in inventory.owners.values() for name, found in owner.objects.items()
     ]
-    needed = max((_nodes(name, manifest)[0] for name, manifest in built), default=0)
-    named_pools = {pool for name, manifest in built for _, pool in _pools(name, manifest)}
-    nodes = room.nodes if room.nodes is not None and room.nodes < needed else None
-    return Room(nodes, None if room.pools is None or named_pools <= {*room.pools} else room.pools)
+    nodes = max((_nodes(name, manifest)[0] for name, manifest in built), default=0)
+    return Room(nodes, tuple({pool for name, manifest in built for _, pool in _pools(name, manifest)}))
+
+
+def room_for(wanted: Room, room: Room) -> Room:
+    """Return as much of a cluster's room as matters: none where the platform fits."""
+    nodes = room.nodes if room.nodes is not None and room.nodes < (wanted.nodes or 0) else None
+    fits = room.pools is None or {*(wanted.pools or ())} <= {*room.pools}
+    return Room(nodes, None if fits else room.pools)
 
 
 def no_room(platform: ClusterPlatform) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from shared.language.resolve.problems import Path, nearest
+from shared.platform.changes.objects import is_marked
 from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, items, mapping, objects_in
 from shared.platform.rules.pods import PODS, WORKLOADS, at, is_label, of_pod, once, port_name, port_number
 from shared.platform.schemas.fields import Fault
@@ -255,14 +256,15 @@ _KEYS_OF_TYPES = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
 }
-"""The keys that ``ValidateSecret`` wants of a type."""
+"""The keys that ``ValidateSecret`` wants of a type. Where Flux merges, something else may have added them."""
 
 
 def _type(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     kind = str(manifest.get("type") or "")
     given = {**mapping(manifest.get("data")), **mapping(manifest.get("stringData"))}
+    is_filled = any(is_marked(manifest, "ssa", value) for value in ("Merge", "IfNotPresent"))
     for key in _KEYS_OF_TYPES.get(kind, ()):
-        if key not in given:
+        if key not in given and not is_filled:
             yield ("type",), f"a Secret of type {kind} needs the key {key}; add it, or write type: Opaque"
 
 
