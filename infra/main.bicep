@@ -296,7 +296,7 @@ var wrongNames = filter(
 var addressed = filter(['app', 'serviceBus', 'vault', 'storage'], key => contains(resourceNames, key))
 var reserved = filter(
   concat(
-    contains(resourceNames, 'app') ? [] : [{ parameter: 'fleet', name: fleet }],
+    contains(resourceNames, 'app') ? [] : [{ parameter: 'fleet', name: 'roadstead-${fleet}' }],
     map(addressed, key => { parameter: 'resourceNames.${key}', name: toLower(resourceNames[?key] ?? '') })
   ),
   given => contains(given.name, 'microsoft') || contains(given.name, 'windows') || startsWith(given.name, 'login')

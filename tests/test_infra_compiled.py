@@ -250,6 +250,11 @@ def test_all_that_is_wrong_is_said_at_one_time(number: int) -> None:
 
 
 @needs_the_compiler
+def test_a_fleet_may_be_called_login_because_no_name_begins_with_that() -> None:
+    assert bicep.resolved(COMPILER, with_parameters("param fleet = 'login-eu'"))
+
+
+@needs_the_compiler
 def test_a_public_repository_of_a_git_server_needs_no_secret() -> None:
     given = {"gitHost": "'git'", "gitUrl": "'https://git.example.com/team/fleet.git'", "secrets": "[]"}
     given["githubRepository"] = "''"
