@@ -13,13 +13,16 @@ POOL_LAG = 3
 _NEWEST_OF_REVISIONS = {23: 32, 24: 33, 25: 33, 26: 34, 27: 35, 28: 35, 29: 36, 30: 36}
 """The newest minor of Kubernetes 1 for each revision asm-1-N of AKS's Istio: "Compatible AKS versions" of
 learn.microsoft.com/azure/aks/istio-support-policy."""
+_TOO_LONG = 10
+"""Digits that no number of a version has; Python reads no more than 4,300 as an integer."""
 
 
 @lru_cache(maxsize=1024)
 def numbers(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, () for a string that is none."""
     parts = version.removeprefix("v").split(".")
-    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
+    is_version = all(part.isdecimal() and len(part) < _TOO_LONG for part in parts)
+    return tuple(int(part) for part in parts) if is_version else ()
 
 
 def needs_upgrade(wanted: str, current: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,11 @@ def test_hops_end_at_the_desired_version_and_never_go_back(wanted: int, start: i
         current, hops = f"{hop}.3", hops + 1
     assert hops == max(0, wanted - start)
     assert not needs_upgrade(f"1.{wanted}", current)
+
+
+@pytest.mark.parametrize("text", ["", "1.x", "1.36-preview", f"1.{'9' * 5000}"])
+def test_what_is_no_version_has_no_numbers(text: str) -> None:
+    assert numbers(text) == ()
 
 
 def test_a_pool_never_requests_a_newer_version_than_the_control_plane_runs() -> None:
