@@ -317,15 +317,14 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each Service, or budget, that selects no pod, and each port that none of them has."""
     if not platform.is_whole or platform.has_charts:
         return
-    pods = [
-        (
-            name.namespace,
-            mapping(at(built.manifest, (*path[:-1], "metadata", "labels"))),
-            at(built.manifest, path),
-        )
-        for _, name, built in platform.objects
-        if (path := PODS.get((name.group, name.kind)))
-    ]
+    pods: dict[tuple[str, str, str], list[tuple[Mapping[str, Any], Any]]] = {}
+    for _, name, built in platform.objects:
+        if path := PODS.get((name.group, name.kind)):
+            labels = mapping(at(built.manifest, (*path[:-1], "metadata", "labels")))
+            for key, value in labels.items():
+                pods.setdefault((name.namespace, key, str(value)), []).append(
+                    (labels, at(built.manifest, path))
+                )
     for owner, name, built in platform.objects:
         spec = mapping(built.manifest.get("spec"))
         if is_kind(name, "", "Service"):
@@ -336,15 +335,15 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
             wanted = mapping(value_at(spec, "selector.matchLabels"))
         else:
             continue
-        chosen = [
-            pod for where, labels, pod in pods if where == name.namespace and wanted.items() <= labels.items()
-        ]
+        having = (pods.get((name.namespace, key, str(value)), []) for key, value in wanted.items())
+        rarest = min(having, key=len, default=[])
+        chosen = [pod for labels, pod in rarest if wanted.items() <= labels.items()]
         if not wanted or any(map(is_open, wanted.values())):
             continue
         file = built.file or owner.file
         if not chosen:
-            labels = ", ".join(f"{key}={value}" for key, value in wanted.items())
-            message = f"no pod of {name.namespace} here has {labels}, so {name} is for nothing; correct it"
+            given = ", ".join(f"{key}={value}" for key, value in wanted.items())
+            message = f"no pod of {name.namespace} here has {given}, so {name} is for nothing; correct it"
             yield Finding(
                 file, name, field, f"{message}, unless something else creates its pods", is_note=True
             )
