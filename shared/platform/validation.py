@@ -58,7 +58,7 @@ def findings(
         for (is_note, problem), clusters in having.items()
     ]
     problems = limited(problem for is_note, problem in said if not is_note)
-    return Findings(problems, limited(problem for is_note, problem in said if is_note))
+    return Findings(problems, limited((problem for is_note, problem in said if is_note), "note"))
 
 
 def faults(

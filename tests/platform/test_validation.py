@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import yaml
+
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.problems import SHOWN_OF_FILE
 from shared.platform.inventory import ObjectId
 from shared.platform.rules import Findings
 from shared.platform.validation import findings, platforms
-from tests.support.built_platforms import SOURCE, Platform
+from tests.support.built_platforms import NAMESPACE, SOURCE, Platform, deployment
 from tests.support.desired_clusters import desired, fleet
 
 BAD = "apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
@@ -71,6 +74,18 @@ def test_a_note_is_no_problem() -> None:
     said = found(Platform("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "a")
     assert said.problems == ()
     assert [note.message.partition(",")[0] for note in said.notes] == ["ConfigMap a has no namespace"]
+
+
+def test_notes_that_are_left_out_are_counted_as_notes() -> None:
+    claims = [
+        {"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"c{n}"}} for n in range(SHOWN_OF_FILE + 3)
+    ]
+    given = yaml.safe_load(deployment())
+    given["spec"]["template"]["spec"]["volumes"] = claims
+    notes = found(Platform(NAMESPACE, yaml.safe_dump(given)), "a").notes
+    assert [note.message for note in notes if note.more] == [
+        "... and 3 more notes in this file; correct those above first"
+    ]
 
 
 def test_components_that_are_none_are_a_problem_of_their_clusters() -> None:

@@ -74,7 +74,7 @@ def described(places: Iterable[tuple[Mark, T]], describe: Callable[[Mark, T], Pr
     return sorted(problems)
 
 
-def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def limited(problems: Iterable[Problem], noun: str = "problem") -> tuple[Problem, ...]:
     """Return each problem once, at most ``SHOWN_OF_FILE`` of a file, with the number of the others."""
     kept: list[Problem] = []
     for _, group in groupby(sorted({*problems}), attrgetter("file")):
@@ -83,7 +83,7 @@ def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
         hidden = [*whole[SHOWN_OF_FILE:], *(problem for problem in found if problem.more)]
         kept += whole[:SHOWN_OF_FILE]
         if hidden:
-            kept.append(_more(min(hidden), sum(problem.more or 1 for problem in hidden)))
+            kept.append(_more(min(hidden), sum(problem.more or 1 for problem in hidden), noun))
     return tuple(kept)
 
 
@@ -111,8 +111,8 @@ def number_of(problems: Iterable[Problem]) -> int:
     return sum(problem.more or 1 for problem in problems)
 
 
-def _more(first: Problem, count: int) -> Problem:
-    message = f"... and {count:,} more problem{'s' * (count > 1)} in this file; correct those above first"
+def _more(first: Problem, count: int, noun: str = "problem") -> Problem:
+    message = f"... and {count:,} more {noun}{'s' * (count > 1)} in this file; correct those above first"
     return replace(first, field="", message=message, more=count)
 
 
