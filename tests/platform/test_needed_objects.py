@@ -11,7 +11,7 @@ import yaml
 
 from shared.platform.rules.needed_objects import missing_objects
 from tests.platform.inventories import release
-from tests.support.built_platforms import Platform, deployment
+from tests.support.built_platforms import CERTIFICATES, Platform, deployment
 
 THERE = """\
 apiVersion: v1
@@ -216,34 +216,6 @@ def test_where_charts_may_bring_it_only_a_slip_is_said_and_as_a_note() -> None:
         platform = platform_with({"serviceAccountName": name}, chart)
         found = [note for note in platform.notes if "ServiceAccount" in note]
         assert (len(found), [text for text in platform.problems if "ServiceAccount" in text]) == (notes, [])
-
-
-CERTIFICATES = """\
-apiVersion: cert-manager.io/v1
-kind: ClusterIssuer
-metadata: {name: letsencrypt}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: serving, namespace: platform}
-spec: {secretName: tls, issuerRef: {kind: ClusterIssuer, name: letsencrypt}}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: public, namespace: platform}
----
-apiVersion: secrets-store.csi.x-k8s.io/v1
-kind: SecretProviderClass
-metadata: {name: vault, namespace: platform}
----
-apiVersion: external-secrets.io/v1
-kind: ClusterSecretStore
-metadata: {name: vault}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: no-latest}
-"""
 
 
 def certificate(kind: str | None, name: str) -> dict[str, Any]:

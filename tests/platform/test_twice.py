@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.platform.test_needed_objects import CERTIFICATES
-from tests.support.built_platforms import NAMESPACE, Platform, deployment
+from tests.support.built_platforms import CERTIFICATES, NAMESPACE, Platform, deployment
 
 
 def made(kind: str, name: str, api: str, **fields: Any) -> dict[str, Any]:

@@ -158,3 +158,32 @@ spec: {interval: 1h, url: https://charts.example.com}
 def waiting(*names: str) -> dict[str, Any]:
     """Return the part of a spec that waits for others."""
     return {"dependsOn": [{"name": name} for name in names]}
+
+
+CERTIFICATES = """\
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: letsencrypt}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving, namespace: platform}
+spec: {secretName: tls, issuerRef: {kind: ClusterIssuer, name: letsencrypt}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: public, namespace: platform}
+---
+apiVersion: secrets-store.csi.x-k8s.io/v1
+kind: SecretProviderClass
+metadata: {name: vault, namespace: platform}
+---
+apiVersion: external-secrets.io/v1
+kind: ClusterSecretStore
+metadata: {name: vault}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-latest}
+"""
+"""Objects of other controllers, which some need by name."""
