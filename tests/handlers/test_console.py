@@ -13,7 +13,6 @@ import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.console.pages import PAGES, SECTIONS
 from shared.app.console.recent import SECONDS, recent
@@ -103,22 +102,6 @@ def test_the_first_page_says_what_needs_whom(cloud: MemoryCloud, staged_cloud: M
     commit = staged_cloud.state.fleet().commit
     assert "waits for an approval of the stage second" in shown(staged_cloud.ports, "/").text
     assert f"Rollout of {commit[:8]} Waiting for approval" in shown(staged_cloud.ports, "/").text
-
-
-def test_clusters_that_failed_for_the_same_reason_are_one_entry_with_all_of_them_counted() -> None:
-    names = [f"c{number:02}" for number in range(25)]
-    made = with_failures(*names)
-    (cause,) = fleet_view(made.ports)["attention"]
-    assert (cause["clusterCount"], cause["clusters"]) == (25, names[:20])
-    assert "25 clusters: Failed, for the same reason" in shown(made.ports, "/").text
-    assert "c19 and 5 more" in shown(made.ports, "/").text
-
-
-def test_a_fleet_in_which_all_is_well_needs_nobody() -> None:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one"))
-    made.run()
-    assert "Needs a person Nothing." in shown(made.ports, "/").text
 
 
 @pytest.mark.parametrize(
@@ -361,17 +344,6 @@ def test_a_cluster_shows_what_its_identities_may_do_and_where_that_differs() -> 
     assert f"pull : kubelet has AcrPull at {REGISTRY} given" in text
 
 
-def test_a_fleet_of_which_nothing_was_planned_says_how_to_begin() -> None:
-    text = shown(MemoryCloud().ports, "/").text
-    assert "No commit was planned yet" in text
-    assert "Push a fleet to main of example/fleet: roadstead init writes one." in text
-
-
-def test_what_is_urgent_comes_first_and_an_approval_after_it() -> None:
-    text = shown(busy_fleet(1).ports, "/").text
-    assert text.index("shop-weu-1: Failed") < text.index("approval needed")
-
-
 def test_a_system_that_no_check_has_read_is_not_called_healthy() -> None:
     made = busy_fleet(1)
     named = "shop 4: shop-eus-1 , shop-neu-1 , shop-sea-1 and 1 more"
@@ -379,24 +351,6 @@ def test_a_system_that_no_check_has_read_is_not_called_healthy() -> None:
     check(made)
     made.clock.advance(SECONDS)
     assert re.search(rf"{named} main@[0-9a-f]{{8}} on 4 none", shown(made.ports, "/systems").text)
-
-
-def test_an_entry_says_where_its_clusters_are_and_the_title_how_many_entries_there_are() -> None:
-    page = shown(busy_fleet(1).ports, "/")
-    assert "shop-weu-1: Failed production in westeurope, 2026-01-01 00:" in page.text
-    assert "(3) Fleet - example - Roadstead" in page.text
-    assert "example 2 urgent" in page.text
-
-
-def test_a_problem_in_a_manifest_is_the_author_s_although_its_cluster_goes_on() -> None:
-    made, files_of = MemoryCloud(), fleet_files.fleet("one")
-    push(made, files_of)
-    made.run()
-    push(made, {**files_of, "clusters/one/cluster.yaml": fleet_files.cluster("one", extra="  bogus: 1\n")})
-    made.run()
-    text = shown(made.ports, "/").text
-    assert "1 problem in the manifests of the newest commit" in text
-    assert "stays as it was at the last valid commit. Who acts: who writes the manifests" in text
 
 
 def test_a_paused_rollout_says_who_resumes_it() -> None:

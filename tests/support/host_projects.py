@@ -6,6 +6,7 @@ somebody else, is a control of the local host.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from localcloud.demo.checkout import Checkout
 from tests.support.fleet_operator import Operator
 
 
-class HostProject:
+class HostProject(ABC):
     """The repository on a host; close after use. ``failed`` is how the host calls a status that failed."""
 
     failed = "failed"
@@ -72,32 +73,33 @@ class HostProject:
 
     # What differs
 
+    @abstractmethod
     def _address(self) -> tuple[str, dict[str, str]]:
-        raise NotImplementedError
+        """Return the address of the host's API for this repository, and the headers of a person."""
 
+    @abstractmethod
     def status(self, commit: str) -> tuple[str, str]:
         """Return the state and the description of the status of a commit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open(self, branch: str) -> int:
         """Open a pull request of a branch into main; return its number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def opened(self, branch: str) -> list[int]:
         """Return the numbers of the open pull requests of a branch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def texts(self, number: int) -> list[str]:
         """Return what people and apps have written on a pull request."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, number: int) -> str:
         """Merge a pull request; return the merge commit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kinds(self) -> set[str]:
         """Return the kinds of events that were delivered, and fail where the app refused one."""
-        raise NotImplementedError
 
 
 class OnGitHub(HostProject):

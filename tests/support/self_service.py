@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.access import Principal, Role
+from shared.app.api.acts.request_limits import ClusterRequest
+from shared.app.api.acts.requests import request_cluster
+from shared.app.http_result import HttpResult
 from tests.support.one_cluster import files
 from tests.support.pipeline_runs import push
+
+RULE = "{roles: [Operator], classes: [small], environments: [development], locations: [eastus], atOnce: 1}"
+SOMEBODY = Principal("7", "dana@example.com", frozenset({Role.OPERATOR}))
+ASKED = ClusterRequest("test-aks", "small", "8h", "", "eastus", "a load test")
 
 
 def fleet(*rules: str) -> MemoryCloud:
@@ -18,3 +26,8 @@ def fleet(*rules: str) -> MemoryCloud:
     push(cloud, wanted)
     cloud.run()
     return cloud
+
+
+def ask(cloud: MemoryCloud, asked: ClusterRequest = ASKED, principal: Principal = SOMEBODY) -> HttpResult:
+    """Ask for a cluster as somebody, and return the answer."""
+    return request_cluster(asked, principal, cloud.ports)
