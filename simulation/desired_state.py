@@ -60,6 +60,7 @@ SYSTEM = Pool("system", mode="System")
 
 
 ASKED_CLASS, ASKED_PLACE, ASKED_FOR = "small", "asked", "8h"
+ASKED_MINUTES = 480
 """The class and the environment of a cluster that somebody asks for, and how long it lasts."""
 
 
@@ -98,6 +99,11 @@ class DesiredCluster:
     lifetime: int = 0
     ends_by_host: bool = False
     request: str = ""
+
+    @property
+    def lasts(self) -> int:
+        """How many minutes it lasts: one by request as long as it was asked for."""
+        return ASKED_MINUTES if self.is_as_asked else self.lifetime
 
     @property
     def is_as_asked(self) -> bool:

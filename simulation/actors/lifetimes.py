@@ -127,7 +127,9 @@ class Lifetimes(ActorUpkeep):
         """Check what was merged: it removes the folder of a cluster, and nothing else."""
         name = _ending(operators, pull)
         desired = operators.now.without(name)
-        if operators.cloud.repository.files(pull.merge_commit) != files_of(desired, operators.fleet):
+        before = operators.cloud.repository.files(operators.history.head_line[-1])
+        kept = {path: text for path, text in before.items() if not path.startswith(f"clusters/{name}/")}
+        if operators.cloud.repository.files(pull.merge_commit) != kept:
             raise RuleViolated(RULE, f"pull request {pull.number} changes more than the folder of {name}")
         operators.merged(pull.merge_commit, desired)
 

@@ -22,7 +22,6 @@ from shared.ports import CommitStatus, Ports
 from simulation.actors.kinds import REQUESTS
 from simulation.actors.lifetimes import REQUIRED
 from simulation.actors.upkeep import ActorUpkeep
-from simulation.desired_files import files_of
 from simulation.desired_state import ASKED_CLASS, ASKED_FOR, DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
@@ -123,11 +122,16 @@ class Requests(ActorUpkeep):
                 continue
             self._noted.add((operators.fleet, pull.number))
             name = pull.head.rpartition("/")[2].rpartition("-")[0]
-            files = operators.cloud.repository.files(pull.merge_commit)
-            manifest = files[f"clusters/{name}/cluster.yaml"]
-            desired = operators.now.with_cluster(DesiredCluster(name, request=manifest.decode()))
-            if files != files_of(desired, operators.fleet):
+            place, files = (
+                f"clusters/{name}/cluster.yaml",
+                operators.cloud.repository.files(pull.merge_commit),
+            )
+            if files != {
+                **operators.cloud.repository.files(operators.history.head_line[-1]),
+                place: files[place],
+            }:
                 raise RuleViolated(RULE, f"pull request {pull.number} changes more than the folder of {name}")
+            desired = operators.now.with_cluster(DesiredCluster(name, request=files[place].decode()))
             self._loop.log("%s: the host merges pull request %d", operators.fleet, pull.number)
             operators.merged(pull.merge_commit, desired)
             self._within(operators)

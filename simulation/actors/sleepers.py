@@ -34,6 +34,8 @@ RULE, NEVER = "asleep", "sleepless"
 HALF = timedelta(minutes=30)
 TAKES = timedelta(minutes=12)
 """A timer finds what is overdue within five minutes; then Azure is asked a few times."""
+BY_HAND = timedelta(minutes=3)
+"""So long Azure takes at most for what somebody does to a pool in the portal; its event comes after that."""
 AFTER_A_FAULT = timedelta(minutes=28)
 """Capacity is asked for again after 5 to 10 minutes, and a start waits for 15 after a stop."""
 HOURS = 3
@@ -80,6 +82,7 @@ class Sleepers(ActorUpkeep):
         self._oracle = oracle
         self._schedules = dict[str, HalfHours]()
         self._disturbed = dict[str, datetime]()
+        self._stopped = dict[str, datetime]()
         self._zone = "UTC"
 
     def schedule(self, seconds: float) -> None:
@@ -133,22 +136,29 @@ class Sleepers(ActorUpkeep):
         name, self.acts = self._chance.choice(names), self.acts + 1
         act = self._chance.choice((self._stop, self._start, self._lack, self._change, self._wake))
         self._loop.log("%s: %s meets %s", operators.fleet, act.__name__.strip("_"), name)
-        lasts = TAKES if act == self._stop else 2 * HALF + AFTER_A_FAULT
+        lasts = BY_HAND + TAKES if act == self._stop else 2 * HALF + AFTER_A_FAULT
         self._disturbed[name] = max(self._disturbed.get(name, self._loop.began), self._loop.clock() + lasts)
         act(operators, name)
 
     def _stop(self, operators: Operators, name: str) -> None:
+        self._stopped[name] = self._loop.clock()
         if self._chance.random() < 0.5 and self._in_pools(operators, name):
             self._switch_pools(name, "Stopped")
         else:
             operators.stop(cluster_id(name))
-        self._loop.run_function(operators.cloud, request_whole_sweep)
+        self._tell(operators)
 
     def _start(self, operators: Operators, name: str) -> None:
         with suppress(ArmError):
             self._loop.azure.interventions.start(cluster_id(name))
         self._switch_pools(name, "Running")
-        self._loop.run_function(operators.cloud, request_whole_sweep)
+        self._tell(operators)
+
+    def _tell(self, operators: Operators) -> None:
+        """Let the app compare, now and when Azure has done it, as events of Azure make it do."""
+        compare = partial(self._loop.run_function, operators.cloud, request_whole_sweep)
+        compare()
+        self._loop.schedule(BY_HAND.total_seconds(), compare)
 
     def _switch_pools(self, name: str, code: str) -> None:
         """Stop or start a User pool in the portal, if Azure allows it now: it takes one after the other."""
@@ -187,11 +197,12 @@ class Sleepers(ActorUpkeep):
             return
         disturbed = now < self._disturbed.get(name, self._loop.began)
         awake, since = schedule.since(now)
+        asleep = min(since, now - self._stopped.get(name, self._loop.began))
         stopped = is_stopped(live) or (
             self._in_pools(operators, name) and any(map(pool_is_stopped, _user_pools(live)))
         )
-        if awake and stopped and since > (AFTER_A_FAULT if disturbed else TAKES):
-            what = f"{name} sleeps since {since} although it is to be awake: {record.job.reason}"
+        if awake and stopped and asleep > (AFTER_A_FAULT if disturbed else TAKES):
+            what = f"{name} sleeps since {asleep} although it is to be awake: {record.job.reason}"
             raise RuleViolated(RULE, f"{operators.fleet}: {what}")
         at_rest = record.phase is Phase.READY and not record.job.active
         if not awake and at_rest and not disturbed and since > TAKES:

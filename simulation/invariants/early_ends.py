@@ -57,9 +57,9 @@ class LifetimeInvariant:
         wanted, record = history.desired(head).clusters[name], cloud.state.cluster(name)
         now = self._context.loop.clock() + SKEW
         first = self._ready.get((fleet, name, record.uid)) if record else None
-        if not wanted.lifetime or wanted.protected or first is None:
+        if not wanted.lasts or wanted.protected or first is None:
             raise RuleViolated(RULE, f"{name} has no end that has come in {head[:8]}")
-        ends = first + timedelta(minutes=wanted.lifetime)
+        ends = first + timedelta(minutes=wanted.lasts)
         if not self._context.replaced[fleet]:
             ends = max(ends, self.put_off.get((fleet, name), ends))
         if now < ends:
