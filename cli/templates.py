@@ -10,11 +10,10 @@ import yaml
 from cli.schemas import FOLDER
 from cli.text import scalar
 from shared.app.intake.issue_form import HEADINGS
+from shared.language.model.base import NO_REPOSITORY, NO_SUBSCRIPTION
 from shared.language.model.fleet_rules import SelfServiceRule
 from shared.language.resolve.repository_layout import cluster_path
 
-SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
-REPOSITORY = "https://github.com/OWNER/NAME"
 ENVIRONMENTS = ("development", "production")
 
 _HEAD = """\
@@ -148,7 +147,7 @@ def head(kind: str, path: str) -> str:
 def repository(name: str, subscription: str, git: str) -> dict[str, str]:
     """Return the files of a fleet repository without clusters, except the schemas."""
     fleet = _FLEET.format(
-        name=scalar(name), subscription=subscription or SUBSCRIPTION, repository=git or REPOSITORY
+        name=scalar(name), subscription=subscription or NO_SUBSCRIPTION, repository=git or NO_REPOSITORY
     )
     manifests = {
         "fleet.yaml": ("Fleet", fleet),

@@ -31,8 +31,15 @@ def fleet(tmp_path: Path) -> Path:
 def test_the_example_fleet_and_a_new_one_have_nothing_that_retires(tmp_path: Path) -> None:
     example = roadstead("validate", "--on", "2026-11-23", cwd=write(tmp_path / "a", fleet_files.example()))
     assert example.stdout == "no problems: 3 clusters, 1 system\n"
-    assert roadstead("init", str(tmp_path / "b")).returncode == 0
-    assert "warning" not in roadstead("validate", "--on", "2026-11-23", cwd=tmp_path / "b").stdout
+    given = (
+        "--subscription",
+        "00000000-0000-0000-0000-000000000001",
+        "--repository",
+        "https://github.com/example/fleet",
+    )
+    assert roadstead("init", str(tmp_path / "b"), *given).returncode == 0
+    new = roadstead("validate", "--on", "2026-11-23", cwd=tmp_path / "b")
+    assert new.stdout == "no problems: 0 clusters, 0 systems\n"
 
 
 def test_a_value_of_a_shared_file_is_one_warning_and_the_manifests_are_valid(fleet: Path) -> None:

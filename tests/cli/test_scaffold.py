@@ -12,12 +12,23 @@ import pytest
 from cli.templates import ENVIRONMENTS
 from cli.worktree import open_worktree
 from localcloud.flux.kustomize.kustomize_build import objects
+from shared.language.model.base import NO_REPOSITORY, NO_SUBSCRIPTION
 from tests.support import fleet_files
 from tests.support.roadstead_command import roadstead, write
 
 pytestmark = pytest.mark.lives
 
 COMPONENTS = {"flux/gotk-components.yaml": b"kind: List\n"}
+SUBSCRIPTION, REPOSITORY = "00000000-0000-0000-0000-000000000001", "https://github.com/example/fleet"
+WROTE = "is still what roadstead init wrote"
+UNFILLED = f"""\
+fleet.yaml:12:5 spec.defaults.subscriptionId: {WROTE}, {NO_SUBSCRIPTION}; write the id of a subscription, \
+which `az account show --query id` prints
+fleet.yaml:31:7 spec.defaults.flux.repository: {WROTE}, {NO_REPOSITORY}; write the address of your repository
+
+2 problems in 1 file
+"""
+GIVEN = ("--subscription", SUBSCRIPTION, "--repository", REPOSITORY)
 
 
 def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
@@ -28,6 +39,12 @@ def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
     )
     assert max(map(len, done.stdout.splitlines())) <= 80
     fleet = tmp_path / "my-fleet"
+    done = roadstead("validate", cwd=fleet)
+    assert (done.returncode, done.stdout) == (1, UNFILLED)
+    text = (fleet / "fleet.yaml").read_text()
+    for placeholder, value in ((NO_SUBSCRIPTION, SUBSCRIPTION), (NO_REPOSITORY, REPOSITORY)):
+        text = text.replace(placeholder, value)
+    (fleet / "fleet.yaml").write_text(text)
     assert roadstead("validate", cwd=fleet).stdout == "no problems: 0 clusters, 0 systems\n"
     lacking = roadstead("new", "cluster", "alpha", "--class", "standard", "--location", "eastus", cwd=fleet)
     assert lacking.returncode == 1
@@ -40,7 +57,7 @@ def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
 
 
 def test_each_environment_of_a_new_fleet_has_its_own_folder_over_one_base(tmp_path: Path) -> None:
-    roadstead("init", "new", "--repository", "https://github.com/example/fleet", cwd=tmp_path)
+    roadstead("init", "new", *GIVEN, cwd=tmp_path)
     write(tmp_path / "new", COMPONENTS)
     for environment in ENVIRONMENTS:
         given = ["--class", "standard", "--environment", environment, "--location", "eastus"]
@@ -115,14 +132,12 @@ def test_a_folder_with_files_is_left_alone_and_a_fresh_clone_counts_as_empty(tmp
 
 
 def test_the_options_of_init_are_written_into_the_fleet(tmp_path: Path) -> None:
-    subscription, git = "00000000-0000-0000-0000-000000000001", "https://github.com/example/fleet"
-    options = ["--name", "prod", "--subscription", subscription, "--repository", git]
-    created = roadstead("init", "x", *options, cwd=tmp_path)
+    created = roadstead("init", "x", "--name", "prod", *GIVEN, cwd=tmp_path)
     assert (created.returncode, created.stderr) == (0, "")
     assert created.stdout.startswith(
         "Created the fleet repository prod in x.\nNext, in x:\n1. mkdir -p flux && flux"
     )
     text = (tmp_path / "x" / "fleet.yaml").read_text()
-    assert all(value in text for value in ("name: prod", subscription, git))
+    assert all(value in text for value in ("name: prod", SUBSCRIPTION, REPOSITORY))
     bad = roadstead("init", "y", "--repository", "git@github.com:example/fleet", cwd=tmp_path)
     assert (bad.returncode, (tmp_path / "y").exists()) == (2, False)

@@ -47,8 +47,10 @@ def init(
     """Create a fleet repository: defaults, two environments, a class, a platform, and schemas for editors."""
     fleet = name or _name_of(path)
     check("--name", ClusterName, fleet)
-    check("--subscription", Uuid, subscription or templates.SUBSCRIPTION)
-    check("--repository", GitUrl, repository or templates.REPOSITORY)
+    if subscription:
+        check("--subscription", Uuid, subscription)
+    if repository:
+        check("--repository", GitUrl, repository)
     if path.exists() and (not path.is_dir() or _occupied(path)):
         raise UsageError(f"{path} is not an empty folder; give a new one, because no file is overwritten")
     files = templates.repository(fleet, subscription, repository)

@@ -94,6 +94,8 @@ def _without_credentials(word: str) -> str:
 def git_url(value: str) -> str:
     """Return an address of a git repository; raise ValueError for any other text."""
     not_a_page(value)
+    if value == NO_REPOSITORY:
+        raise ValueError(f"is still what roadstead init wrote, {value}; write the address of your repository")
     if _GIT_URL.fullmatch(value):
         return value
     if "@" in value or value.startswith(("ssh:", "git:", "http:")):
@@ -146,6 +148,20 @@ def _address(value: str) -> str:
     return value
 
 
+NO_SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
+NO_REPOSITORY = "https://github.com/OWNER/NAME"
+"""What ``roadstead init`` writes where nobody has said which: no subscription has that id."""
+
+
+def _filled_in(value: str) -> str:
+    if value == NO_SUBSCRIPTION:
+        how = "which `az account show --query id` prints"
+        raise ValueError(
+            f"is still what roadstead init wrote, {value}; write the id of a subscription, {how}"
+        )
+    return value
+
+
 ClusterName = Annotated[
     StrictStr,
     rule(
@@ -161,6 +177,7 @@ Uuid = Annotated[
         r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
         "a subscription id such as 00000000-0000-0000-0000-000000000001",
     ),
+    AfterValidator(_filled_in),
 ]
 ResourceGroupName = Annotated[
     StrictStr,
