@@ -25,7 +25,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help environment demo up test deep collect authority azure-cli simulate check style types format generate bicep lock package release screenshots clean
+.PHONY: help environment demo up test tests deep collect authority azure-cli simulate check style types format generate bicep lock package release screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -66,8 +66,11 @@ up: ## start the local cloud and the functions; Ctrl-C stops them
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
 test: ## every check and every test, a sample of what takes long; SEED=N repeats a run
-	@$(MAKE) --no-print-directory --jobs 2 environment types $(KUSTO) $(BROWSER) style collect # the types take longest
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+	@$(MAKE) --no-print-directory --jobs 2 environment $(KUSTO) $(BROWSER) style collect
+	@$(MAKE) --no-print-directory --jobs 2 tests types # many tests wait for a while: the types are checked meanwhile
+
+tests:
+	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 deep: ## every case of every test, and then make simulate: as every night
 	@$(MAKE) --no-print-directory --jobs 2 environment
