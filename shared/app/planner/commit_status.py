@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import Enum
 
 from shared.cluster.divergence.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
@@ -69,6 +70,19 @@ class Progress:
         return ended >= self.total
 
 
+class _Standing(Enum):
+    """How a cluster stands in a plan. One that is under way stands nowhere; one that waits may have two."""
+
+    READY = "ready"
+    DIFFERING = "ready, and has differed from git, not yet for long"
+    FAILED = "failed"
+    SUSPENDED = "suspended, or asleep"
+    WAITS = "continues once an operator acts"
+    HELD = "continues by itself, later"
+    NOT_STARTED = "was never started by an older plan"
+    EXEMPT = "is missing or stopped by an exemption"
+
+
 def progress_of(
     plan: Plan,
     clusters: Mapping[str, ClusterSummary | UnreadableRecord],
@@ -82,87 +96,99 @@ def progress_of(
     newest plan, a cluster has failed that has differed from git since ``differed``, or for longer, and one
     that differs in a version: nothing but a commit ends that.
     """
-    ready = failed = differing = not_started = exempt = 0
-    having: dict[str, list[str]] = {}
-    waits: list[str] = []
-    held: list[str] = []
-    suspensions: list[str] = []
-    items = {item.cluster: item for item in plan.items}
+    shown = _Shown({item.cluster: item for item in plan.items}, clusters, newest, differed)
+    texts: dict[_Standing, list[str]] = {standing: [] for standing in _Standing}
+    failed: dict[str, list[str]] = {}
     for item in plan.items:
-        found = clusters.get(item.cluster)
-        if isinstance(found, UnreadableRecord):  # nobody knows how it is
-            failed += 1
-            having.setdefault(str(found), []).append(item.cluster)
-            continue
-        record = found
-        if _is_exempt(item, record):
-            exempt += 1
-            continue
-        if record is not None and record.tried and record.uid == item.uid and not item.needs_action:
-            held.append(f"{item.cluster} {record.tried}")
-            continue
-        if reached(item, record, newest=newest):
-            since = record.divergence.differs_since if record and newest and differed else None
-            stays = record is not None and bool(record.divergence.stays)
-            lasting = since is not None and differed is not None and (stays or since <= differed)
-            differing += bool(since) and not lasting
-            if lasting:
-                failed += 1
-                having.setdefault(_difference(record), []).append(item.cluster)
-            else:
-                ready += 1
-            continue
-        problem = _problem(item, record)
-        if not newest and not problem and _was_held_back(item, record):
-            not_started += 1
-            continue
-        if item.waits_for_time and not problem:
-            held.append(f"{item.cluster}: {item.reason}")
-        if item.awaits_replacement and item.hold is not None:
-            known = map(clusters.get, item.replacements)
-            successors = [each for each in known if isinstance(each, ClusterSummary)]
-            kinds = {True: suspensions, False: waits, None: held}
-            kinds[_stand_still(item, successors, items)].append(f"{item.cluster}: {item.hold.cause}")
-        if record is not None and record.phase in (Phase.SUSPENDED, Phase.SLEEPING) and not problem:
-            suspensions.append(f"{item.cluster}: {record.reason}")
-        if record is not None and record.needs_action and not problem:
-            waits.append(f"{item.cluster}: {record.reason}")
-        if record is None and item.awaits_deletion and not newest:
-            waits.append(f"{item.cluster} does not exist")
-        if problem:
-            failed += 1
-            having.setdefault(problem, []).append(item.cluster)
-    problems = [f"{some_of(names, NAMED)}: {problem}" for problem, names in having.items()]
+        for standing, text in shown.standings(item):
+            texts[standing].append(text)
+            if standing is _Standing.FAILED:
+                failed.setdefault(text, []).append(item.cluster)
+    problems = [f"{some_of(names, NAMED)}: {problem}" for problem, names in failed.items()]
     if not problems:  # a problem in the file of a system, or of a class, is of no cluster
         problems += plan.problems[:1]
     if plan.fleet_file_problem:
         problems.insert(0, plan.fleet_file_problem)
-    first_problem, first_wait, first_suspension = (
-        texts[0] if texts else "" for texts in (problems, waits or held, suspensions)
-    )
     return Progress(
         total=len(plan.items),
-        ready=ready,
-        failed=failed,
-        first_problem=first_problem,
-        suspended=len(suspensions),
-        first_wait=first_wait,
-        waits=len(waits),
-        first_suspension=first_suspension,
-        differing=differing,
-        not_started=not_started,
-        exempt=exempt,
+        ready=len(texts[_Standing.READY]),
+        failed=len(texts[_Standing.FAILED]),
+        first_problem=_first(problems),
+        suspended=len(texts[_Standing.SUSPENDED]),
+        first_wait=_first(texts[_Standing.WAITS] or texts[_Standing.HELD]),
+        waits=len(texts[_Standing.WAITS]),
+        first_suspension=_first(texts[_Standing.SUSPENDED]),
+        differing=len(texts[_Standing.DIFFERING]),
+        not_started=len(texts[_Standing.NOT_STARTED]),
+        exempt=len(texts[_Standing.EXEMPT]),
     )
 
 
-def _stand_still(item: Item, successors: Sequence[ClusterSummary], items: Mapping[str, Item]) -> bool | None:
-    """Return whether what a delete waits for is suspended, or stands still otherwise; None if it goes on."""
-    phases = {record.phase for record in successors}
-    if phases & {Phase.SUSPENDED, Phase.SLEEPING}:
-        return True
-    stopped = any(items[name].needs_action for name in item.replacements if name in items)
-    stopped = stopped or any(record.needs_action for record in successors)
-    return False if stopped or phases & {Phase.FAILED, Phase.STALLED} else None
+def _first(texts: Sequence[str]) -> str:
+    return texts[0] if texts else ""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What is known of the clusters of a plan; ``newest`` and ``differed`` as for ``progress_of``."""
+
+    items: Mapping[str, Item]
+    clusters: Mapping[str, ClusterSummary | UnreadableRecord]
+    newest: bool
+    differed: datetime | None
+
+    def standings(self, item: Item) -> Iterator[tuple[_Standing, str]]:
+        """Yield how a cluster stands, and what an operator reads: of one that failed, without its name."""
+        record = self.clusters.get(item.cluster)
+        if isinstance(record, UnreadableRecord):  # nobody knows how it is
+            yield _Standing.FAILED, str(record)
+        elif _is_exempt(item, record):
+            yield _Standing.EXEMPT, item.cluster
+        elif record is not None and record.tried and record.uid == item.uid and not item.needs_action:
+            yield _Standing.HELD, f"{item.cluster} {record.tried}"
+        elif reached(item, record, newest=self.newest):
+            yield from self._reached(item, record)
+        elif problem := _problem(item, record):
+            yield _Standing.FAILED, problem
+        elif not self.newest and _was_held_back(item, record):
+            yield _Standing.NOT_STARTED, item.cluster
+        else:
+            yield from self._waiting(item, record)
+
+    def _reached(self, item: Item, record: ClusterSummary | None) -> Iterator[tuple[_Standing, str]]:
+        since = record.divergence.differs_since if record and self.newest and self.differed else None
+        if record is None or since is None or self.differed is None:
+            yield _Standing.READY, item.cluster
+        elif record.divergence.stays or since <= self.differed:
+            yield _Standing.FAILED, _difference(record, since)
+        else:
+            yield _Standing.READY, item.cluster
+            yield _Standing.DIFFERING, item.cluster
+
+    def _waiting(self, item: Item, record: ClusterSummary | None) -> Iterator[tuple[_Standing, str]]:
+        if item.waits_for_time:
+            yield _Standing.HELD, f"{item.cluster}: {item.reason}"
+        if item.awaits_replacement and item.hold is not None:
+            yield self._behind_replacements(item), f"{item.cluster}: {item.hold.cause}"
+        if record is None:
+            if item.awaits_deletion and not self.newest:
+                yield _Standing.WAITS, f"{item.cluster} does not exist"
+            return
+        if record.phase in (Phase.SUSPENDED, Phase.SLEEPING):
+            yield _Standing.SUSPENDED, f"{item.cluster}: {record.reason}"
+        if record.needs_action:
+            yield _Standing.WAITS, f"{item.cluster}: {record.reason}"
+
+    def _behind_replacements(self, item: Item) -> _Standing:
+        """Return how a delete stands that waits for what replaces its cluster."""
+        known = map(self.clusters.get, item.replacements)
+        records = [record for record in known if isinstance(record, ClusterSummary)]
+        phases = {record.phase for record in records}
+        if phases & {Phase.SUSPENDED, Phase.SLEEPING}:
+            return _Standing.SUSPENDED
+        acts = any(self.items[name].needs_action for name in item.replacements if name in self.items)
+        acts = acts or any(record.needs_action for record in records)
+        return _Standing.WAITS if acts or phases & {Phase.FAILED, Phase.STALLED} else _Standing.HELD
 
 
 def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
@@ -181,15 +207,13 @@ def _was_held_back(item: Item, record: ClusterSummary | None) -> bool:
     return item.action is Action.UPDATE and record.generation < item.generation
 
 
-def _difference(record: ClusterSummary | None) -> str:
+def _difference(record: ClusterSummary, since: datetime) -> str:
     """Return since when a cluster differs from git, without what changes with every report."""
-    found = record.divergence if record else None
-    if record is None or found is None or found.differs_since is None:
-        return ""
+    found = record.divergence
     if found.stays:
         return f"{found.stays}; roadstead drift {record.name}"
     fields = "1 field" if found.drifted == 1 else f"{found.drifted} fields"
-    return f"differs from git in {fields} since {moment(found.differs_since)}: roadstead drift {record.name}"
+    return f"differs from git in {fields} since {moment(since)}: roadstead drift {record.name}"
 
 
 def _problem(item: Item, record: ClusterSummary | None) -> str:

@@ -151,11 +151,8 @@ def _propose(
     if not taken:
         _end(turn, left_out=left_out)
         return
-    proposal, values, opened = (
-        turn.proposal,
-        tuple(map(value_of, taken)),
-        turn.pull is not None and turn.pull.open,
-    )
+    proposal, values = turn.proposal, tuple(map(value_of, taken))
+    opened = turn.pull is not None and turn.pull.open
     if not (opened and proposal.values == values):
         if not opened and not turn.room:
             raise NoRoom
@@ -245,23 +242,20 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
     """
     end, fleet = ports.elapsed() + SECONDS, ports.state.fleet()
     stored, listed = ports.state.proposals(), ports.state.summaries()
-    known, summaries = (
-        {proposal.cluster: proposal for proposal in stored},
-        {summary.name: summary for summary in listed},
-    )
+    known = {proposal.cluster: proposal for proposal in stored}
+    summaries = {summary.name: summary for summary in listed}
     unknown = stored.unreadable_names | listed.unreadable_names  # of these, nothing is opened or closed
     names = [name for name in due(summaries, known, fleet.commit, request.pull) if name not in unknown]
     if names:
         require_name(fleet, ports)
     since = ports.state.sweep().started if names else None
-    head, waiting, unread, strange = Head(fleet, ports), 0, "", list[str]()
+    head, left, last = Head(fleet, ports), _Left(), request.beyond
     room = opened_since(known.values(), since) < NEW_AT_ONCE
-    last = request.beyond
     for name in names:
         digest = summaries[name].divergence.proposed if name in summaries else ""
         proposal = known.get(name) or Proposal(name)
         if digest and not (room or proposal.number):
-            waiting += 1  # of thousands, each would be read in Azure and on the host
+            left.waiting += 1  # of thousands, each would be read in Azure and on the host
             continue
         if name <= request.beyond:
             continue
@@ -269,43 +263,59 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
             send(ProposeRequest(pull=request.pull, beyond=last, attempt=request.attempt), ports)
             break
         last = name
-        try:
-            settle(proposal, digest, room=room, head=head, ports=ports)
-        except NoRoom:
-            waiting += 1
-            continue
-        except NotShown as error:
-            unread = unread or str(error)
-            continue
-        except Stale:
-            with about(cluster=name):
+        if left.settle(proposal, digest, room=room, head=head, ports=ports):
+            known.pop(name, None)
+            changed = ports.state.proposal(name)
+            known |= {name: changed} if changed else {}
+            room = opened_since(known.values(), since) < NEW_AT_ONCE
+    if left.unread:
+        raise Unavailable(left.unread)
+    return "; ".join(filter(None, (_waits(left.waiting), _not_understood(left.strange))))
+
+
+class _Left:
+    """What one message could not do: of clusters without room, not shown by Azure, or not understood."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.unread = ""
+        self.strange = list[str]()
+
+    def settle(self, proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Ports) -> bool:
+        """Settle the proposal of one cluster; return whether what is stored of it may have changed.
+
+        A cluster that is not understood keeps no other one from its pull request. Raise what concerns all:
+        OtherRepository and Withheld until the host serves our repository again, RateLimited, ReconcileError.
+        """
+        name = proposal.cluster
+        with about(cluster=name):
+            try:
+                settle(proposal, digest, room=room, head=head, ports=ports)
+            except NoRoom:
+                self.waiting += 1
+                return False
+            except NotShown as error:
+                self.unread = self.unread or str(error)
+                return False
+            except Stale:
                 log.info("%s: its proposal was written meanwhile", name)
-        except (OtherRepository, Withheld):  # of all clusters, and until the host serves our repository again
-            raise
-        except Terminal as error:
-            with about(cluster=name):
+            except (OtherRepository, Withheld):
+                raise
+            except Terminal as error:
                 log.warning("%s: nothing is proposed: %s: %s", name, error.kind, error)
-            saved = ports.state.proposal(name) or Proposal(name)
-            problem = f"{error.kind}: {error}"
-            ports.state.save_proposal(replace(saved, digest=digest, problem=problem, commit=fleet.commit))
-        except Unreadable as error:
-            with about(cluster=name):
+                saved = ports.state.proposal(name) or Proposal(name)
+                problem, commit = f"{error.kind}: {error}", head.fleet.commit
+                ports.state.save_proposal(replace(saved, digest=digest, problem=problem, commit=commit))
+            except Unreadable as error:
                 log.warning("%s: nothing is proposed: %s", name, error)
-            continue
-        except (RateLimited, ReconcileError):
-            raise
-        except Exception:  # one cluster that is not understood keeps no other one from its pull request
-            with about(cluster=name):
+                return False
+            except (RateLimited, ReconcileError):
+                raise
+            except Exception:
                 log.exception("%s: nothing is proposed", name)
-            strange.append(name)
-            continue
-        known.pop(name, None)
-        changed = ports.state.proposal(name)
-        known |= {name: changed} if changed else {}
-        room = opened_since(known.values(), since) < NEW_AT_ONCE
-    if unread:
-        raise Unavailable(unread)
-    return "; ".join(filter(None, (_waits(waiting), _not_understood(strange))))
+                self.strange.append(name)
+                return False
+        return True
 
 
 def _waits(number: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
 from shared.app.access.azure_state import busy
@@ -129,25 +130,14 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
     measures ages, or when a token of the rate limits is missing.
     """
     limiter = RateLimiter(None, ports, part.reservations)
-    activity = ActivityLog(ports, {listing.subscription: listing for listing in ports.state.sweep().listings})
-    absent: list[str] = []
-    changing: list[str] = []
-    news: list[str] = []
-    changed = False
+    comparison = _Comparison(part, sources, ports)
     for position, name in enumerate(part.clusters):
         rest = part.model_copy(update={"clusters": part.clusters[position:], "reservations": {}})
         if position and ports.elapsed() > end:
             send(rest.model_copy(update={"attempt": 0}), ports)
             break
-        record = readable(name, ports.state)
-        if record is not None and record.sleep_job_runs:
-            look_at_sleep(name, ports)
-        if record is None or not is_at_rest(record):
-            continue
-        if record.desired.is_attached:
-            changed = apply_again(record, ports) or changed
-            continue
-        if is_at_time(part.sweep) and _is_held_on(record, ports):
+        record = comparison.record_to_read(name)
+        if record is None:
             continue
         read_at = ports.clock()
         try:
@@ -161,30 +151,70 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             with about_record(record):
                 log.warning("%s cannot be read: %s: %s", name, error.kind, error)
             continue
-        if live is None and not part.absent and record.finding != ClusterMissing.__name__:
-            absent.append(name)
-            continue
+        comparison.conclude(record, live, read_at)
+    comparison.read_again()
+    return ListCheck(comparison.changed, comparison.news)
+
+
+class _Comparison:
+    """What is concluded of the clusters of one message, and which of them are read again."""
+
+    def __init__(self, part: SweepRequest, sources: Sources, ports: Ports) -> None:
+        self.changed = False
+        self.news: list[str] = []
+        self._part, self._sources, self._ports = part, sources, ports
+        listings = {listing.subscription: listing for listing in ports.state.sweep().listings}
+        self._activity = ActivityLog(ports, listings)
+        self._absent: list[str] = []
+        self._changing: list[str] = []
+
+    def record_to_read(self, name: str) -> ClusterRecord | None:
+        """Return the record of a cluster that Azure is asked about now, None for another one.
+
+        One that sleeps is looked at, and one that is attached applied again, without Azure.
+        """
+        record = readable(name, self._ports.state)
+        if record is not None and record.sleep_job_runs:
+            look_at_sleep(name, self._ports)
+        if record is None or not is_at_rest(record):
+            return None
+        if record.desired.is_attached:
+            self.changed = apply_again(record, self._ports) or self.changed
+            return None
+        if is_at_time(self._part.sweep) and _is_held_on(record, self._ports):
+            return None
+        return record
+
+    def conclude(self, record: ClusterRecord, live: Json | None, read_at: datetime) -> None:
+        """Save what follows from what Azure shows of a cluster, None for nothing, which is read twice."""
+        if live is None and not self._part.absent and record.finding != ClusterMissing.__name__:
+            self._absent.append(record.name)
+            return
         try:
             settled = live is None or not busy(live["properties"])
-            is_news = conclude(record, live, sources, activity, ports, read_at if settled else None)
-            changed = is_news or changed
-            if is_news and part.subscription:
-                news.append(name)
-            if live is not None and _is_read_again(record, live, part, ports):
-                changing.append(name)
+            at = read_at if settled else None
+            is_news = conclude(record, live, self._sources, self._activity, self._ports, at)
+            self.changed = is_news or self.changed
+            if is_news and self._part.subscription:
+                self.news.append(record.name)
+            if live is not None and _is_read_again(record, live, self._part, self._ports):
+                self._changing.append(record.name)
         except (ReconcileError, RateLimited):
             raise
         except Exception:  # the next list names it
             with about_record(record):
-                log.exception("%s cannot be compared", name)
-    if absent:
-        again = {"clusters": tuple(absent), "absent": True, "reservations": {}, "attempt": 0}
-        send(part.model_copy(update=again), ports, after=ports.config.timing.lag_seconds)
-    if changing and part.attempt + 1 < ATTEMPTS:
-        again = {"clusters": tuple(changing), "reservations": {}}
-        busy_again = part.next_attempt().model_copy(update=again)
-        send(busy_again, ports, after=BUSY_SECONDS * 2**part.attempt)
-    return ListCheck(changed, news)
+                log.exception("%s cannot be compared", record.name)
+
+    def read_again(self) -> None:
+        """Ask for one more read of what does not exist, and of what Azure is changing."""
+        part, ports = self._part, self._ports
+        if self._absent:
+            again = {"clusters": tuple(self._absent), "absent": True, "reservations": {}, "attempt": 0}
+            send(part.model_copy(update=again), ports, after=ports.config.timing.lag_seconds)
+        if self._changing and part.attempt + 1 < ATTEMPTS:
+            again = {"clusters": tuple(self._changing), "reservations": {}}
+            busy_again = part.next_attempt().model_copy(update=again)
+            send(busy_again, ports, after=BUSY_SECONDS * 2**part.attempt)
 
 
 def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports: Ports) -> bool:
