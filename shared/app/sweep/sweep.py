@@ -294,7 +294,7 @@ def compare(
             listed.get(place_of_summary(summary)),
             owner_of(summary, installations, ports.config),
         )
-        if summary.sleeps_soundly and is_awake(live, owner, in_pools=summary.in_pools):
+        if summary.sleeps_soundly and is_awake(live, owner, in_pools=summary.schedule.in_pools):
             look_at_sleep(summary.name, ports)
         if not summary.at_rest:
             continue
