@@ -14,8 +14,17 @@ from functools import partial
 from shared.app.outbox import seconds_until_again, send
 from shared.app.pause import AGAIN_SECONDS, pause_now
 from shared.app.proposals.channels import follow_channels
-from shared.app.proposals.evaluation import Evaluation, evaluate
-from shared.app.proposals.given import GivenText, end, give, held_by, is_over, refreshed, seen
+from shared.app.proposals.evaluation import (
+    Evaluation,
+    GivenText,
+    end,
+    evaluate,
+    give,
+    held_by,
+    is_over,
+    refreshed,
+    seen,
+)
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import KEPT, OwnBranch
 from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text

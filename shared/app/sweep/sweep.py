@@ -49,7 +49,7 @@ from shared.logs import about
 from shared.ports import FleetRecord, Ports
 from shared.ports.azure import GetCluster, ListClusters, every_document
 from shared.ports.state import Listing, Orphan, SweepRecord
-from shared.ports.state.sweeps import NAMED
+from shared.ports.state.subscriptions import NAMED
 from shared.resource_ids import ClusterId, SubscriptionId
 from shared.sentences import some_of
 

@@ -41,6 +41,28 @@ from shared.ports.azure.clusters import (
     StopCluster,
     UpgradeNodeImage,
 )
+from shared.ports.azure.companions import (
+    DeleteFederatedCredential,
+    DeleteIdentity,
+    DeleteManagedNamespace,
+    DeletePolicyAssignment,
+    DeleteRoleAssignment,
+    GetFederatedCredential,
+    GetIdentity,
+    GetRoleAssignment,
+    ListFederatedCredentials,
+    ListManagedNamespaces,
+    ListPolicyAssignments,
+    ListRoleAssignments,
+    ListRoles,
+    PutFederatedCredential,
+    PutIdentity,
+    PutManagedNamespace,
+    PutPolicyAssignment,
+    PutRoleAssignment,
+    QueryPolicyStates,
+    states_of,
+)
 from shared.ports.azure.costs import GetCosts
 from shared.ports.azure.flux_extension import (
     DeleteFluxConfiguration,
@@ -48,20 +70,6 @@ from shared.ports.azure.flux_extension import (
     ListFluxConfigurations,
     PutExtension,
     PutFluxConfiguration,
-)
-from shared.ports.azure.identity_access import (
-    DeleteFederatedCredential,
-    DeleteIdentity,
-    DeleteRoleAssignment,
-    GetFederatedCredential,
-    GetIdentity,
-    GetRoleAssignment,
-    ListFederatedCredentials,
-    ListRoleAssignments,
-    ListRoles,
-    PutFederatedCredential,
-    PutIdentity,
-    PutRoleAssignment,
 )
 from shared.ports.azure.offers import (
     ListAlertRules,
@@ -77,16 +85,6 @@ from shared.ports.azure.offers import (
     ListProviders,
     ListRoleDefinitions,
     ListSizes,
-)
-from shared.ports.azure.policies import (
-    DeleteManagedNamespace,
-    DeletePolicyAssignment,
-    ListManagedNamespaces,
-    ListPolicyAssignments,
-    PutManagedNamespace,
-    PutPolicyAssignment,
-    QueryPolicyStates,
-    states_of,
 )
 
 __all__ = [
