@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -12,15 +11,7 @@ from cli.errors import UsageError
 from cli.options import Address, Reason
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.promotions_view import promotions_view, receipt_view
-
-
-class Promotable(StrEnum):
-    """What can be promoted."""
-
-    VERSION = "version"
-    IMAGES = "images"
-    COMPONENTS = "components"
-    PLATFORM = "platform"
+from shared.promotions import What
 
 
 def promote(
@@ -29,7 +20,7 @@ def promote(
     target: Annotated[str, typer.Argument(metavar="TO", help="The environment that is to get it.")] = "",
     *,
     what: Annotated[
-        list[Promotable] | None,
+        list[What] | None,
         typer.Option(
             "--what",
             metavar="KIND",

@@ -15,7 +15,7 @@ from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.ports.azure.calls import AzureCall, Request, Write
-from shared.ports.azure.clusters import GetCluster
+from shared.ports.azure.clusters import Unconditional
 from shared.resource_ids import ClusterId, GroupId, ManagedIdentityId, SubscriptionId
 
 _OF_GROUP = "/subscriptions/{target.subscription}/resourceGroups/{target.name}"
@@ -106,19 +106,7 @@ class ListManagedNamespaces(AzureCall[Mapping[str, Json]]):
 
 
 @dataclass(frozen=True)
-class _WriteOfNamespace(Write):
-    """A write that Azure checks no condition of."""
-
-    target: ClusterId
-
-    @property
-    def relies_on(self) -> GetCluster:
-        """The read of the cluster."""
-        return GetCluster(self.target)
-
-
-@dataclass(frozen=True)
-class PutManagedNamespace(_WriteOfNamespace):
+class PutManagedNamespace(Unconditional):
     """Start to create or replace a managed namespace."""
 
     sdk, limits = "managed_namespaces.begin_create_or_update", (AKS_OTHER, ARM_WRITE)
@@ -128,7 +116,7 @@ class PutManagedNamespace(_WriteOfNamespace):
 
 
 @dataclass(frozen=True)
-class DeleteManagedNamespace(_WriteOfNamespace):
+class DeleteManagedNamespace(Unconditional):
     """Start to delete a managed namespace; its delete policy says whether the namespace itself goes."""
 
     sdk, limits = "managed_namespaces.begin_delete", (AKS_OTHER, ARM_DELETE)
