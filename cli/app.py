@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -162,38 +162,29 @@ COMMANDS: Sections = {
 }
 
 
-class _Commands(LazyGroup):
-    sections = COMMANDS
+def _group(of: Sections, **options: Any) -> typer.Typer:
+    """Return a group of these commands."""
+
+    class Group(LazyGroup):
+        sections = of
+
+    look: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "context_settings": CONTEXT}
+    return typer.Typer(cls=Group, **look, **options)
 
 
-class _New(LazyGroup):
-    sections = NEW
+def _below(name: str, of: Sections) -> typer.Typer:
+    """Return the group that is a command of its own, with the summary of its entry as its help."""
+    summary = next(entries[name].summary for entries in COMMANDS.values() if name in entries)
+    found = _group(of)
+    found.callback(help=summary)(lambda: None)
+    return found
 
 
-class _Prices(LazyGroup):
-    sections = PRICES
-
-
-class _Rollout(LazyGroup):
-    sections = ROLLOUT
-
-
-class _Setup(LazyGroup):
-    sections = SETUP
-
-
-rollout = typer.Typer(cls=_Rollout, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
-setup = typer.Typer(cls=_Setup, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
-prices = typer.Typer(cls=_Prices, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
-new = typer.Typer(cls=_New, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
-app = typer.Typer(
-    cls=_Commands,
-    rich_markup_mode=None,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings=CONTEXT,
-    epilog=EPILOG,
-)
+app = _group(COMMANDS, pretty_exceptions_enable=False, epilog=EPILOG)
+rollout = _below("rollout", ROLLOUT)
+setup = _below("setup", SETUP)
+prices = _below("prices", PRICES)
+new = _below("new", NEW)
 
 
 def _version(wanted: bool) -> None:
@@ -262,24 +253,4 @@ def _roadstead(
         ),
     ] = None,
 ) -> None:
-    pass
-
-
-@rollout.callback(help="Show a rollout, pause it, or approve a stage.")
-def _rollout() -> None:
-    pass
-
-
-@setup.callback(help="Set up the git host, the sign-in, or one more subscription.")
-def _setup() -> None:
-    pass
-
-
-@new.callback(help="Add a manifest to a fleet repository.")
-def _new() -> None:
-    pass
-
-
-@prices.callback(help="Write the list prices of what the fleet uses.")
-def _prices() -> None:
     pass

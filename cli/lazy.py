@@ -43,11 +43,13 @@ class Entry:
 
     def load(self, name: str) -> Any:
         """Import the command."""
+        from cli.options import with_address
+
         module, _, attribute = self.target.partition(":")
         found = getattr(import_module(module), attribute)
         if not isinstance(found, typer.Typer):
             single = typer.Typer(add_completion=False, rich_markup_mode=None)
-            single.command(name, cls=Command)(found)
+            single.command(name, cls=Command)(with_address(found))
             found = single
         command = typer.main.get_command(found)
         command.name = name

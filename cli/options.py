@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,38 +19,9 @@ from cli.fleet_api.contexts import LOCAL_URL, chosen
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
 
-DEFAULT_URL = ""
-"""No address: that of the context, or else the local one."""
-DEFAULT_TIMEOUT = "30s"
 KEY = "ROADSTEAD_KEY"
 MAX_EVENTS = 1000
 
-Url = Annotated[
-    str,
-    typer.Option(
-        "--url",
-        metavar="URL",
-        envvar="ROADSTEAD_URL",
-        help=f"Address of the function app; without it that of the context, or {LOCAL_URL}.",
-        show_envvar=False,
-        show_default=False,
-    ),
-]
-KeyFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--key-file",
-        metavar="FILE",
-        envvar="ROADSTEAD_KEY_FILE",
-        help="A file with a key of the API (default: ROADSTEAD_KEY_FILE; without a file, the key "
-        "in ROADSTEAD_KEY).",
-        show_envvar=False,
-    ),
-]
-Timeout = Annotated[
-    str,
-    typer.Option("--timeout", metavar="DURATION", help="How long to wait for an answer, such as 30s or 2m."),
-]
 ClusterArgument = Annotated[str, typer.Argument(metavar="NAME", help="A cluster.")]
 RepositoryPath = Annotated[
     Path,
@@ -77,18 +51,78 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _TIME = "a time such as 2026-01-31T12:00:00Z"
 
 
-def connect(url: str, key_file: Path | None, timeout: str) -> Api:
-    """Return the client of the API; raise UsageError for a context, key file or timeout that is none."""
-    from cli.fleet_api.client import Api
-    from cli.fleet_api.sign_in import token_of
+@dataclass(frozen=True)
+class Address:
+    """The app that a command asks, as ``--url``, ``--key-file`` and ``--timeout`` name it.
 
-    context = chosen(url)
-    token = token_of(context) if context.scope and key_file is None else None
-    if token:
-        # A key is of one fleet: the one in the environment is not sent to whatever context is chosen.
-        return Api(context.url, token=token, origin=context.origin, timeout=seconds(timeout))
-    key, origin = _key(key_file)
-    return Api(context.url, key, origin=origin, timeout=seconds(timeout))
+    A command whose first parameter is one has these options (``with_address``).
+    """
+
+    url: Annotated[
+        str,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            envvar="ROADSTEAD_URL",
+            help=f"Address of the function app; without it that of the context, or {LOCAL_URL}.",
+            show_envvar=False,
+            show_default=False,
+        ),
+    ] = ""
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            envvar="ROADSTEAD_KEY_FILE",
+            help="A file with a key of the API (default: ROADSTEAD_KEY_FILE; without a file, the key "
+            "in ROADSTEAD_KEY).",
+            show_envvar=False,
+        ),
+    ] = None
+    timeout: Annotated[
+        str,
+        typer.Option(
+            "--timeout", metavar="DURATION", help="How long to wait for an answer, such as 30s or 2m."
+        ),
+    ] = "30s"
+
+    def connect(self) -> Api:
+        """Return the client; raise UsageError for a context, key file or timeout that is none."""
+        from cli.fleet_api.client import Api
+        from cli.fleet_api.sign_in import token_of
+
+        context, longest = chosen(self.url), seconds(self.timeout)
+        token = token_of(context) if context.scope and self.key_file is None else None
+        if token:
+            # A key is of one fleet: the one in the environment is not sent to whatever context is chosen.
+            return Api(context.url, token=token, origin=context.origin, timeout=longest)
+        key, origin = _key(self.key_file)
+        return Api(context.url, key, origin=origin, timeout=longest)
+
+
+def with_address(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options of Address in the place of its first parameter, an Address.
+
+    A command with a ``--timeout`` of its own, the time until it gives up, has the other two.
+    """
+    declared = signature(command, eval_str=True).parameters
+    parameters = {name: found for name, found in declared.items() if found.annotation is not Address}
+    if len(parameters) == len(declared):
+        return command
+    options = [
+        option.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, option in signature(Address, eval_str=True).parameters.items()
+        if name not in parameters
+    ]
+
+    def asking(**given: Any) -> None:
+        address = Address(**{option.name: given.pop(option.name) for option in options})
+        command(address, **given)
+
+    asking.__doc__ = command.__doc__
+    asking.__signature__ = Signature([*parameters.values(), *options])  # type: ignore[attr-defined]
+    return asking
 
 
 def _key(file: Path | None) -> tuple[str, str]:

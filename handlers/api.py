@@ -28,8 +28,8 @@ from shared.app.api.views import clusters, costs, drift, plans, tree, versions, 
 from shared.app.api.views.cluster_list import Sort, selection_of
 from shared.app.api.views.notifications import routes_view
 from shared.app.api.views.plans import log_view
-from shared.app.api.views.readiness import NO_SPEC, offers_view, readiness_view, unknown_names
 from shared.app.api.views.rollouts import rollout_view, rollouts_view
+from shared.app.api.views.versions import NO_SPEC, offers_view, readiness_view, unknown_names
 from shared.app.doctor import doctor_view
 from shared.app.health import Health, health_view, ready_view
 from shared.app.http_result import HttpResult, rejected

@@ -33,7 +33,7 @@ from shared.ports import Ports
 from shared.ports.azure import GetCosts
 from shared.ports.azure.costs import following
 from shared.ports.state import ListedClusters, SubscriptionCosts, WeekOfCosts
-from shared.ports.state.costs import COSTS
+from shared.ports.state.subscriptions import COSTS
 from shared.prices.cost_groups import OWNER, KnownCost, ListedCluster, grouped, summed
 from shared.prices.monthly import idle
 from shared.prices.price_file import PRICE_FILE, Prices

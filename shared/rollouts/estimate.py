@@ -77,10 +77,10 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
         return durations
     members = ((member, known_in(seen, member.cluster)) for member in rollout.members if not member.at_once)
     took = [
-        found.took
+        found.times.took
         for member, found in members
         if found is not None
-        and found.took
+        and found.times.took
         and found.uid == member.uid
         and found.generation == found.observed_generation == member.generation
         and _is_started_by(rollout, found)
@@ -89,7 +89,7 @@ def with_completed(durations: Durations, rollout: Rollout, seen: Seen) -> Durati
 
 
 def _is_started_by(rollout: Rollout, found: ClusterSummary) -> bool:
-    ready, took = found.ready_since, timedelta(seconds=found.took)
+    ready, took = found.times.ready_since, timedelta(seconds=found.times.took)
     return ready is not None and ready - took >= rollout.began
 
 

@@ -90,7 +90,7 @@ def groups_of(
             own,
             standings,
             [
-                record.ready_since
+                record.times.ready_since
                 for member in own
                 if standings[member.cluster] is MemberStanding.VERIFIED
                 and (record := known_in(seen, member.cluster))
@@ -99,7 +99,7 @@ def groups_of(
             {
                 member.cluster: since
                 for member in own
-                if (record := known_in(seen, member.cluster)) and (since := record.failed_since)
+                if (record := known_in(seen, member.cluster)) and (since := record.times.failed_since)
             },
         )
         for (stage, group), own in members.items()

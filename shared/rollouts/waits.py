@@ -68,7 +68,7 @@ def standing(member: Member, rollout: Rollout, seen: Seen, now: datetime) -> Mem
         return MemberStanding.ASIDE
     if record.phase is Phase.SUSPENDED or (record.phase is Phase.SLEEPING and not record.settled):
         return MemberStanding.SUSPENDED
-    if record.phase is Phase.FAILED or (record.phase is Phase.STALLED and record.failed_since):
+    if record.phase is Phase.FAILED or (record.phase is Phase.STALLED and record.times.failed_since):
         return MemberStanding.FAILED
     verified = record.settled and record.observed_generation >= member.generation
     return MemberStanding.VERIFIED if verified and not record.lost else MemberStanding.IN_FLIGHT

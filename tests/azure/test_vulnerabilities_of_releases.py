@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.azure.availability.vulnerabilities import Known, fixed, release_of_image, release_of_kubernetes
+from shared.azure.availability.channels import Known, fixed, release_of_image, release_of_kubernetes
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from cli.commands.act.replay import replay
 from cli.errors import CommandError
 from cli.fleet_api.client import Api
+from cli.options import Address
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.queues.messages import PreviewRequest
 from shared.ports import DeadLetter
@@ -113,7 +114,7 @@ def test_a_cluster_deleted_since_it_was_listed_does_not_prevent_the_other_replay
     listed = [{"name": name, "phase": "Failed", "failure": None} for name in ("deleted", "one", "two")]
     monkeypatch.setenv("ROADSTEAD_KEY", ADMIN_KEY)
     monkeypatch.setattr(Api, "fleet", lambda _, **__: {"clusters": listed})
-    replay(everything=True, url=url)
+    replay(Address(url), everything=True)
     assert capsys.readouterr().out.splitlines() == [
         "there is no cluster deleted in the fleet example",
         "one: started again",
@@ -128,7 +129,7 @@ def test_a_replay_of_all_that_starts_none_has_failed(
     monkeypatch.setenv("ROADSTEAD_KEY", ADMIN_KEY)
     monkeypatch.setattr(Api, "fleet", lambda _, **__: {"clusters": [{"name": "two", "phase": "Failed"}]})
     with pytest.raises(CommandError, match="started none of 1"):
-        replay(everything=True, url=url)
+        replay(Address(url), everything=True)
     assert capsys.readouterr().out == "two has not failed: it is idle: generation 1 was verified Ready\n"
 
 

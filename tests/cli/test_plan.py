@@ -20,7 +20,7 @@ from shared.app.api.acts.approval import approve
 from shared.app.api.parts import ClusterPage
 from shared.app.api.views.plans import plan_view as planned_view
 from shared.app.api.views.plans import recorded_view
-from shared.app.api.views.readiness import offers_view
+from shared.app.api.views.versions import offers_view
 from shared.azure.changes.field_effects import Effect
 from shared.plan.differences import FieldChange
 from shared.plan.make_plan import make_plan

@@ -86,14 +86,14 @@ def test_only_a_cluster_that_was_verified_and_has_no_job_is_idle_also_by_its_sum
 
 def test_what_a_change_took_is_not_what_a_later_correction_of_it_took() -> None:
     ready = after(record(step=Step.VERIFY), Done(), 2400)
-    assert summary_of(ready).took == 2400
+    assert summary_of(ready).times.took == 2400
     wanted = [DriftDecision(Difference("tags.cost", "a", "b"), DriftAction.CORRECT)]
     started, _ = start_correction(ready, wanted, now=later(9000))
     corrected = after(
         replace(started, job=replace(started.job, step=record(step=Step.VERIFY).job.step)), Done(), 9060
     )
     assert corrected.phase is Phase.READY
-    assert summary_of(corrected).took == 0
+    assert summary_of(corrected).times.took == 0
 
 
 def test_a_first_creation_that_failed_is_neither_ready_nor_going_on() -> None:

@@ -17,8 +17,8 @@ from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
 from shared.ports.state import ReadinessRecord, SubscriptionCosts
-from shared.ports.state.costs import USED
 from shared.ports.state.readiness import READINESS, Examination, Finding
+from shared.ports.state.subscriptions import USED
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
 

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unavailable
 from tests.support import fleet_files
 from tests.support.function_calls import functions
-from tests.support.pipeline_runs import ready
+from tests.support.pipeline_runs import ready, without_timers
 from tests.support.replaced_ports import around
 
 
@@ -28,14 +28,6 @@ def tick(cloud: MemoryCloud) -> None:
     functions(cloud.ports)["plan_missed_head"].get_user_function()(Timer())
 
 
-def work(cloud: MemoryCloud, seconds: int) -> None:
-    """Let the pipeline work for some seconds in which no timer comes."""
-    for _ in range(seconds):
-        while cloud.step():
-            pass
-        cloud.clock.advance(1)
-
-
 def fails(*_: Any, **__: Any) -> Any:
     raise Unavailable("no answer")
 
@@ -48,7 +40,7 @@ def test_a_missed_head_is_planned_also_where_the_settings_cannot_be_compared() -
     with pytest.raises(Unavailable):
         tick(cloud)
     assert cloud.state.timer_runs().get("plan_missed_head") == ran, "it did not come to its end"
-    work(cloud, 120)
+    without_timers(cloud, 120)
     assert cloud.state.fleet().commit == commit
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.summary import SummaryTimes
 from shared.rollouts.calendar import Freeze
 from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
@@ -98,7 +99,11 @@ def test_a_cluster_that_is_ready_at_an_earlier_generation_passes_no_stage() -> N
     fleet.start()
     for name in ("a", "b"):  # a stale Ready: the phase of the generation before
         fleet.seen[name] = replace(
-            fleet.seen[name], phase=Phase.READY, generation=2, observed_generation=1, ready_since=NOW
+            fleet.seen[name],
+            phase=Phase.READY,
+            generation=2,
+            observed_generation=1,
+            times=SummaryTimes(ready_since=NOW),
         )
     assert not {"c", "d", "e"} & {*fleet.decide().start}
 
@@ -232,7 +237,7 @@ def test_a_cluster_that_still_changes_keeps_its_room_in_the_group_while_a_freeze
 ):
     rule = GroupRule(max_concurrency="1", min_success="0")
     fleet = Fleet((stage("dev", rule),), dict.fromkeys("ab", "dev"))
-    fleet.seen["a"] = replace(fleet.seen["a"], phase=Phase.UPDATING, ready_since=None)
+    fleet.seen["a"] = replace(fleet.seen["a"], phase=Phase.UPDATING, times=SummaryTimes())
     freeze = Freeze("holidays", NOW, NOW + timedelta(days=1), "ops", "nobody is here")
     first, second = fleet.rollout.members
     fleet.rollout = replace(

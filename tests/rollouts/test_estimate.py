@@ -31,7 +31,9 @@ def completed(kind: str = "versions") -> tuple[Fleet, Rollout]:
         fleet.wait(timedelta(minutes=10))
         for name in names:
             fleet.end(name)
-            fleet.seen[name] = replace(fleet.seen[name], took=300 if name == "a" else 420)
+            known = fleet.seen[name]
+            times = replace(known.times, took=300 if name == "a" else 420)
+            fleet.seen[name] = replace(known, times=times)
     fleet.decide()
     assert fleet.rollout.state is RolloutState.COMPLETED
     return fleet, fleet.rollout

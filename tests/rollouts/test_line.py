@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.summary import SummaryTimes
 from shared.language.pin import UNKNOWN
 from shared.rollouts.begin import LineStages, begin
 from shared.rollouts.decide import decide
@@ -71,7 +72,10 @@ class Pipeline:
             known = self.seen[name]
             self.verified[name].add(self.has[name])
             self.seen[name] = replace(
-                known, phase=Phase.READY, observed_generation=known.generation, ready_since=self.now
+                known,
+                phase=Phase.READY,
+                observed_generation=known.generation,
+                times=SummaryTimes(ready_since=self.now),
             )
         if self.rollout is None:
             return
@@ -95,7 +99,7 @@ class Pipeline:
                 assert newest >= number, f"{name} gets {number}, and {other} was Ready with {newest}"
         self.ends[name] = self.now + minutes * MINUTE
         self.seen[name] = replace(
-            self.seen[name], generation=member.generation, phase=Phase.UPDATING, ready_since=None
+            self.seen[name], generation=member.generation, phase=Phase.UPDATING, times=SummaryTimes()
         )
 
 

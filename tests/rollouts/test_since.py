@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.summary import SummaryTimes
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.rollout import RolloutCalendar, StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
@@ -89,7 +90,10 @@ def test_a_strategy_that_may_not_be_selected_is_waited_for_since_that_was_found(
 def test_a_cluster_that_cannot_take_part_waits_since_that_was_found() -> None:
     found = fleet()
     found.seen["b"] = replace(
-        found.seen["b"], phase=Phase.FAILED, finding="ClusterStopped", failed_since=found.now
+        found.seen["b"],
+        phase=Phase.FAILED,
+        finding="ClusterStopped",
+        times=SummaryTimes(failed_since=found.now),
     )
     wait = wait_of(found, "b")
     assert (wait.reason, wait.since) == (WaitReason.ASIDE, NOW + HOUR)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.app.proposals import evaluation, promote
-from shared.app.proposals.given import Branch, give, held_by
+from shared.app.proposals.evaluation import Branch, give, held_by
 from shared.app.proposals.head import Head
 from shared.ports import FleetRecord
 from shared.ports.state import Promotion

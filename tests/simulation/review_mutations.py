@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from shared.app.planner import approvals as team_reviews
-from shared.app.planner import review_rules
-from shared.app.planner.review_rules import Approvals
+from shared.app.planner.approvals import Approvals
+from shared.app.planner.approvals import standing as standing_reviews
 from shared.ports import Review, ReviewState
 from tests.simulation.mutations import mutation
 
@@ -26,7 +26,7 @@ def a_dismissed_review_counts(patch: pytest.MonkeyPatch) -> None:
     def standing(reviews: Sequence[Review]) -> Sequence[Review]:
         approved = ReviewState.APPROVED
         kept = [r if r.state is not ReviewState.DISMISSED else replace(r, state=approved) for r in reviews]
-        return review_rules.standing(kept)
+        return standing_reviews(kept)
 
     patch.setattr(team_reviews, "standing", standing)
 

@@ -107,6 +107,11 @@ def api(cloud: MemoryCloud) -> KubernetesApi:
     return cloud.kubernetes.connect(ONE)
 
 
+def fetched(cloud: MemoryCloud) -> int:
+    """Return how many kubeconfigs were fetched: nothing else here takes from that bucket."""
+    return cloud.azure.limits.counts["AllOtherHandlers"]
+
+
 def world(cloud: MemoryCloud) -> KubernetesWorld:
     """Return the cluster's Kubernetes, for what a person or a controller does there."""
     found = cloud.kubernetes.world(ONE)

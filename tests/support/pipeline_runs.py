@@ -21,6 +21,14 @@ def pushed(cloud: MemoryCloud, commit: str) -> Push:
     return Push("d1", f"push-{commit}", commit, cloud.clock().replace(microsecond=0))
 
 
+def without_timers(cloud: MemoryCloud, seconds: int) -> None:
+    """Let the pipeline work for some seconds in which no timer comes."""
+    for _ in range(seconds):
+        while cloud.step():
+            pass
+        cloud.clock.advance(1)
+
+
 def push(cloud: MemoryCloud, files: dict[str, bytes], branch: str = "main") -> str:
     commit = cloud.repository.push(files, branch=branch)
     assert accept(pushed(cloud, commit), cloud.ports).status == 202

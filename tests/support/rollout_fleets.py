@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
-from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace
+from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace, SummaryTimes
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.rollout import Rollout
@@ -25,7 +25,7 @@ def summary(name: str, *, generation: int = 1, phase: Phase = Phase.READY) -> Cl
     return ClusterSummary(
         name, f"uid-{name}", phase, Step.VERIFY, "", generation, observed, False,
         SummaryPlace("", "eastus", "", ""),
-        ready_since=ready_since,
+        times=SummaryTimes(ready_since=ready_since),
     )  # fmt: skip
 
 
@@ -66,7 +66,9 @@ class Fleet:
         """Start what may start."""
         names = self.decide().start
         for name in names:
-            self._set(name, generation=self.seen[name].generation + 1, phase=Phase.UPDATING, ready_since=None)
+            known = self.seen[name]
+            times = replace(known.times, ready_since=None)
+            self._set(name, generation=known.generation + 1, phase=Phase.UPDATING, times=times)
         return names
 
     def end(self, name: str, phase: Phase = Phase.READY) -> None:
@@ -74,7 +76,8 @@ class Fleet:
         ready = phase is Phase.READY
         observed = self.seen[name].generation if ready else self.seen[name].observed_generation
         at, failed = self.now if ready else None, self.now if phase is Phase.FAILED else None
-        self._set(name, phase=phase, observed_generation=observed, ready_since=at, failed_since=failed)
+        times = replace(self.seen[name].times, ready_since=at, failed_since=failed)
+        self._set(name, phase=phase, observed_generation=observed, times=times)
 
     def wait(self, time: timedelta = A_MOMENT) -> None:
         """Let time pass."""

@@ -8,22 +8,13 @@ from typing import Annotated
 import typer
 
 from cli.errors import ApiError, CommandError
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    Reason,
-    Timeout,
-    Url,
-    Yes,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, Reason, Yes, cluster_name
 from cli.terminal.output import confirmed, echo
 from shared.sentences import many
 
 
 def accept(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster to which somebody added something.")],
     fields: Annotated[
         list[str] | None,
@@ -32,9 +23,6 @@ def accept(
     *,
     reason: Reason = "",
     yes: Yes = False,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Accept what somebody added to a cluster in Azure: exactly what is shown.
 
@@ -43,7 +31,7 @@ def accept(
     from cli.terminal.drift_view import drift
 
     name = cluster_name(name)
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.drift(name)
         shown = {field["path"]: field for cluster in view["clusters"] for field in cluster["fields"]}
         chosen = fields or [path for path, field in shown.items() if field["acceptable"]]

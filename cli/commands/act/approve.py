@@ -13,18 +13,7 @@ from rich.text import Text
 
 from cli.errors import ApiError, CommandError, UsageError
 from cli.fleet_api.planned_commit import whole_commit
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    Reason,
-    Timeout,
-    Url,
-    Yes,
-    cluster_name,
-    commit_id,
-    connect,
-)
+from cli.options import Address, Reason, Yes, cluster_name, commit_id
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirmed, echo
 from cli.text import line
@@ -36,6 +25,7 @@ if TYPE_CHECKING:
 
 
 def approve(
+    address: Address,
     commit: Annotated[
         str, typer.Argument(metavar="COMMIT", help="The commit of the plan, or its first characters.")
     ] = "",
@@ -45,9 +35,6 @@ def approve(
     ] = "",
     reason: Reason = "",
     yes: Yes = False,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Approve the deletes and releases of a plan, or a correction of drift: exactly what is shown.
 
@@ -56,7 +43,7 @@ def approve(
     if bool(commit) == bool(cluster):
         raise UsageError("give the COMMIT of a plan, or the cluster of a correction with --cluster NAME")
     prefix, name = commit_id("COMMIT", commit) if commit else "", cluster_name(cluster) if cluster else ""
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         if name:
             _approve_correction(api, name, reason, yes=yes)
             return

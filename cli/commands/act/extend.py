@@ -9,21 +9,13 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    NeededReason,
-    Timeout,
-    Url,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, NeededReason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 
 
 def extend(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster.")],
     *,
     lasts: Annotated[
@@ -33,9 +25,6 @@ def extend(
         bool, typer.Option("--hold", help="Hold the cluster from now on: also no commit deletes it.")
     ] = False,
     reason: NeededReason,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Put the end of a cluster off, or hold the cluster.
 
@@ -45,7 +34,7 @@ def extend(
     """
     if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", lasts):
         raise UsageError("--for takes a number with a unit, such as 8h or 2d")
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         receipt = api.extend(cluster_name(name), lasts, reason, hold=hold)
     until = receipt["heldUntil"]
     what = f"is on hold until {until}" if until else f"ends {receipt['ends']}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
+from cli.options import Address, Reason
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.route_table import RouteTable
 
@@ -16,19 +16,17 @@ NO_ROUTES = "fleet.yaml has no notifications"
 
 
 def notify(
+    address: Address,
     *,
     test: Annotated[str, typer.Option("--test", metavar="ROUTE", help="Send a message to a route.")] = "",
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """List the routes of notifications, or test one.
 
     Shows for each route what waits for it, and why it does not deliver.
     """
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         if test:
             receipt = api.try_route(test, reason)
             delivered = Text(f"{test}: the test message was delivered")

@@ -6,17 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    NeededReason,
-    Reason,
-    Timeout,
-    Url,
-    connect,
-    end_time,
-)
+from cli.options import Address, NeededReason, Reason, end_time
 from cli.terminal.output import echo
 
 Until = Annotated[
@@ -24,32 +14,19 @@ Until = Annotated[
 ]
 
 
-def pause(
-    *,
-    reason: NeededReason,
-    until: Until = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
+def pause(address: Address, *, reason: NeededReason, until: Until = "") -> None:
     """Stop everything that the app starts by itself: jobs, deletes, rollouts, corrections, pull requests.
 
     A step that runs ends, and so does an operation that Azure has accepted. Commits are planned, and wait.
     It ends at --until, or with roadstead resume.
     """
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         receipt = api.pause(reason, end_time(until))
     echo(f"paused until {receipt['until'] or 'roadstead resume'}")
 
 
-def resume(
-    *,
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
+def resume(address: Address, *, reason: Reason = "") -> None:
     """End a pause. What waited starts now; a delete that needs an approval still does."""
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         api.resume(reason)
     echo("resumed: what waited starts within a minute; see roadstead status")

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
+from cli.options import Address, Reason
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.promotions_view import promotions_view, receipt_view
-
-
-class Promotable(StrEnum):
-    """What can be promoted."""
-
-    VERSION = "version"
-    IMAGES = "images"
-    COMPONENTS = "components"
-    PLATFORM = "platform"
+from shared.promotions import What
 
 
 def promote(
+    address: Address,
     source: Annotated[str, typer.Argument(metavar="FROM", help="An environment with Ready clusters.")] = "",
     target: Annotated[str, typer.Argument(metavar="TO", help="The environment that is to get it.")] = "",
     *,
     what: Annotated[
-        list[Promotable] | None,
+        list[What] | None,
         typer.Option(
             "--what",
             metavar="KIND",
@@ -37,9 +29,6 @@ def promote(
     ] = None,
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Give an environment what is proven in another one: open a pull request, or list them.
 
@@ -47,7 +36,7 @@ def promote(
     """
     if bool(source) != bool(target):
         raise UsageError("give two environments, or none to list the promotions")
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         if source:
             receipt = api.promote(source, target, [promoted.value for promoted in what or ()], reason)
             show(

@@ -10,7 +10,7 @@ import typer
 
 from cli.errors import CommandError, NoAnswer, UsageError
 from cli.fleet_api.polling import polled
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import echo
 from shared.sentences import many
 
@@ -22,6 +22,7 @@ WAIT_SECONDS = 300.0
 
 
 def refresh(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster that no job works on.")] = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="The whole fleet: a sweep.")] = False,
@@ -29,15 +30,12 @@ def refresh(
         bool, typer.Option("--wait", help="End once that is done, and say what differs.")
     ] = False,
     reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Compare clusters with Azure now, as the timer of sweeps does every four hours."""
     if bool(name) == everything:
         raise UsageError("give a cluster, or --all")
     name, what = cluster_name(name) if name else "", name or "The fleet"
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         asked = api.refresh([name] if name else [], reason)
         if not wait:
             echo(f"{what}: will be compared with Azure within a minute; see roadstead status")

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from cli.errors import ApiError, CommandError, NotFound, RequestRefused, UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 from shared.app.api import schema
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def replay(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster whose job has failed.")] = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="Every cluster whose job has failed.")] = False,
@@ -33,9 +34,6 @@ def replay(
         typer.Option("--override", help="Also in a freeze and outside its change windows; needs a --reason."),
     ] = False,
     reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Start failed jobs again, without a commit."""
     if sum(map(bool, (name, everything, error_class))) != 1:
@@ -44,7 +42,7 @@ def replay(
         _check_class(error_class)
     if override and not (name and reason):
         raise UsageError("--override is for one cluster, and needs a --reason: the audit shows it")
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         if name:
             _replay(api, cluster_name(name), reason, override=override)
         else:

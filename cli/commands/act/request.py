@@ -7,21 +7,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    NeededReason,
-    Timeout,
-    Url,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, NeededReason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 
 
 def request(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new cluster.")],
     *,
     cluster_class: Annotated[str, typer.Option("--class", metavar="CLASS", help="Its class.")],
@@ -34,9 +26,6 @@ def request(
     ] = "",
     location: Annotated[str, typer.Option("--location", metavar="REGION", help="Its Azure region.")] = "",
     reason: NeededReason,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Ask for a cluster for a time, by a pull request that adds its folder.
 
@@ -44,7 +33,7 @@ def request(
     """
     asked = {"name": cluster_name(name), "class": cluster_class, "lifetime": lifetime, "reason": reason}
     places = {"environment": environment, "location": location}
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         receipt = api.request_cluster(asked | {key: value for key, value in places.items() if value})
     echo(Text(line(f"{receipt['cluster']} in {receipt['environment']} for {receipt['lifetime']}:")))
     echo(Text(line(f"  {receipt['pullRequest']}")))

@@ -8,19 +8,17 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 from shared.app.api import schema
 
 
 def rollback(
+    address: Address,
     place: Annotated[str, typer.Argument(metavar="POOL", help="A node pool, as CLUSTER/POOL.")],
     *,
     reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Propose to roll a node pool back to what it ran before its last upgrade, by a pull request.
 
@@ -29,7 +27,7 @@ def rollback(
     cluster, slash, pool = place.partition("/")
     if not (slash and pool) or "/" in pool:
         raise UsageError("give a cluster and one of its node pools, such as atlantic-aks/apps")
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         echo(_view(api.roll_back(cluster_name(cluster), pool, reason)))
 
 

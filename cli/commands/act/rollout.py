@@ -13,18 +13,7 @@ import typer
 from cli.commands.act.replay import replay_each
 from cli.errors import CommandError, UsageError
 from cli.fleet_api.rollout_commit import commit_of, commit_with_items
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    Reason,
-    Timeout,
-    Url,
-    Yes,
-    cluster_name,
-    commit_id,
-    connect,
-)
+from cli.options import Address, Reason, Yes, cluster_name, commit_id
 from cli.terminal.output import confirmed, echo
 
 if TYPE_CHECKING:
@@ -55,17 +44,10 @@ def _on_all(
 ) -> Callable[..., None]:
     """Return a command that acts on a whole rollout, which ``find`` finds; ``text`` is its help."""
 
-    def command(
-        *,
-        commit: Commit = "",
-        reason: Reason = "",
-        url: Url = DEFAULT_URL,
-        key_file: KeyFile = None,
-        timeout: Timeout = DEFAULT_TIMEOUT,
-    ) -> None:
+    def command(address: Address, *, commit: Commit = "", reason: Reason = "") -> None:
         if needs_reason and not reason:
             raise UsageError("give a --reason: the audit and the rollout show it")
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             act(api, _whole(api, commit, find), reason)
 
     command.__doc__ = text
@@ -76,15 +58,13 @@ def _on_one(act: Callable[[Api, str, str, str], None], about: object, text: str)
     """Return a command that acts on one stage or cluster of a rollout, which is the argument ``about``."""
 
     def command(
+        address: Address,
         subject: str,
         *,
         commit: Commit = "",
         reason: Reason = "",
-        url: Url = DEFAULT_URL,
-        key_file: KeyFile = None,
-        timeout: Timeout = DEFAULT_TIMEOUT,
     ) -> None:
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             act(api, _whole(api, commit), reason, subject)
 
     command.__doc__ = text
@@ -143,20 +123,18 @@ skip = _on_one(
 
 
 def abort(
+    address: Address,
     *,
     commit: Commit = "",
     back: Back = False,
     reason: Reason = "",
     yes: Yes = False,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """End a rollout: the clusters that have not started stay as they are until a newer commit.
 
     With --back, Flux on the others pulls again what it pulled before, and prunes what only the commit has.
     """
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         whole = _whole(api, commit)
         goes = ", and prune what only its commit has" if back else ""
         if not yes and not confirmed(f"Abort the rollout of {whole[:8]}{goes}?"):

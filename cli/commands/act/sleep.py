@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import UsageError
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    NeededReason,
-    Timeout,
-    Url,
-    cluster_name,
-    connect,
-    end_time,
-)
+from cli.options import Address, NeededReason, cluster_name, end_time
 from cli.terminal.output import echo
 from shared.app.api import schema
 
@@ -45,17 +35,15 @@ def _order(
     """
 
     def command(
+        address: Address,
         name: Name,
         *,
         reason: NeededReason,
         until: Until = "",
-        url: Url = DEFAULT_URL,
-        key_file: KeyFile = None,
-        timeout: Timeout = DEFAULT_TIMEOUT,
     ) -> None:
         if not (until or ends):
             raise UsageError("give --until: no schedule ends this")
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             receipt = send(api, cluster_name(name), end_time(until), reason)
         echo(f"{receipt['cluster']} {does} until {receipt['until']}")
 

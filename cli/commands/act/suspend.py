@@ -9,16 +9,7 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    NeededReason,
-    Timeout,
-    Url,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, NeededReason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 from shared.sentences import some_of
@@ -27,6 +18,7 @@ SHOWN = 5
 
 
 def suspend(
+    address: Address,
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="The clusters.")],
     *,
     lasts: Annotated[
@@ -36,9 +28,6 @@ def suspend(
         str, typer.Option("--owner", metavar="OWNER", help="Who is responsible; you, without it.")
     ] = "",
     reason: NeededReason,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Propose to suspend clusters until a time, by one pull request that changes their manifests.
 
@@ -47,7 +36,7 @@ def suspend(
     if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", lasts):
         raise UsageError("--for takes a number with a unit, such as 30m, 4h or 7d")
     clusters = list(dict.fromkeys(map(cluster_name, names)))
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         receipt = api.suspend(clusters, lasts, owner, reason)
     text = f"{some_of(receipt['clusters'], SHOWN)}: a pull request is open, for a suspension until"
     echo(Text(line(f"{text} {receipt['until']}") + "\n  " + line(receipt["pullRequest"])))

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect
+from cli.options import Address, Reason
 from cli.terminal.output import echo
 
 
-def sync(
-    *,
-    reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
+def sync(address: Address, *, reason: Reason = "") -> None:
     """Plan a commit now whose webhook was lost, as the timer does every five minutes, and pull requests."""
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         receipt = api.sync(reason)
     commit = receipt["commit"][:8]
     if receipt["queued"]:

@@ -10,17 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import CommandError, NotFound, RequestRefused, UsageError
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    Reason,
-    Timeout,
-    Url,
-    Yes,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, Reason, Yes, cluster_name
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirmed, echo
 from cli.text import line
@@ -31,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def takeover(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster that waits for a takeover.")] = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="Every cluster that waits for one.")] = False,
@@ -39,9 +30,6 @@ def takeover(
     ] = False,
     reason: Reason = "",
     yes: Yes = False,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Take over clusters that another app manages, or whose records were lost or are too old.
 
@@ -49,7 +37,7 @@ def takeover(
     """
     if sum(map(bool, (name, everything, repository))) != 1:
         raise UsageError("give a cluster, or --all, or --repository")
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         if repository:
             _accept_repository(api, reason, yes=yes)
             return

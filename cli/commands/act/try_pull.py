@@ -9,12 +9,13 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
+from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 
 
 def try_pull(
+    address: Address,
     pull: Annotated[int, typer.Argument(metavar="PULL", min=1, help="The number of a pull request.")],
     *,
     cluster: Annotated[str, typer.Option("--on", metavar="NAME", help="The cluster.")],
@@ -23,9 +24,6 @@ def try_pull(
     ] = "4h",
     end: Annotated[bool, typer.Option("--end", help="Go back now.")] = False,
     reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Try a pull request on a cluster for some hours.
 
@@ -35,7 +33,7 @@ def try_pull(
     if not re.fullmatch(r"[1-9][0-9]{0,4}[mh]", lasts):
         raise UsageError("--for takes a number with a unit, such as 30m or 4h")
     name = cluster_name(cluster)
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         if end:
             api.end_try(name, pull, reason)
             text = f"{name} goes back from pull request {pull}; roadstead why {name} says how far it is"

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from cli.errors import CommandError, UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, connect
+from cli.options import Address, Reason, Yes
 from cli.terminal import render
 from cli.terminal.output import Output, OutputOption, confirmed, echo, show
 from shared.sentences import many
 
 
 def dead_letters(
+    address: Address,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Only these.")] = None,
     *,
     dismiss: Annotated[bool, typer.Option("--dismiss", help="Remove those that are listed.")] = False,
@@ -22,9 +23,6 @@ def dead_letters(
     reason: Reason = "",
     yes: Yes = False,
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """List, replay or dismiss dead letters.
 
@@ -34,7 +32,7 @@ def dead_letters(
     if replay and dismiss:
         raise UsageError("give --replay or --dismiss: a dead letter that is replayed is removed")
     wanted = [identifier.removeprefix("dead-letter/") for identifier in ids or ()]
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         letters = api.dead_letters()["deadLetters"]
         found = [letter for letter in letters if not wanted or letter["id"] in wanted]
         unknown = {*wanted} - {letter["id"] for letter in found}

@@ -16,7 +16,7 @@ from cli.azure_deployment import Az, Deployment, DeploymentFailed, account, give
 from cli.deployment_checks import Obstacle, obstacles
 from cli.errors import CommandError, ExitCode, NoAnswer, UsageError
 from cli.fleet_api.polling import polled
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect, seconds
+from cli.options import Address, Reason, seconds
 from cli.terminal.doctor_view import doctor as rendered
 from cli.terminal.output import Output, OutputOption, show
 from shared.app.api import schema
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
+    address: Address,
     *,
     before: Annotated[
         Path | None,
@@ -58,9 +59,6 @@ def doctor(
     ] = "2m",
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Have each app examine itself, and show what is wrong and what mends it.
 
@@ -72,7 +70,7 @@ def doctor(
     if before is not None:
         view = _before(before, location, subscription, now)
     else:
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             view = answered(api, reason, seconds(wait))
         if azure:
             view["findings"] += _in_azure(azure, subscription, view["apps"], now)

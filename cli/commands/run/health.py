@@ -8,23 +8,17 @@ import typer
 from rich.console import RenderableType
 
 from cli.errors import ExitCode
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.options import Address
 from cli.terminal.health_view import health as rendered
 from cli.terminal.output import Output, OutputOption, show
 
 
-def health(
-    *,
-    output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
+def health(address: Address, *, output: OutputOption = Output.TABLE) -> None:
     """Show whether the app can work: its services, timers and credentials.
 
     Ends with 1 if a service does not answer or a timer is late.
     """
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.health()
 
     def table(wide: bool) -> RenderableType:  # noqa: ARG001

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cli.errors import UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.options import Address
 
 
-def mcp(*, url: Url = DEFAULT_URL, key_file: KeyFile = None, timeout: Timeout = DEFAULT_TIMEOUT) -> None:
+def mcp(address: Address) -> None:
     """Let an assistant read the fleet, through standard input and output.
 
     A server of the Model Context Protocol, which the assistant's program starts. Its tools read status, why,
@@ -17,5 +17,5 @@ def mcp(*, url: Url = DEFAULT_URL, key_file: KeyFile = None, timeout: Timeout = 
     except ImportError as error:
         remedy = "install it: `uv tool install 'roadstead[mcp]'`, or the same with pipx"
         raise UsageError(f"this command needs the library mcp; {remedy}") from error
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         server(api).run()

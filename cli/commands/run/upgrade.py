@@ -13,7 +13,7 @@ from cli.azure_deployment import ORDER, Az, DeploymentFailed
 from cli.commands.run.doctor import answered
 from cli.errors import CommandError, NoAnswer
 from cli.fleet_api.polling import polled
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, connect, seconds
+from cli.options import Address, Reason, seconds
 from cli.terminal.output import echo
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ ASK_SECONDS = 15.0
 
 
 def upgrade(
+    address: Address,
     package: Annotated[
         Path, typer.Argument(metavar="ZIP", help="The package of a release, or of make package.")
     ],
@@ -40,9 +41,6 @@ def upgrade(
         str, typer.Option("--wait", metavar="TIME", help="How long an app has to answer with the version.")
     ] = "10m",
     reason: Reason = "",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Give the three apps another version of Roadstead.
 
@@ -52,7 +50,7 @@ def upgrade(
     longest, az = seconds(wait), Az(typer.echo)
     try:
         version = azure_deployment.version_of(package)
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             why = reason or f"upgrade to {version}"
             before = versions(answered(api, why, START_SECONDS))
             echo(f"Now: {_listed(before)}. Then: {version}.", soft_wrap=True)

@@ -8,17 +8,7 @@ from datetime import UTC, datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    Before,
-    KeyFile,
-    Limit,
-    Timeout,
-    Url,
-    before_time,
-    connect,
-)
+from cli.options import Address, Before, Limit, before_time
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.render import few
@@ -29,20 +19,18 @@ from shared.cluster.history import LIVE
 
 
 def audit(
+    address: Address,
     *,
     limit: Limit = 50,
     before: Before = "",
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """List who did what: every act that changes something or reads Azure, and changed settings.
 
     Newest first.
     """
     moment = before_time(before)
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.audit(limit=limit, before=moment)
 
     def table(wide: bool) -> RenderableType:

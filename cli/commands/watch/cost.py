@@ -15,7 +15,7 @@ from rich.text import Text
 
 from cli.errors import CommandError
 from cli.fleet_api.recorded import Against, recorded
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
+from cli.options import Address, RepositoryPath
 from cli.terminal.cluster_table import indented
 from cli.terminal.columns import fitted
 from cli.terminal.output import Output, OutputOption, console, show
@@ -42,6 +42,7 @@ IDLE = "Idle: a month asleep has addresses, and at most the disks of nodes; the 
 
 
 def cost(
+    address: Address,
     path: RepositoryPath = Path(),
     *,
     by: Annotated[
@@ -59,16 +60,13 @@ def cost(
         typer.Option("--own", help="Show what Roadstead itself costs: billed, and counted at list prices."),
     ] = False,
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Show what the fleet is listed at for a month.
 
     Takes the prices of prices.yaml in PATH: list prices, before every discount, and not what a bill says.
     """
     if own:
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             _show_own(api.costs(), output)
         return
     tree = open_worktree(path)
@@ -83,7 +81,7 @@ def cost(
             names = some_of(sorted(resolved.invalid), NAMED)
             invalid.append(f"what is not valid: {names} (roadstead validate)")
     else:
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             known, found = recorded(tree, api), api.costs()
         clusters = _accepted(known)
         if known.unreadable:

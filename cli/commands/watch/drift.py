@@ -8,25 +8,23 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
+from cli.options import Address, cluster_name
 from cli.terminal.drift_view import drift as rendered
 from cli.terminal.output import Output, OutputOption, show
 
 
 def drift(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster; without it the fleet.")] = "",
     *,
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Show what differs between git and Azure, as the last sweep found it.
 
     Each cluster is a diff of YAML: a line with - is what git has, one with + is what Azure has.
     """
     name = cluster_name(name) if name else ""
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.drift(name)
 
     def table(wide: bool) -> RenderableType:  # noqa: ARG001

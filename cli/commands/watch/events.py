@@ -7,37 +7,23 @@ from datetime import UTC, datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    Before,
-    ClusterArgument,
-    KeyFile,
-    Limit,
-    Timeout,
-    Url,
-    before_time,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, Before, ClusterArgument, Limit, before_time, cluster_name
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.render_cluster import events as rendered
 
 
 def events(
+    address: Address,
     name: ClusterArgument,
     *,
     limit: Limit = 50,
     before: Before = "",
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """List the events of a cluster, newest first, also after it was deleted."""
     name = cluster_name(name)
     moment = before_time(before)
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.events(name, limit=limit, before=moment)
 
     def table(wide: bool) -> RenderableType:

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.options import Address
 from cli.terminal.log_view import log_view
 from cli.terminal.output import Output, OutputOption, show
 
 
 def log(
+    address: Address,
     *,
     environment: Annotated[
         str,
@@ -22,15 +23,12 @@ def log(
         ),
     ],
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """List the commits after those that an environment has, up to the head of the branch.
 
     Newest first, each with the files that it changes, and with the clusters that pull it.
     """
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         found = api.log(environment.removeprefix("environment/"))
     show(
         found,

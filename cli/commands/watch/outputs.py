@@ -9,21 +9,13 @@ import typer
 from rich.console import RenderableType
 
 from cli.errors import NotFound
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    ClusterArgument,
-    KeyFile,
-    Timeout,
-    Url,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, ClusterArgument, cluster_name
 from cli.terminal.output import Output, OutputOption, print_json, show
 from cli.text import printable
 
 
 def output(
+    address: Address,
     name: ClusterArgument,
     key: Annotated[str, typer.Argument(metavar="KEY", help="One output; its value alone is printed.")] = "",
     *,
@@ -32,9 +24,6 @@ def output(
         typer.Option("--json", help="Print one JSON object with the outputs alone, as Terraform reads it."),
     ] = False,
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Show the outputs of a cluster, or one of them.
 
@@ -42,7 +31,7 @@ def output(
     OIDC issuer, its identities, and its labels. The command fails while they are not known.
     """
     name = cluster_name(name)
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.outputs(name)
     outputs = view["outputs"]
     if not view["known"]:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.options import Address
 from cli.terminal import render
 from cli.terminal.output import Output, OutputOption, show
 
 
-def plans(
-    *,
-    output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
+def plans(address: Address, *, output: OutputOption = Output.TABLE) -> None:
     """List the newest plans: at most 50 of the last 30 days, each with its changes and its commit status."""
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.plans()
     show(
         view,

@@ -12,16 +12,7 @@ from rich.console import RenderableType
 
 from cli.errors import CommandError, ExitCode, NoAnswer
 from cli.fleet_api.polling import polled
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    Reason,
-    Timeout,
-    Url,
-    cluster_name,
-    connect,
-)
+from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.readiness_view import readiness as rendered
 
@@ -36,6 +27,7 @@ ASKED_TOGETHER = 100
 
 
 def ready(
+    address: Address,
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="Clusters; without them the fleet.")
     ] = None,
@@ -55,9 +47,6 @@ def ready(
     ] = False,
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Show what blocks an upgrade of Kubernetes, as it was read last; end with 1 unless all are ready.
 
@@ -68,7 +57,7 @@ def ready(
         [cluster_name(name) for name in names or ()],
         {"environment": environment, "label": label},
     )
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         view = api.readiness(to, chosen, **filters)
         if wait and view["clusters"]:
             view = _read(api, view, to, reason)

@@ -12,16 +12,7 @@ from rich.text import Text
 from cli.errors import CommandError, NoAnswer
 from cli.fleet_api.polling import polled
 from cli.fleet_api.rollout_commit import commit_of
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    Timeout,
-    Url,
-    commit_id,
-    connect,
-    seconds,
-)
+from cli.options import Address, commit_id, seconds
 from cli.terminal.output import Output, OutputOption, echo, show
 from cli.terminal.rollout_view import rollout_view, rollouts_view
 from cli.text import line
@@ -29,22 +20,15 @@ from cli.text import line
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
 
-REQUEST = "30s"
 
 Commit = Annotated[
     str, typer.Argument(metavar="COMMIT", help="A commit (default: the newest with a rollout).")
 ]
 
 
-def rollouts(
-    *,
-    output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
+def rollouts(address: Address, *, output: OutputOption = Output.TABLE) -> None:
     """List the newest rollouts."""
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         found = api.rollouts()
     show(
         found,
@@ -54,16 +38,9 @@ def rollouts(
     )
 
 
-def rollout(
-    commit: Commit = "",
-    *,
-    output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-) -> None:
+def rollout(address: Address, commit: Commit = "", *, output: OutputOption = Output.TABLE) -> None:
     """Show the stages of a rollout, and what its clusters wait for."""
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         found = api.rollout(_whole(api, commit))
     show(
         found,
@@ -74,20 +51,19 @@ def rollout(
 
 
 def watch(
+    address: Address,
     commit: Commit = "",
     *,
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="DURATION", help="When to give up, such as 90s, 30m or 2h.")
     ] = "24h",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
 ) -> None:
     """Follow a rollout until it has ended: a line whenever it gets further.
 
     Ends with 0 if it has completed without a failure, with 1 otherwise, or when the time is up.
     """
     until, last = time.monotonic() + seconds(timeout), ""
-    with connect(url, key_file, REQUEST) as api:
+    with address.connect() as api:
         whole = _whole(api, commit)
         for found in polled(lambda: api.rollout(whole), until):
             now = str(found) if isinstance(found, NoAnswer) else found["progress"]

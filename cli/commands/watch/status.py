@@ -12,16 +12,7 @@ import typer
 
 from cli.errors import ApiError
 from cli.fleet_api.planned_commit import whole_commit
-from cli.options import (
-    DEFAULT_TIMEOUT,
-    DEFAULT_URL,
-    KeyFile,
-    Timeout,
-    Url,
-    cluster_name,
-    commit_id,
-    connect,
-)
+from cli.options import Address, cluster_name, commit_id
 from cli.terminal.output import Output, OutputOption, console, show
 
 if TYPE_CHECKING:
@@ -38,6 +29,7 @@ Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until C
 
 
 def status(
+    address: Address,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster; without it the fleet.")] = "",
     *,
     phase: Annotated[
@@ -83,9 +75,6 @@ def status(
     ] = False,
     watch: Watch = False,
     output: OutputOption = Output.TABLE,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Show the fleet, or one cluster in detail.
 
@@ -110,7 +99,7 @@ def status(
             filters["commit"] = whole_commit(api, commit_id("--commit", commit))
         return api.fleet(**filters) if whole else api.fleet_page(limit or SHOWN, after, **filters)
 
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         if not watch:
             _show(read(api), output)
         elif console().is_terminal and for_people:

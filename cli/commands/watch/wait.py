@@ -12,13 +12,12 @@ import typer
 from cli.errors import CommandError, NotFound
 from cli.fleet_api.planned_commit import PlannedCommit
 from cli.fleet_api.polling import polled
-from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, commit_id, connect, seconds
+from cli.options import Address, cluster_name, commit_id, seconds
 from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
 
-REQUEST = "30s"
 _GOING = ("Deleting", "Releasing", schema.DELETED, schema.RELEASED)
 """The phases of a cluster that is taken away, whatever a plan says."""
 SHORTEST = 8
@@ -33,6 +32,7 @@ class AwaitedState(StrEnum):
 
 
 def wait(
+    address: Address,
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Clusters.")],
     *,
     state: Annotated[
@@ -50,8 +50,6 @@ def wait(
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="DURATION", help="When to give up, such as 90s, 30m or 2h.")
     ] = "30m",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
 ) -> None:
     """Wait until clusters are ready or deleted.
 
@@ -63,7 +61,7 @@ def wait(
     left = {cluster_name(name): "" for name in names}
     wanted = commit_id("--commit", commit, shortest=SHORTEST) if commit else ""
     until = time.monotonic() + seconds(timeout)
-    with connect(url, key_file, REQUEST) as api:
+    with address.connect() as api:
         planned, unanswered = PlannedCommit(api, wanted) if wanted else None, ""
         for failed in polled(lambda: _look(api, left, state, planned), until):
             if failed and str(failed) != unanswered:

@@ -16,7 +16,7 @@ from cli.commands.write.import_many import Wanted, import_many, target
 from cli.commands.write.imported_file import comments_of, own_part, text_of
 from cli.commands.write.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
 from cli.errors import CommandError, UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.options import Address
 from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
@@ -24,6 +24,7 @@ from shared.language.resolve.repository_layout import cluster_path
 
 
 def import_cluster(
+    address: Address,
     resource: Annotated[
         str | None,
         typer.Argument(metavar="RESOURCE_ID", help="The cluster's id in Azure; for many clusters, none."),
@@ -61,9 +62,6 @@ def import_cluster(
     base: Annotated[
         str, typer.Option("--base", metavar="BRANCH", help="With --pull-request: the branch of the fleet.")
     ] = "main",
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Write the manifest of a cluster in Azure: print it, or add it to a fleet repository.
 
@@ -73,7 +71,7 @@ def import_cluster(
     chosen = {"class": cluster_class, "environment": environment}
     if subscriptions or state is not None:
         wanted = Wanted(subscriptions or (), state, chosen, base if pull else "")
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             import_many(target(resource, path), wanted, api)
         return
     if pull:
@@ -85,7 +83,7 @@ def import_cluster(
     tree = open_worktree(path) if path is not None else None
     if tree is not None:
         check_known(tree, chosen)
-    with connect(url, key_file, timeout) as api:
+    with address.connect() as api:
         found = api.imported(resource)
     manifest, comments = found["manifest"], comments_of(found["left"], found["differences"])
     if tree is None:

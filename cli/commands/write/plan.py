@@ -17,7 +17,7 @@ from cli.charts import chart_changes
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.fleet_api.offers import what_azure_lacks
 from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
+from cli.options import Address, RepositoryPath
 from cli.platform import Platform, platform_of
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
@@ -46,6 +46,7 @@ MOST_LIVE = 100
 
 
 def plan(
+    address: Address,
     path: RepositoryPath = Path(),
     *,
     cluster: Annotated[
@@ -70,9 +71,6 @@ def plan(
     live: Annotated[
         bool, typer.Option("--live", help="Compare with Azure as it is now, instead of what is recorded.")
     ] = False,
-    url: Url = DEFAULT_URL,
-    key_file: KeyFile = None,
-    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Show what the files would change if they were merged.
 
@@ -84,12 +82,12 @@ def plan(
         )
     tree, names = open_worktree(path), [name.removeprefix("cluster/") for name in cluster or ()]
     if live:
-        with connect(url, key_file, timeout) as api:
+        with address.connect() as api:
             raise typer.Exit(_live(tree, names, api, output, report_changes=exit_code))
     desired, now = tree.resolve(), datetime.now(UTC)
     platform, lacking = NO_PLATFORM, tuple[str, ...]()
     with ExitStack() as stack:
-        app = None if empty or commit else stack.enter_context(connect(url, key_file, timeout))
+        app = None if empty or commit else stack.enter_context(address.connect())
         if commit:
             base = open_commit(path, commit)
             against, platform = committed(base), _platform(base, tree, desired, names)

@@ -216,20 +216,6 @@ class GitRepository:
         except GitError as error:
             raise Unavailable(str(error)) from error
 
-    def read_files(self, branch: str, under: str = "") -> tuple[str, dict[str, bytes]]:
-        """Return a branch's commit and its plain files below a folder, by path from the repository's root.
-
-        ``under`` may be written as "./clusters/a/"; a folder that is not there gives no files.
-        """
-        sha = self.head(branch)
-        folder = "/".join(part for part in under.split("/") if part not in ("", "."))
-        files = {
-            e.path: self.blob(e.sha)
-            for e in self.entries(sha)
-            if e.mode in _PLAIN_MODES and (not folder or e.path.startswith(f"{folder}/"))
-        }
-        return sha, files
-
     def commit(
         self,
         files: Mapping[str, bytes | None],

@@ -14,7 +14,7 @@ from itertools import islice
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send_all
-from shared.app.planner.review_rules import pull_of
+from shared.app.planner.approvals import pull_of
 from shared.cluster.failures.errors import ReconcileError, Throttled, TooLarge
 from shared.cluster.findings.readiness import Readiness, ReadinessState, readiness_of
 from shared.cluster.queues.envelopes import Envelope, readings_of

@@ -12,8 +12,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 
 from shared.app.offers import newest_images, versions_in
-from shared.app.proposals.evaluation import Evaluation, channeled
-from shared.app.proposals.given import GivenText, end, give, held_by, is_over, refreshed, seen
+from shared.app.proposals.evaluation import (
+    Evaluation,
+    GivenText,
+    channeled,
+    end,
+    give,
+    held_by,
+    is_over,
+    refreshed,
+    seen,
+)
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import OwnBranch
 from shared.app.proposals.texts import (
@@ -23,12 +32,15 @@ from shared.app.proposals.texts import (
     channel_over_text,
     channel_text,
 )
-from shared.azure.availability.channels import Step, following, following_image, unknown
-from shared.azure.availability.vulnerabilities import (
+from shared.azure.availability.channels import (
     Known,
+    Step,
     fixed,
+    following,
+    following_image,
     release_of_image,
     release_of_kubernetes,
+    unknown,
 )
 from shared.cluster.divergence.drift import IMAGES, VERSIONS
 from shared.cluster.failures.errors import InvalidManifest, ReconcileError, Terminal, Unreadable

@@ -91,7 +91,7 @@ def settle_ends(number: int, ports: Ports) -> None:
     """
     now = ports.clock()
     summaries = ports.state.summaries() if number else ()
-    decided = [summary.name for summary in summaries if summary.lifetime_pull == number]
+    decided = [summary.name for summary in summaries if summary.schedule.lifetime_pull == number]
     names = dict.fromkeys([*decided, *_some_due(now, ports)])
     if not names:
         return

@@ -14,8 +14,17 @@ from functools import partial
 from shared.app.outbox import seconds_until_again, send
 from shared.app.pause import AGAIN_SECONDS, pause_now
 from shared.app.proposals.channels import follow_channels
-from shared.app.proposals.evaluation import Evaluation, evaluate
-from shared.app.proposals.given import GivenText, end, give, held_by, is_over, refreshed, seen
+from shared.app.proposals.evaluation import (
+    Evaluation,
+    GivenText,
+    end,
+    evaluate,
+    give,
+    held_by,
+    is_over,
+    refreshed,
+    seen,
+)
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import KEPT, OwnBranch
 from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text
@@ -146,7 +155,7 @@ def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | Non
     if unready or not own:
         reason = HoldReason.NOT_READY if unready else HoldReason.EMPTY
         return describe("promotion", Obstacle(reason, rule.source, unready))
-    ends = max(summary.ready_since for summary in own if summary.ready_since) + rule.soak
+    ends = max(summary.times.ready_since for summary in own if summary.times.ready_since) + rule.soak
     if ends <= ports.clock():
         return None
     send(PromoteRequest(), ports, at=ends)
@@ -155,7 +164,7 @@ def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | Non
 
 def _is_ready(summary: ClusterSummary) -> bool:
     ready = summary.settled and summary.observed_generation == summary.generation
-    return ready and not summary.lost and summary.ready_since is not None
+    return ready and not summary.lost and summary.times.ready_since is not None
 
 
 def _stored(target: str, ports: Ports) -> Promotion:

@@ -71,19 +71,42 @@ Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | Non
 
 
 @dataclass(frozen=True)
+class PullWarnings:
+    """What an author should know of the clusters that the plan changes.
+
+    ``stale`` says that the table of the retirements is old. ``short`` is what the commit needs and Azure does
+    not have.
+    """
+
+    retirements: tuple[Problem, ...] = ()
+    stale: str = ""
+    exemptions: tuple[Problem, ...] = ()
+    past_starts: tuple[Problem, ...] = ()
+    short: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PullPlatform:
+    """What changes of what Flux applies.
+
+    ``notes`` are what may be wrong with it, and ``note`` says what built it, and what was not built.
+    """
+
+    sections: tuple[Section, ...] = ()
+    note: str = ""
+    notes: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
 class PullPlan:
     """The plan of a pull request; ``plan`` is None for one from a ``fork``, which is only validated.
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
-    ``retirements``, ``exemptions`` and ``past_starts`` are warnings about the clusters that the plan changes;
-    ``stale`` says that the table of the first is old. ``rollout`` is the one that the commit would have, None
-    for none, and
-    ``durations`` are those of earlier changes. ``held`` are the items that a freeze or a change window would
-    hold now. ``short`` is what the commit needs and Azure does not have. ``platform`` is what changes of what
-    Flux applies, ``platform_notes`` are what may be wrong with it, and ``platform_note`` says what built it,
-    and what was not built. ``followed`` says who follows what besides the stages of this repository.
-    ``list_price`` is by how much it changes the list price, None where it does not, as of ``today``.
-    ``page`` is the address of its page in the console, "" for none.
+    ``rollout`` is the one that the commit would have, None for none, and ``durations`` are those of earlier
+    changes. ``held`` are the items that a freeze or a change window would hold now. ``followed`` says who
+    follows what besides the stages of this repository. ``list_price`` is by how much it changes the list
+    price, None where it does not, as of ``today``. ``page`` is the address of its page in the console, "" for
+    none.
     """
 
     fleet: str
@@ -96,17 +119,11 @@ class PullPlan:
     note: str = ""
     refusal: str = ""
     fork: bool = False
-    retirements: tuple[Problem, ...] = ()
-    stale: str = ""
-    exemptions: tuple[Problem, ...] = ()
-    past_starts: tuple[Problem, ...] = ()
-    short: tuple[str, ...] = ()
+    warnings: PullWarnings = PullWarnings()
     rollout: Rollout | None = None
     durations: Durations = field(default_factory=dict)
     held: tuple[Item, ...] = ()
-    platform: tuple[Section, ...] = ()
-    platform_note: str = ""
-    platform_notes: tuple[Problem, ...] = ()
+    platform: PullPlatform = PullPlatform()
     followed: tuple[str, ...] = ()
     list_price: ListPrice | None = None
     today: date = date.min
@@ -116,7 +133,7 @@ class PullPlan:
     def conclusion(self) -> str:
         """The conclusion of the check: failure, neutral or success; never success without a plan."""
         actions = {item.action for item in self.plan.items} if self.plan else set()
-        states = {section.state for section in self.platform}
+        states = {section.state for section in self.platform.sections}
         refused = actions & {Action.REFUSED, Action.INVALID} or "refused" in states
         if self.problems or self.refusal or refused:
             return "failure"
@@ -126,7 +143,9 @@ class PullPlan:
     @property
     def is_uncounted(self) -> bool:
         """Whether it removes definitions, and some clusters have not counted what goes with them."""
-        counted = (found for part in self.platform for line in part.lines for _, found in line.counted)
+        counted = (
+            found for part in self.platform.sections for line in part.lines for _, found in line.counted
+        )
         return any(found.unknown for found in counted)
 
     @property
@@ -138,7 +157,7 @@ class PullPlan:
         problems = f"{count} problem{'s' * (count != 1)} in the manifests" if count else ""
         if self.plan is None:
             return problems or "the manifests are valid; nothing was planned, because this comes from a fork"
-        parts = (self.plan.summary, platform_title(self.platform), problems)
+        parts = (self.plan.summary, platform_title(self.platform.sections), problems)
         return "; ".join(part for part in parts if part)
 
 
@@ -203,17 +222,17 @@ def _parts(view: PullPlan) -> Iterator[str]:
         yield f"> [!NOTE]\n> {prose(view.note)}"
     yield from _problems(view)
     yield from list_price_parts(view.list_price)
-    yield from warnings_of("Retirements of AKS", view.retirements)
-    if view.stale:
-        yield f"> [!NOTE]\n> {prose(view.stale)}"
-    yield from warnings_of("Exemptions from drift that end", view.exemptions)
-    yield from warnings_of("Maintenance windows that begin in the past", view.past_starts)
-    yield from shortages_of(view.short)
+    yield from warnings_of("Retirements of AKS", view.warnings.retirements)
+    if view.warnings.stale:
+        yield f"> [!NOTE]\n> {prose(view.warnings.stale)}"
+    yield from warnings_of("Exemptions from drift that end", view.warnings.exemptions)
+    yield from warnings_of("Maintenance windows that begin in the past", view.warnings.past_starts)
+    yield from shortages_of(view.warnings.short)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)
     for followed in view.followed:
         yield f"{prose(followed)}."
-    yield from platform_parts(view.platform, view.platform_note, view.platform_notes)
+    yield from platform_parts(view.platform.sections, view.platform.note, view.platform.notes)
     yield from _items(view)
 
 

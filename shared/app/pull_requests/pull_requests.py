@@ -22,7 +22,7 @@ from shared.app.offers import asked_of_azure, what_is_short
 from shared.app.outbox import seconds_until_again, send, send_unlike
 from shared.app.platform.platform_plan import platform_plan
 from shared.app.pull_requests import comment
-from shared.app.pull_requests.comment import PullPlan
+from shared.app.pull_requests.comment import PullPlan, PullPlatform, PullWarnings
 from shared.app.repository import (
     PlanInputs,
     ResolvedCommit,
@@ -255,19 +255,23 @@ def _planned(
         view,
         plan=plan,
         documents=documents,
-        retirements=tuple(retirement_warnings(desired, warned, today)),
-        stale=stale(today) if changed else "",
-        exemptions=tuple(exemption_warnings(desired, warned, today)),
-        past_starts=tuple(past_starts(desired, warned, today)),
-        short=what_is_short(asked_of_azure(plan.items, desired.clusters), records, ports),
+        warnings=PullWarnings(
+            retirements=tuple(retirement_warnings(desired, warned, today)),
+            stale=stale(today) if changed else "",
+            exemptions=tuple(exemption_warnings(desired, warned, today)),
+            past_starts=tuple(past_starts(desired, warned, today)),
+            short=what_is_short(asked_of_azure(plan.items, desired.clusters), records, ports),
+        ),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),
         durations=fleet.durations,
-        platform=inputs.platform.sections(
-            {name: cluster.environment for name, cluster in desired.clusters.items()},
-            tuple(desired.environments),
+        platform=PullPlatform(
+            inputs.platform.sections(
+                {name: cluster.environment for name, cluster in desired.clusters.items()},
+                tuple(desired.environments),
+            ),
+            inputs.platform.note,
+            inputs.platform.notes,
         ),
-        platform_note=inputs.platform.note,
-        platform_notes=inputs.platform.notes,
         followed=(*map(str, inputs.followed), *without_stages(desired, ports.config.source)),
         held=held_now(plan, desired.clusters, records, calendar_of(desired.rollout), ports.clock()),
         list_price=list_price_of(

@@ -18,11 +18,10 @@ from shared.language.pin import PIN_BRANCHES, Pin
 from shared.ports import Capability, Ports, State
 from shared.ports.services import Exports, day_of, newest_day
 from shared.ports.state.app import ACT, DEAD_LETTER, DELIVERY, LONG_AGO, NOTICE
-from shared.ports.state.costs import USED
 from shared.ports.state.plans import PULL
 from shared.ports.state.readiness import READINESS
 from shared.ports.state.reading import RecordKind
-from shared.ports.state.sweeps import CHANGES
+from shared.ports.state.subscriptions import CHANGES, USED
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from shared.app.outbox import send, send_all
 from shared.app.records import again
 from shared.app.sweep.verdicts import cluster_of
 from shared.azure.companions.identity_access import CredentialCompanion
-from shared.azure.drift.activity import Activity
-from shared.azure.drift.events import AzureChange, changes_in, is_own
+from shared.azure.drift.activity import Activity, AzureChange, changes_in, is_own
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.queues.envelopes import checks_of

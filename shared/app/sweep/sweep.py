@@ -49,7 +49,7 @@ from shared.logs import about
 from shared.ports import FleetRecord, Ports
 from shared.ports.azure import GetCluster, ListClusters, every_document
 from shared.ports.state import Listing, Orphan, SweepRecord
-from shared.ports.state.sweeps import NAMED
+from shared.ports.state.subscriptions import NAMED
 from shared.resource_ids import ClusterId, SubscriptionId
 from shared.sentences import some_of
 
@@ -294,7 +294,7 @@ def compare(
             listed.get(place_of_summary(summary)),
             owner_of(summary, installations, ports.config),
         )
-        if summary.sleeps_soundly and is_awake(live, owner, in_pools=summary.in_pools):
+        if summary.sleeps_soundly and is_awake(live, owner, in_pools=summary.schedule.in_pools):
             look_at_sleep(summary.name, ports)
         if not summary.at_rest:
             continue

@@ -118,28 +118,54 @@ class SummaryAbsence:
 
 @dataclass(frozen=True)
 class SummaryCause:
-    """Why its job has failed: the class of the error and its entry of the catalogue, each "" for none."""
+    """Why its job has failed: the class of the error and its entry of the catalogue, each "" for none.
+
+    ``action_required`` is what an operator has to do for it, "" for nothing.
+    """
 
     kind: str = ""
     entry: str = ""
+    action_required: str = ""
+
+
+@dataclass(frozen=True)
+class SummaryTimes:
+    """Since when it is as it is.
+
+    ``since`` is since when its job is at its step, or has ended. ``ready_since`` is since when it has been
+    Ready, None where it is not. ``failed_since`` is since when its job has failed or is refused, or a sweep
+    has found something, for the same reason; None likewise. ``took`` are the seconds from the start of its
+    last change until it was Ready, 0 where that is not known.
+    """
+
+    since: datetime | None = None
+    ready_since: datetime | None = None
+    failed_since: datetime | None = None
+    took: int = 0
+
+
+@dataclass(frozen=True)
+class SummarySchedule:
+    """When it sleeps and ends.
+
+    ``asleep_until`` is when it is started for which changes wait, None where none does. ``in_pools``: node
+    pools of it sleep, and the cluster does not. ``lifetime_pull`` is the pull request that removes it at the
+    end of its lifetime, 0 for none.
+    """
+
+    asleep_until: datetime | None = None
+    in_pools: bool = False
+    lifetime_pull: int = 0
 
 
 @dataclass(frozen=True)
 class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is ``reason_of`` it, cut to ``REASON_LIMIT``.
 
-    ``lost`` and ``finding`` are those of the record. ``ready_since`` is since when it has been Ready, None
-    where it is not. ``failed_since`` is since when its job has failed or is refused, or a sweep has found
-    something, for the same reason; None likewise. ``life`` is that of the cluster in Azure, "" where it is
-    the ``uid``. ``took`` are the seconds from the start of its last change until it was Ready, 0 where that
-    is not known.
-    ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is warned of
-    something that ends, None where nothing is known to end. ``lifetime_pull`` is the pull request that
-    removes it at the end of its lifetime, 0 for none.
-    ``since`` is since when its job is at its step, or has ended.
-    ``asleep_until`` is when it is started for which changes wait, None where none does. ``in_pools``: node
-    pools of it sleep, and the cluster does not. ``action_required`` is what an operator has to do for its
-    job, "" for nothing. ``details`` are None where they were not asked for.
+    ``lost`` and ``finding`` are those of the record. ``life`` is that of the cluster in Azure, "" where it is
+    the ``uid``. ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is
+    warned of something that ends, None where nothing is known to end. ``details`` are None where they were
+    not asked for.
     """
 
     name: str
@@ -156,23 +182,17 @@ class ClusterSummary:
     details: SummaryDetails | None = field(default=None, compare=False)
     divergence: SummaryDivergence = SummaryDivergence()
     absence: SummaryAbsence = SummaryAbsence()
-    ready_since: datetime | None = None
+    times: SummaryTimes = SummaryTimes()
     life: str = ""
-    took: int = 0
-    failed_since: datetime | None = None
     trial: Trial | None = None
     warned: date | None = None
-    lifetime_pull: int = 0
-    asleep_until: datetime | None = None
-    in_pools: bool = False
-    action_required: str = ""
+    schedule: SummarySchedule = SummarySchedule()
     cause: SummaryCause = SummaryCause()
-    since: datetime | None = None
 
     @property
     def needs_action(self) -> bool:
         """Whether its job waits for an operator."""
-        return bool(self.action_required)
+        return bool(self.cause.action_required)
 
     @property
     def stuck(self) -> bool:
@@ -203,12 +223,13 @@ class ClusterSummary:
 
     def stays_asleep(self, now: datetime) -> bool:
         """Return whether it sleeps, and a change waits for its start."""
-        return self.asleep_until is not None and self.asleep_until - now <= CHANGES_WAIT
+        until = self.schedule.asleep_until
+        return until is not None and until - now <= CHANGES_WAIT
 
     @property
     def settled(self) -> bool:
         """Whether its generation was verified Ready, and it is so, or its sleep has come since."""
-        sleeps = self.phase in (Phase.UPDATING, Phase.SLEEPING) and self.ready_since is not None
+        sleeps = self.phase in (Phase.UPDATING, Phase.SLEEPING) and self.times.ready_since is not None
         return self.phase is Phase.READY or sleeps
 
     @property
@@ -235,6 +256,7 @@ def reason_of(record: ClusterRecord) -> str:
 def summary_of(record: ClusterRecord) -> ClusterSummary:
     """Return the summary of a record."""
     drift, ends = record.divergence.drift, _ends_of(record)
+    observed, pull = record.observation, record.azure.lifetime.pull
     return ClusterSummary(
         name=record.name,
         uid=record.uid,
@@ -257,43 +279,33 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             cluster_class=record.desired.cluster_class,
             labels=record.desired.labels,
             conditions={condition.type: condition.status for condition in record.conditions},
-            drift=_policies_of(record.divergence.drift) if record.divergence.drift else {},
+            drift=_policies_of(drift) if drift else {},
             versions=_versions_of(record),
             images=_images_of(record),
             systems=_systems_of(record),
             ends=ends,
         ),
         divergence=SummaryDivergence(
-            digest=record.observation.verified.digest if record.observation.verified else "",
-            drifted=record.divergence.drift.count if record.divergence.drift else 0,
-            to_approve=len(record.divergence.drift.to_approve)
-            if record.divergence.drift and record.idle
-            else 0,
+            digest=observed.verified.digest if observed.verified else "",
+            drifted=drift.count if drift else 0,
+            to_approve=len(drift.to_approve) if drift and record.idle else 0,
             differs_since=_differs_since(record),
-            proposed=digest_of_proposal(record.divergence.drift),
+            proposed=digest_of_proposal(drift),
             unplanned=any(not pin.is_known for pin in record.desired.pins.values()),
             stays=next((text for f in drift.fields if (text := f.never_back)), "") if drift else "",
         ),
         absence=SummaryAbsence(
             recreated=record.recreated or record.started_again,
             found=bool(found_of(record)),
-            exempt_until=record.observation.loss.expires
-            if record.observation.loss and is_exempt(record)
-            else "",
+            exempt_until=observed.loss.expires if observed.loss and is_exempt(record) else "",
             unnamed_since=unnamed_since(record),
         ),
-        ready_since=_ready_since(record),
+        times=_times_of(record),
         life=record.azure.life,
-        took=_took(record),
-        failed_since=_failed_since(record),
         trial=record.divergence.trial,
         warned=min((end.warned for end in ends), default=None),
-        lifetime_pull=record.azure.lifetime.pull.number if record.azure.lifetime.pull else 0,
-        asleep_until=_asleep_until(record),
-        in_pools=record.sleeps_in_pools,
-        action_required=cut(record.job.next_run.action_required, REASON_LIMIT) if record.needs_action else "",
+        schedule=SummarySchedule(_asleep_until(record), record.sleeps_in_pools, pull.number if pull else 0),
         cause=_cause_of(record),
-        since=since_of(record),
     )
 
 
@@ -304,9 +316,10 @@ def since_of(record: ClusterRecord) -> datetime:
 
 def _cause_of(record: ClusterRecord) -> SummaryCause:
     failure = record.job.step.failure
+    required = cut(record.job.next_run.action_required, REASON_LIMIT) if record.needs_action else ""
     if failure is None or record.finding or record.phase not in (Phase.FAILED, Phase.STALLED):
-        return SummaryCause()
-    return SummaryCause(failure.kind, failure.entry)
+        return SummaryCause(action_required=required)
+    return SummaryCause(failure.kind, failure.entry, required)
 
 
 def _asleep_until(record: ClusterRecord) -> datetime | None:
@@ -367,26 +380,14 @@ def _policies_of(drift: Drift) -> Mapping[str, int]:
     )
 
 
-def _ready_since(record: ClusterRecord) -> datetime | None:
-    ready = record.condition(READY)
-    return ready.since if ready is not None and ready.status else None
-
-
-def _failed_since(record: ClusterRecord) -> datetime | None:
-    failure = record.job.step.failure
-    return failure.since if failure is not None and (record.failed or record.refused) else None
-
-
-def _took(record: ClusterRecord) -> int:
-    """Return how long the change took that ended with a Ready cluster, 0 where that is not known.
-
-    After a correction of this generation, the last job is that correction.
-    """
-    since = _ready_since(record)
+def _times_of(record: ClusterRecord) -> SummaryTimes:
+    ready, failure, took = record.condition(READY), record.job.step.failure, 0
+    ready_since = ready.since if ready is not None and ready.status else None
+    failed_since = failure.since if failure is not None and (record.failed or record.refused) else None
     changed = record.observed_generation == record.generation and not record.divergence.corrections
-    if since is None or record.job.active or not changed:
-        return 0
-    return max(0, int((since - record.job.started).total_seconds()))
+    if ready_since and changed and not record.job.active:  # after a correction, the last job is that
+        took = max(0, int((ready_since - record.job.started).total_seconds()))
+    return SummaryTimes(since_of(record), ready_since, failed_since, took)
 
 
 def _differs_since(record: ClusterRecord) -> datetime | None:

@@ -61,6 +61,18 @@ class Conditional(Write):
 
 
 @dataclass(frozen=True)
+class Unconditional(Write):
+    """A write to a cluster, or below it, of which Azure checks no condition: it was read a moment ago."""
+
+    target: ClusterId
+
+    @property
+    def relies_on(self) -> GetCluster:
+        """The read that shows whose cluster it is, and how it is."""
+        return GetCluster(self.target)
+
+
+@dataclass(frozen=True)
 class ListClusters(PageCall):
     """Return a page of the clusters of a subscription, each as ``GetCluster`` returns it."""
 
@@ -105,29 +117,19 @@ class DeleteCluster(Conditional):
 
 
 @dataclass(frozen=True)
-class StartCluster(Write):
-    """Start to start a cluster that is stopped. Azure checks no condition: it was read a moment ago."""
+class StartCluster(Unconditional):
+    """Start to start a cluster that is stopped."""
 
     sdk, limits = "managed_clusters.begin_start", (AKS_OTHER, ARM_WRITE)
     target: ClusterId
 
-    @property
-    def relies_on(self) -> GetCluster:
-        """The read that shows whose cluster it is, and that it is stopped."""
-        return GetCluster(self.target)
-
 
 @dataclass(frozen=True)
-class StopCluster(Write):
-    """Start to stop a cluster that runs. Azure checks no condition: it was read a moment ago."""
+class StopCluster(Unconditional):
+    """Start to stop a cluster that runs."""
 
     sdk, limits = "managed_clusters.begin_stop", (AKS_OTHER, ARM_WRITE)
     target: ClusterId
-
-    @property
-    def relies_on(self) -> GetCluster:
-        """The read that shows whose cluster it is, and that it runs."""
-        return GetCluster(self.target)
 
 
 @dataclass(frozen=True)

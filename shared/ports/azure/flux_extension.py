@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from shared.azure.rate_limits import ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
-from shared.ports.azure.calls import AzureCall, Write
-from shared.ports.azure.clusters import GetCluster
+from shared.ports.azure.calls import AzureCall
+from shared.ports.azure.clusters import Unconditional
 from shared.resource_ids import ClusterId
 
 
@@ -28,15 +28,8 @@ class _BelowCluster:
 
 
 @dataclass(frozen=True)
-class _WriteBelow(_BelowCluster, Write):
-    """A write that relies on the read which shows whose cluster it is: Azure checks no condition."""
-
-    target: ClusterId
-
-    @property
-    def relies_on(self) -> GetCluster:
-        """The read of the cluster."""
-        return GetCluster(self.target)
+class _WriteBelow(_BelowCluster, Unconditional):
+    """A write of what these libraries have below a cluster."""
 
 
 @dataclass(frozen=True)

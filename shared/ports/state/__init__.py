@@ -29,15 +29,6 @@ from shared.ports.state.app import (
     Timers,
 )
 from shared.ports.state.clusters import CLUSTERS, EVENTS, FLEETS, RECORD, Clusters
-from shared.ports.state.costs import (
-    COSTS,
-    USED,
-    WEEK,
-    Costs,
-    ListedClusters,
-    SubscriptionCosts,
-    WeekOfCosts,
-)
 from shared.ports.state.exported import ExportedRows
 from shared.ports.state.fleet import (
     FLEET,
@@ -66,13 +57,20 @@ from shared.ports.state.promotions import (
 )
 from shared.ports.state.readiness import EXAMINATION, READINESS, Examinations, Readinesses, ReadinessRecord
 from shared.ports.state.reading import RecordKind
-from shared.ports.state.sweeps import (
+from shared.ports.state.subscriptions import (
     CHANGES,
+    COSTS,
+    USED,
+    WEEK,
+    Costs,
+    ListedClusters,
     Listing,
     Orphan,
     PathsCheck,
+    SubscriptionCosts,
     SweepRecord,
     Sweeps,
+    WeekOfCosts,
     sweep_key,
 )
 from shared.ports.tables import Condition, Table

@@ -16,7 +16,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.cluster.forms import RecordList
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
-from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, SummaryPlace
+from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, SummaryPlace, SummaryTimes
 from shared.frozen import replace
 
 pytestmark = pytest.mark.lives
@@ -46,7 +46,7 @@ def summary(
         contested=False,
         place=SummaryPlace(environment, location, "", ""),
         details=SummaryDetails("", {}, {}, versions=versions),
-        since=since,
+        times=SummaryTimes(since),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.views.readiness import NO_SPEC, offers_view
+from shared.app.api.views.versions import NO_SPEC, offers_view
 from shared.app.offers import SECONDS
 from shared.cluster.failures.errors import Unavailable
 from shared.ports.azure import AzureCall

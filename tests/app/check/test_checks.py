@@ -29,7 +29,7 @@ from tests.support import one_cluster
 from tests.support.calls_inside import counted
 from tests.support.checks import check, condition, pass_time, take_tokens
 from tests.support.flux_components import installed, named
-from tests.support.one_cluster import ENTRA, ONE, api, ready, record
+from tests.support.one_cluster import ENTRA, ONE, api, fetched, ready, record
 from tests.support.pipeline_runs import another_worker_for_each_message, phases
 from tests.support.replaced_ports import Around, around
 from tests.support.sweeps import several
@@ -38,11 +38,6 @@ pytestmark = pytest.mark.lives
 
 PLATFORM = HealthCondition.PLATFORM
 EXTRA = tuple(named("ConfigMap", f"map-{number}", data={"a": "b"}) for number in range(20))
-
-
-def fetched(cloud: MemoryCloud) -> int:
-    """Return how many kubeconfigs were fetched: nothing else here takes from that bucket."""
-    return cloud.azure.limits.counts["AllOtherHandlers"]
 
 
 def test_a_healthy_cluster_has_both_conditions_with_the_age_of_the_fact() -> None:

@@ -16,6 +16,7 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.kubeconfig import ApiServer
 from tests.support import one_cluster
 from tests.support.cluster_records import record
+from tests.support.one_cluster import fetched
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
 
 pytestmark = pytest.mark.lives
@@ -31,11 +32,6 @@ def fleet(extra: str) -> MemoryCloud:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     return cloud
-
-
-def fetched(cloud: MemoryCloud) -> int:
-    """Return how many kubeconfigs were fetched: nothing else here takes from that bucket."""
-    return cloud.azure.limits.counts["AllOtherHandlers"]
 
 
 def test_a_creation_fetches_one_kubeconfig_and_an_update_none() -> None:

@@ -23,6 +23,7 @@ from shared.cluster.transitions.acceptance import accept_change
 from shared.ports.process import Stays
 from tests.support import one_cluster
 from tests.support.cluster_records import record
+from tests.support.one_cluster import fetched
 from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
 
 
@@ -35,11 +36,6 @@ def fleet(rollout: float = 0.0, places: int = 8) -> MemoryCloud:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     return cloud
-
-
-def fetched(cloud: MemoryCloud) -> int:
-    """Return how many kubeconfigs were fetched: nothing else here takes from that bucket."""
-    return cloud.azure.limits.counts["AllOtherHandlers"]
 
 
 def test_a_cluster_with_local_accounts_costs_one_kubeconfig() -> None:

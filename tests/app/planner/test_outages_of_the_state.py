@@ -10,7 +10,7 @@ from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, ready, status
+from tests.support.pipeline_runs import phases, push, ready, status, without_timers
 from tests.support.replaced_ports import around
 
 ERROR = "connection reset by peer"
@@ -35,19 +35,11 @@ def end_of_outage(cloud: MemoryCloud) -> None:
     cloud.with_ports(lambda ports: replace(ports, state=cloud.state))
 
 
-def deliver(cloud: MemoryCloud, seconds: int) -> None:
-    """Let time pass, with messages alone: the timers need the state."""
-    for _ in range(seconds):
-        while cloud.step():
-            pass
-        cloud.clock.advance(1)
-
-
 def test_a_push_during_an_outage_is_planned_after_it_and_its_commit_says_why_it_waits() -> None:
     cloud = ready("one")
     outage(cloud)
     commit = push(cloud, fleet_files.fleet("one", "two"))
-    deliver(cloud, 300)
+    without_timers(cloud, 300)
     state, description = status(cloud, commit)
     assert state == "error"
     assert ERROR in description
@@ -61,7 +53,7 @@ def test_a_short_outage_is_not_reported() -> None:
     cloud = ready("one")
     outage(cloud)
     commit = push(cloud, fleet_files.fleet("one", "two"))
-    deliver(cloud, 5)
+    without_timers(cloud, 5)
     assert not cloud.repository.statuses.history(commit)
 
 
@@ -69,7 +61,7 @@ def test_one_push_is_reported_once_however_long_the_outage_lasts() -> None:
     cloud = ready("one")
     outage(cloud)
     commit = push(cloud, fleet_files.fleet("one", "two"))
-    deliver(cloud, 1800)
+    without_timers(cloud, 1800)
     assert len(cloud.repository.statuses.history(commit)) == 1
 
 
@@ -85,5 +77,5 @@ def test_a_plan_that_cannot_be_saved_is_the_fleets_problem_although_github_takes
     around(cloud, "state", save_plan=unsaved)
     around(cloud, "git_host", set_status=refused)
     push(cloud, fleet_files.fleet("one", "two"))
-    deliver(cloud, 5)
+    without_timers(cloud, 5)
     assert str(cloud.state.fleet().problem).endswith(ERROR)

@@ -74,7 +74,7 @@ def test_a_rule_proposes_what_has_been_ready_for_its_soak_and_not_before() -> No
 def test_a_rule_proposes_when_the_soak_ends_also_by_an_instance_whose_clock_is_behind() -> None:
     cloud = fleet_with(files(extra=RULE))
     change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
-    ready = (summary.ready_since for summary in cloud.state.summaries() if summary.name in TEST)
+    ready = (summary.times.ready_since for summary in cloud.state.summaries() if summary.name in TEST)
     ends = max(at for at in ready if at is not None) + timedelta(seconds=HOUR)
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - CLOCKS_DIFFER / 2))
     cloud.run(seconds=(ends - cloud.clock()).total_seconds() + 30)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.app.pull_requests.comment import PullPlan, comment_of
+from shared.app.pull_requests.comment import Documents, PullPlan, PullPlatform, comment_of
 from shared.azure.changes.field_effects import Effect
 from shared.language.resolve.problems import Problem
 from shared.plan.differences import FieldChange
@@ -37,9 +37,10 @@ def document(name: str, tier: str) -> dict[str, Any]:
     return {"name": name, "spec": spec, "components": "c"}
 
 
-def view(change: PlatformChange, *items: Item, **rest: Any) -> PullPlan:
-    sections = sections_of(dict.fromkeys(NAMES, change), NAMES, FLEET)
-    return PullPlan("acme", "main", "a" * 40, "b" * 40, Plan("b" * 40, items), platform=sections, **rest)
+def view(change: PlatformChange, *items: Item, documents: Documents | None = None, **rest: Any) -> PullPlan:
+    platform = PullPlatform(sections_of(dict.fromkeys(NAMES, change), NAMES, FLEET), **rest)
+    plan, shown = Plan("b" * 40, items), documents or {}
+    return PullPlan("acme", "main", "a" * 40, "b" * 40, plan, documents=shown, platform=platform)
 
 
 def chart(version: str) -> dict[str, object]:
@@ -58,7 +59,7 @@ def test_one_class_line_and_two_platform_files_of_14_clusters_fit_a_page() -> No
     items = [Item(name, Action.UPDATE, 2, changes=(tier,)) for name in NAMES]
     documents = {name: (document(name, "Free"), document(name, "Standard")) for name in NAMES}
     change = judge(before, after, 20)
-    shown = view(change, *items, documents=documents, platform_note="built with kustomize v5.7.1")
+    shown = view(change, *items, documents=documents, note="built with kustomize v5.7.1")
     text = comment_of(shown)
     assert len(text.splitlines()) <= 60
     assert all(text.count(f"`{name}`") == 2 for name in NAMES)  # for Flux, and for Azure
@@ -82,7 +83,7 @@ def test_what_may_be_wrong_is_in_the_comment_as_lines_of_a_narrow_window() -> No
     message = "nothing here defines ConfigMap flux-system/extra, which Kustomization flux-system/m needs"
     notes = tuple(Problem(f"platform/{number}.yaml", 3, 1, "spec", message) for number in range(7))
     change = judge(inventory(), inventory(owner("core", deployment("ingress/nginx"))), 20)
-    text = comment_of(view(change, platform_notes=notes))
+    text = comment_of(view(change, notes=notes))
     part = text.partition("#### Flux: may be wrong\n\n```\n")[2].partition("```")[0].splitlines()
     assert part[0].startswith("platform/0.yaml:3:1 spec: nothing here defines ConfigMap")
     assert max(map(len, part)) <= 80

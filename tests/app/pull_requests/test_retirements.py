@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from shared.app.pull_requests.comment import COMMENT_LIMIT, PullPlan, comment_of
+from shared.app.pull_requests.comment import COMMENT_LIMIT, PullPlan, PullWarnings, comment_of
 from shared.app.pull_requests.comment_parts import WARNINGS_SHOWN
 from shared.azure.availability.announcements import AS_OF
 from shared.language.resolve.problems import Problem
@@ -43,6 +43,6 @@ def test_an_old_table_says_so_where_clusters_change(repo: Repo) -> None:
 
 def test_many_warnings_are_counted_and_the_comment_stays_within_its_limit() -> None:
     warnings = tuple(Problem(f"clusters/{n}/cluster.yaml", 1, 1, "spec", "x" * 900) for n in range(500))
-    text = comment_of(PullPlan("acme", "main", "a" * 40, "b" * 40, retirements=warnings))
+    text = comment_of(PullPlan("acme", "main", "a" * 40, "b" * 40, warnings=PullWarnings(warnings)))
     assert len(text) <= COMMENT_LIMIT
     assert f"{500 - WARNINGS_SHOWN} more warnings are not shown" in text

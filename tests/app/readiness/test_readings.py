@@ -15,7 +15,7 @@ from shared.app import readiness
 from shared.app.api.acts.cluster import read_readiness
 from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.cluster_list import EVERYTHING
-from shared.app.api.views.readiness import readiness_view
+from shared.app.api.views.versions import readiness_view
 from shared.app.readiness import MOST_PAGES
 from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.queues.messages import ReadinessMessage

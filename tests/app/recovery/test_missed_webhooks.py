@@ -17,7 +17,7 @@ from shared.cluster.history import FoundBy, Gap
 from shared.cluster.record_parts import Phase
 from shared.ports import Capability
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, pushed, ready
+from tests.support.pipeline_runs import phases, push, pushed, ready, without_timers
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
 
@@ -41,14 +41,6 @@ def tick(cloud: MemoryCloud) -> None:
     """Run the timer, and all that follows."""
     plan_missed_head(cloud.ports)
     cloud.run()
-
-
-def without_timers(cloud: MemoryCloud, seconds: int) -> None:
-    """Let the pipeline work for some seconds in which no timer comes."""
-    for _ in range(seconds):
-        while cloud.step():
-            pass
-        cloud.clock.advance(1)
 
 
 def gaps(cloud: MemoryCloud) -> int:

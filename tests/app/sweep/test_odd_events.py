@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import EVENTS, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.sweep.events import handle
-from shared.azure.drift.events import MOST_BYTES
+from shared.azure.drift.activity import MOST_BYTES
 from tests.support.activity import ANN
 from tests.support.azure_events import GROUP, SUBSCRIPTION, event, heard, hearing, tagged
 from tests.support.one_cluster import ONE, record

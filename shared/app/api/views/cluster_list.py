@@ -126,7 +126,7 @@ def cause_of(summary: ClusterSummary) -> tuple[str, str, str]:
     cause = summary.cause
     entry, meaning = entry_of(cause.entry), explained(cause.kind, cause.entry)
     who = entry.actor.value if entry else ""
-    return summary.shown_phase.value, who, summary.action_required or meaning or summary.reason
+    return summary.shown_phase.value, who, summary.cause.action_required or meaning or summary.reason
 
 
 def cause_id(summary: ClusterSummary) -> str:
@@ -144,7 +144,7 @@ _KEYS: Mapping[Sort, Callable[[ClusterSummary], object]] = {
     Sort.ENVIRONMENT: lambda summary: summary.place.environment,
     Sort.LOCATION: lambda summary: summary.place.location,
     Sort.VERSION: _version_key,
-    Sort.SINCE: lambda summary: summary.since.isoformat() if summary.since else "",
+    Sort.SINCE: lambda summary: summary.times.since.isoformat() if summary.times.since else "",
 }
 """What a cluster is sorted by, unless by name; a space comes before whatever a value may go on with."""
 EVERYTHING = ClusterSelection()

@@ -170,7 +170,7 @@ def attention_of(stuck: Iterable[ClusterSummary]) -> list[schema.AttentionView]:
             "places": _places_of(same),
             "detail": detail if len(same) > 1 else _detail_of(same[0]),
             "who": who,
-            "since": iso(min((at for summary in same if (at := summary.failed_since)), default=None)),
+            "since": iso(min((at for summary in same if (at := summary.times.failed_since)), default=None)),
             "clusterCount": len(same),
             "clusters": [summary.name for summary in same[:NEEDS_APPROVAL_SHOWN]],
         }
@@ -189,7 +189,7 @@ def _places_of(summaries: Iterable[ClusterSummary]) -> list[schema.AttentionPlac
 
 
 def _detail_of(summary: ClusterSummary) -> str:
-    action = summary.action_required.replace("NAME", summary.name)
+    action = summary.cause.action_required.replace("NAME", summary.name)
     return "; ".join(filter(None, (summary.reason, action)))
 
 

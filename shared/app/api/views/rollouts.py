@@ -188,8 +188,8 @@ def _pace(
             continue
         standing = decision.standings[name]
         for counts, wanted, at in (
-            (ready, MemberStanding.VERIFIED, found.ready_since),
-            (failed, MemberStanding.FAILED, found.failed_since),
+            (ready, MemberStanding.VERIFIED, found.times.ready_since),
+            (failed, MemberStanding.FAILED, found.times.failed_since),
         ):
             if standing is wanted and at is not None and at >= rollout.began:
                 counts[(at - rollout.began) // part] += 1
@@ -317,7 +317,7 @@ def _failures(decision: Decision, summaries: Mapping[str, ClusterSummary]) -> li
             "cluster": member.cluster,
             "stage": stages[member.stage].name,
             "reason": found.reason or found.finding if found else "",
-            "since": iso(found.failed_since) if found else None,
+            "since": iso(found.times.failed_since) if found else None,
         }
         for member in failed[:FAILURES_SHOWN]
         for found in [summaries.get(member.cluster)]

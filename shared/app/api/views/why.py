@@ -17,8 +17,8 @@ from shared.app.api.parts import (
     projected,
     retirements_of,
 )
-from shared.app.api.views.readiness import cluster_readiness
 from shared.app.api.views.rollouts import waiting_now
+from shared.app.api.views.versions import cluster_readiness
 from shared.azure.availability.retirements import stale
 from shared.cluster.failures.remedies import NO_ACTION
 from shared.cluster.findings.conditions import shown_phase

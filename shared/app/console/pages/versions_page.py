@@ -10,8 +10,7 @@ from typing import Any
 from shared.app.api.parts import ClusterPage, projected
 from shared.app.api.schema import CredentialHealth
 from shared.app.api.views.cluster_list import ClusterSelection
-from shared.app.api.views.readiness import readiness_view
-from shared.app.api.views.versions import versions_view
+from shared.app.api.views.versions import readiness_view, versions_view
 from shared.app.console.visit import Page, Visit
 from shared.app.health import credentials_of
 from shared.azure.availability.retirements import AHEAD

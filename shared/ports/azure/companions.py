@@ -1,0 +1,267 @@
+"""The operations on what a cluster has around it: policy assignments, managed namespaces, identities, roles.
+
+Sources, in github.com/Azure/azure-rest-api-specs: policyAssignments of Microsoft.Authorization (2025-03-01),
+policyStates of Microsoft.PolicyInsights (2019-10-01), ManagedIdentity.json (2023-01-31) and
+authorization-RoleAssignmentsCalls.json (2022-04-01). Azure refuses two writes at once to the federated
+credentials of an identity
+(learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.frozen import dataclass
+from shared.json_tree import Json
+from shared.ports.azure.calls import AzureCall, Request, Write
+from shared.ports.azure.clusters import Unconditional
+from shared.resource_ids import ClusterId, GroupId, ManagedIdentityId, SubscriptionId
+
+_OF_GROUP = "/subscriptions/{target.subscription}/resourceGroups/{target.name}"
+_ASSIGNMENTS, _VERSION = "/providers/Microsoft.Authorization/policyAssignments", "2025-03-01"
+_ASSIGNMENT = f"{{target.resource}}{_ASSIGNMENTS}/{{assignment}}"
+_STATES = "{target.resource}/providers/Microsoft.PolicyInsights/policyStates/latest/queryResults"
+_MOST = 1000
+"""How many states one request reads: those of fifty initiatives with twenty definitions each."""
+
+
+@dataclass(frozen=True)
+class ListPolicyAssignments(AzureCall[Sequence[Json] | None]):
+    """Return the policy assignments of a group, of what is above it and of what is in it; None without it.
+
+    Those of a cluster are among them, also if it no longer exists.
+    """
+
+    request, limits = Request("LIST", f"{_OF_GROUP}{_ASSIGNMENTS}", _VERSION), (ARM_READ,)
+    absent_is_fine = True
+    needs = ("id", "name", "properties")
+    target: GroupId
+
+
+@dataclass(frozen=True)
+class PutPolicyAssignment(Write):
+    """Create or replace a policy assignment of a cluster, at once; ``body`` has ``properties``."""
+
+    request, limits = Request("PUT", _ASSIGNMENT, _VERSION), (ARM_WRITE,)
+    target: ClusterId
+    assignment: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeletePolicyAssignment(Write):
+    """Delete a policy assignment of a cluster, at once, also if the cluster no longer exists."""
+
+    request, limits = Request("DELETE", _ASSIGNMENT, _VERSION), (ARM_DELETE,)
+    absent_is_fine = True
+    target: ClusterId
+    assignment: str
+
+
+@dataclass(frozen=True)
+class QueryPolicyStates(AzureCall[Sequence[Json]]):
+    """Return the newest states of a cluster that a filter leaves, the non-compliant first: one page."""
+
+    request, limits = Request("QUERY", _STATES, "2019-10-01"), (ARM_READ,)
+    target: ClusterId
+    filter: str
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filter, and what of the states is asked for."""
+        return {
+            "$filter": self.filter,
+            "$top": str(_MOST),
+            "$orderby": "complianceState desc",
+            "$select": "policyAssignmentName,policyDefinitionReferenceId,complianceState,timestamp",
+        }
+
+
+def states_of(assignments: Sequence[str]) -> str:
+    """Return the filter for the states of assignments, by their names."""
+    return " or ".join(f"policyAssignmentName eq '{name}'" for name in assignments)
+
+
+# The operations on the namespaces of a cluster that AKS manages.
+#
+# Source: ManagedNamespacesOperations of azure-mgmt-containerservice. Its writes take no condition; each
+# relies on the read that shows whose cluster it is. A namespace ends with its cluster.
+
+
+@dataclass(frozen=True)
+class ListManagedNamespaces(AzureCall[Mapping[str, Json]]):
+    """Return the managed namespaces of a cluster by name; raise Dependency when it does not exist.
+
+    ``properties.provisioningState`` of each says how far its last write is.
+    """
+
+    sdk, limits = "managed_namespaces.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
+    needs = ("name", "properties")
+    target: ClusterId
+
+    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
+        """Return the namespaces by name."""
+        return {str(namespace["name"]): namespace for namespace in answer}
+
+
+@dataclass(frozen=True)
+class PutManagedNamespace(Unconditional):
+    """Start to create or replace a managed namespace."""
+
+    sdk, limits = "managed_namespaces.begin_create_or_update", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+    namespace: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteManagedNamespace(Unconditional):
+    """Start to delete a managed namespace; its delete policy says whether the namespace itself goes."""
+
+    sdk, limits = "managed_namespaces.begin_delete", (AKS_OTHER, ARM_DELETE)
+    absent_is_fine = True
+    target: ClusterId
+    namespace: str
+
+
+_IDENTITIES, _CREDENTIALS = "2023-01-31", "{target.resource}/federatedIdentityCredentials"
+_ROLES, _OF_ROLES = "2022-04-01", "/providers/Microsoft.Authorization"
+_OF_SUBSCRIPTION = f"/subscriptions/{{target.subscription}}{_OF_ROLES}"
+_ROLE_ASSIGNMENT = f"{{scope}}{_OF_ROLES}/roleAssignments/{{assignment}}"
+
+
+@dataclass(frozen=True)
+class GetIdentity(AzureCall[Json | None]):
+    """Return a user-assigned identity, or None; ``properties`` has principalId, clientId and tenantId."""
+
+    request, limits = Request("GET", "{target.resource}", _IDENTITIES), (ARM_READ,)
+    absent_is_fine = True
+    needs = ("id", "properties.principalId", "properties.clientId", "properties.tenantId")
+    target: ManagedIdentityId
+
+
+@dataclass(frozen=True)
+class PutIdentity(Write):
+    """Create a user-assigned identity, or write its tags, at once; ``body`` has ``location`` and ``tags``."""
+
+    request, limits = Request("PUT", "{target.resource}", _IDENTITIES), (ARM_WRITE,)
+    target: ManagedIdentityId
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteIdentity(Write):
+    """Delete a user-assigned identity with its federated credentials, at once."""
+
+    request, limits = Request("DELETE", "{target.resource}", _IDENTITIES), (ARM_DELETE,)
+    absent_is_fine = True
+    target: ManagedIdentityId
+
+
+@dataclass(frozen=True)
+class ListFederatedCredentials(AzureCall[Sequence[Json] | None]):
+    """Return the federated credentials of an identity, whoever created them; None without the identity."""
+
+    request, limits = Request("LIST", _CREDENTIALS, _IDENTITIES), (ARM_READ,)
+    absent_is_fine = True
+    needs = ("name", "properties")
+    target: ManagedIdentityId
+
+
+@dataclass(frozen=True)
+class GetFederatedCredential(AzureCall[Json | None]):
+    """Return a federated credential, or None."""
+
+    request, limits = Request("GET", f"{_CREDENTIALS}/{{credential}}", _IDENTITIES), (ARM_READ,)
+    absent_is_fine = True
+    needs = ("name", "properties")
+    target: ManagedIdentityId
+    credential: str
+
+
+@dataclass(frozen=True)
+class PutFederatedCredential(Write):
+    """Create or replace a federated credential, at once; ``body`` has ``properties``."""
+
+    request, limits = Request("PUT", f"{_CREDENTIALS}/{{credential}}", _IDENTITIES), (ARM_WRITE,)
+    target: ManagedIdentityId
+    credential: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteFederatedCredential(Write):
+    """Delete a federated credential, at once."""
+
+    request, limits = Request("DELETE", f"{_CREDENTIALS}/{{credential}}", _IDENTITIES), (ARM_DELETE,)
+    absent_is_fine = True
+    target: ManagedIdentityId
+    credential: str
+
+
+@dataclass(frozen=True)
+class ListRoleAssignments(AzureCall[Sequence[Json]]):
+    """Return the role assignments in a subscription, at every scope in it and above it.
+
+    They are those of a ``principal``, or of everybody.
+    """
+
+    request, limits = Request("LIST", f"{_OF_SUBSCRIPTION}/roleAssignments", _ROLES), (ARM_READ,)
+    needs = ("id", "properties")
+    target: SubscriptionId
+    principal: str = ""
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filter for a principal."""
+        return {"$filter": f"principalId eq '{self.principal}'"} if self.principal else {}
+
+
+@dataclass(frozen=True)
+class ListRoles(AzureCall[Sequence[Json]]):
+    """Return the role definitions of a subscription that have a name: none, or one."""
+
+    request, limits = Request("LIST", f"{_OF_SUBSCRIPTION}/roleDefinitions", _ROLES), (ARM_READ,)
+    needs = ("id", "properties")
+    target: SubscriptionId
+    role: str
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The filter for the name."""
+        return {"$filter": f"roleName eq '{self.role}'"}
+
+
+@dataclass(frozen=True)
+class GetRoleAssignment(AzureCall[Json | None]):
+    """Return a role assignment, or None."""
+
+    request, limits = Request("GET", _ROLE_ASSIGNMENT, _ROLES), (ARM_READ,)
+    absent_is_fine = True
+    needs = ("id", "properties")
+    target: SubscriptionId
+    scope: str
+    assignment: str
+
+
+@dataclass(frozen=True)
+class PutRoleAssignment(Write):
+    """Create a role assignment, at once: Azure refuses to change one; ``body`` has ``properties``."""
+
+    request, limits = Request("PUT", _ROLE_ASSIGNMENT, _ROLES), (ARM_WRITE,)
+    target: SubscriptionId
+    scope: str
+    assignment: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteRoleAssignment(Write):
+    """Delete a role assignment, at once."""
+
+    request, limits = Request("DELETE", _ROLE_ASSIGNMENT, _ROLES), (ARM_DELETE,)
+    absent_is_fine = True
+    target: SubscriptionId
+    scope: str
+    assignment: str
