@@ -68,6 +68,7 @@ _STATES: Mapping[str, str] = {
     "error": "error",
 }
 _DESCRIPTION = 140
+"""Characters, as the port has them; no page of Microsoft states a limit of a status."""
 _RECEIVER = "/api/webhook"
 GENRE = "roadstead"
 

@@ -15,6 +15,7 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports.pull_requests import Comment, Pull
 
 PAGE = 100
+"""Our own bound of a list: Azure DevOps lists 101 pull requests where nobody asks for a number."""
 MAX_COMMENT = 65_536
 """Characters, as the port has them; github.com/runatlantis/atlantis/pull/1585: Azure DevOps takes 150,000."""
 _NO_MERGE_YET = ("notSet", "queued")
