@@ -40,6 +40,8 @@ from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 Send = Callable[[Place, str, JsonObject], None]
 """Delivers an event, with its type and its resource."""
 MAX_TITLE, MAX_DESCRIPTION, MAX_COMMENT = 400, 4000, 150_000
+"""The second and the third are in refusals of the service (scala-steward-org/scala-steward#3543,
+runatlantis/atlantis#1585); no page states the first, which is chosen here."""
 _VOTE_THREADS = 1_000_000
 """Added to the number of a vote, for that of its thread."""
 _STATES = {"active": "open", "abandoned": "closed", "completed": "closed", "all": "all"}

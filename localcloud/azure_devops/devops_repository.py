@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure_devops.devops_json import (
+    NO_COMMIT,
     DevOpsError,
     JsonObject,
     Place,
@@ -16,6 +18,7 @@ from localcloud.azure_devops.devops_json import (
     time_text,
 )
 from localcloud.common.http_server import json_response
+from localcloud.git.world.git_commands import run_git
 from localcloud.git.world.people import OPERATOR, Teams, account_of
 from localcloud.git.world.pull_requests import CheckRecord
 from shared.cluster.failures.errors import InvalidManifest
@@ -53,6 +56,28 @@ def commit_json(found: Any) -> JsonObject:
         "comment": found.message,
         "parents": list(found.parents),
     }
+
+
+def pushes(place: Place, request: Request) -> Response:
+    """List the pushes of a branch, newest first: git's log of its reference has them."""
+    ref = request.args.get("searchCriteria.refName", "")
+    if request.args.get("searchCriteria.includeRefUpdates") != "true" or not ref:
+        raise invalid("Pushes are listed here for one reference, with its updates.")
+    if not place.repository.target(ref):
+        return values([])
+    log = run_git(place.repository.path, "reflog", "show", "--date=unix", "--format=%H %gd", ref, "--")
+    entries = [line.split() for line in log.decode().splitlines()]
+    commits = [*(commit for commit, _ in entries), NO_COMMIT]
+    found = [
+        {
+            "pushId": len(entries) - number,
+            "date": time_text(datetime.fromtimestamp(int(entry[1].partition("@{")[2].rstrip("}")), UTC)),
+            "pushedBy": identity_json(OPERATOR.login),
+            "refUpdates": [{"name": ref, "oldObjectId": commits[number + 1], "newObjectId": entry[0]}],
+        }
+        for number, entry in enumerate(entries)
+    ]
+    return values(found[: int(request.args.get("$top", 100))])
 
 
 def require_commit(place: Place, sha: str) -> None:

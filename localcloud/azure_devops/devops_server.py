@@ -28,7 +28,7 @@ from localcloud.common.http_server import HttpServer, json_response
 from localcloud.git.wire.git_http import GitRefused, Push, SmartHttp
 from localcloud.git.wire.ref_changes import changes as ref_changes
 from localcloud.git.wire.repository_folder import RepositoryStore
-from localcloud.git.world.git_commands import GitError
+from localcloud.git.world.git_commands import GitError, run_git
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.people import OPERATOR, Teams
 from shared.cluster.failures.errors import ReconcileError
@@ -47,6 +47,7 @@ _ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/commits/<sha>", repositories.commit),
     ("GET", "/commits/<sha>/statuses", repositories.statuses),
     ("POST", "/commits/<sha>/statuses", repositories.create_status),
+    ("GET", "/pushes", repositories.pushes),
     ("GET", "/pullrequests", pulls.listed),
     ("POST", "/pullrequests", pulls.create),
     ("POST", "/pullrequestquery", pulls.query),
@@ -116,7 +117,9 @@ class DevOpsServer:
 
     def create_repository(self, full_name: str, branch: str = "main") -> GitRepository:
         """Make an empty repository "project/name", or return the one that is there."""
-        return self._store.create(full_name, branch)
+        created = self._store.create(full_name, branch)
+        run_git(created.path, "config", "core.logAllRefUpdates", "always")
+        return created
 
     def close(self) -> None:
         """Stop serving and delivering."""

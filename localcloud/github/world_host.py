@@ -85,6 +85,10 @@ class WorldHost:
         self._git.set_status(commit, status)
         self._pulls.merged_by_itself()
 
+    def pushed_at(self, branch: str, commit: str) -> datetime | None:  # noqa: ARG002 - as the adapter
+        """Return None: GitHub's webhook has the time."""
+        return None
+
     def _require(self, capability: Capability) -> None:
         if capability not in self.capabilities:
             raise Unauthorized(f"there are no {capability}")

@@ -127,6 +127,13 @@ class Repository(Protocol):
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         ...
 
+    def pushed_at(self, branch: str, commit: str) -> datetime | None:
+        """Return when the newest push of a branch brought it to a commit; None where the host's log has none.
+
+        Nobody who pushes can write that log.
+        """
+        ...
+
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False when either is unknown.
 

@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import asyncssh
 import httpx
 import pytest
 
-from localcloud.git.wire.ssh_server import GitOverSsh, known_hosts, new_key, public_key
+from localcloud.git.wire.ssh_server import GitOverSsh, known_hosts, public_key
 from tests.authority.flux_components import NAMESPACE
 from tests.authority.programs import SOURCE
 from tests.authority.real_fleet import READY_SECONDS, RealFleet, real_fleet
 from tests.authority.real_flux import RealFlux, eventually, real_flux
 from tests.support.recorded_answers import record, recorded
+from tests.support.sources_over_ssh import (
+    HOST_KEY,
+    KEY,
+    OTHER,
+    RECORDED,
+    other_sources,
+    plain,
+    secrets,
+    served,
+)
 
 pytestmark = pytest.mark.timeout(1200)
 SECRET = """\
@@ -34,37 +41,6 @@ SECRET = """\
       keys: {identity: fleet-ssh-key, known_hosts: fleet-known-hosts}
 """
 MORE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: platform}\n"
-RECORDED = "flux_over_ssh.json"
-KEY, HOST_KEY, OTHER = new_key(), new_key(), new_key()
-
-
-def secrets(known: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the Secrets by the name of their source: "good" is right."""
-    key = asyncssh.import_private_key(KEY)
-    locked = key.export_private_key(passphrase="a passphrase").decode()
-    rsa = asyncssh.generate_private_key("ssh-rsa").export_private_key().decode()
-    right = {"identity": KEY, "known_hosts": known}
-    return {
-        "good": right,
-        "another-host-key": {**right, "known_hosts": known.replace(public_key(HOST_KEY), public_key(OTHER))},
-        "another-host": {**right, "known_hosts": f"git.example.com {public_key(HOST_KEY)}"},
-        "no-known-hosts": {"identity": KEY},
-        "empty-known-hosts": {**right, "known_hosts": ""},
-        "broken-known-hosts": {**right, "known_hosts": "git.example.com"},
-        "another-key": {**right, "identity": OTHER},
-        "another-rsa-key": {**right, "identity": rsa},
-        "passphrase": {**right, "identity": locked},
-        "with-its-passphrase": {**right, "identity": locked, "password": "a passphrase"},
-        "no-key": {**right, "identity": "no key"},
-        "no-identity": {"known_hosts": known},
-        "password": {"username": "git", "password": "a-token"},
-    }
-
-
-@contextmanager
-def served(folder: Path, host_key: str = HOST_KEY, port: int = 0) -> Iterator[GitOverSsh]:
-    with GitOverSsh(folder, host_key, public_key(KEY), port=port) as server:
-        yield server
 
 
 def message(flux: RealFlux, name: str) -> str:
@@ -77,26 +53,13 @@ def message(flux: RealFlux, name: str) -> str:
     return f"{ready['reason']}: {ready['message']}"
 
 
-def plain(text: str) -> str:
-    """Return a message without what differs from run to run."""
-    text = re.sub(r"ssh://git@127\.0\.0\.1:\d+", "ssh://git@git.example.com", text)
-    text = re.sub(r"127\.0\.0\.1:\d+", "192.0.2.1:22", text)
-    return re.sub(r"[0-9a-f]{40}", "COMMIT", text)
-
-
 def test_the_real_source_controller_reads_over_ssh_and_says_why_not(tmp_path: Path) -> None:
     with real_flux(tmp_path) as flux:
         flux.host.create_repository("acme/fleet").commit({"a.yaml": b"a: 1\n"})
         with served(tmp_path / "host") as server:
             url, port = server.url("acme/fleet"), server.port
             names = _sources(flux, url, secrets(server.known_hosts))
-            more: Mapping[str, Mapping[str, object]] = {
-                "no-repository": {"url": server.url("acme/other")},
-                "no-branch": {"ref": {"branch": "gone"}},
-                "no-user": {"url": url.replace("git@", "")},
-                "no-secret": {"secretRef": None},
-                "no-server": {"url": "ssh://git@127.0.0.1:9/acme/fleet.git"},
-            }
+            more = other_sources(url)
             for name, spec in more.items():
                 _source(flux, name, {"url": url, "secretRef": {"name": "good"}, **spec})
             names = [*names, *more]

@@ -88,7 +88,7 @@ def test_a_text_that_is_too_long_is_refused(case: Case) -> None:
         case.host.open_issue("x" * (case.rules.title + 1), "text")
     number = case.host.open_issue("x" * 255, "y" * 65_536)
     with pytest.raises(InvalidManifest):
-        case.host.comment_issue(number, "x" * (case.rules.text + 1))
+        case.host.comment_issue(number, "x" * (case.rules.note + 1))
 
 
 @pytest.mark.parametrize("case", ON_GITHUB, indirect=True)

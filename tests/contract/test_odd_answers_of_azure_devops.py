@@ -68,9 +68,14 @@ ITERATION = {
 LISTED = {"author": WHO | {"email": "ann@example.com"}, "committer": {"email": ""}, "comment": "m"}
 RULE = {"isEnabled": True, "isBlocking": True}
 STATUS = {"state": "succeeded", "context": {"genre": "ci", "name": "test"}}
+MOVE = {"name": "refs/heads/main", "newObjectId": COMMIT}
 Call = Callable[[AzureDevOpsHost], Any]
 CALLS: dict[str, tuple[Call, Any]] = {
     "status": (lambda host: host.set_status(COMMIT, CommitStatus("success", "fine", "roadstead")), STATUS),
+    "pushed": (
+        lambda host: host.pushed_at("main", COMMIT),
+        {"value": [{"date": "2014-01-29T23:34:00.1018737Z", "refUpdates": [MOVE]}]},
+    ),
     "open pulls": (lambda host: host.open_pulls("main"), {"value": [PULL]}),
     "pull": (lambda host: host.pull(3), PULL),
     "comment": (lambda host: host.comment(3, "mark"), {"value": [THREAD]}),

@@ -78,7 +78,7 @@ def test_a_comment_that_the_host_would_refuse_is_refused(case: Case) -> None:
     case.branch("next", {"a.yaml": b"2\n"})
     number = case.git.pulls.open("Two", "next", "main").number
     with pytest.raises(InvalidManifest, match="too long"):
-        case.host.write_comment(number, "x" * (case.rules.text + 1), over=None)
+        case.host.write_comment(number, "x" * (case.rules.note + 1), over=None)
     case.host.write_comment(number, "x" * 65_536, over=None)
     with pytest.raises(Dependency):
         case.host.write_comment(99, "x", over=None)

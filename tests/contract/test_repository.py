@@ -39,6 +39,23 @@ def test_head_follows_the_branch(case: Case) -> None:
     assert not any(read.at.microsecond for read in heads)
 
 
+def test_the_hosts_own_log_says_when_a_branch_came_to_its_newest_commit(case: Case) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    first = case.git.commit({"a.yaml": b"1"})
+    other = case.git.commit({"b.yaml": b"2"}, branch="team/next")
+    newest = case.git.commit({"a.yaml": b"2"})
+    asked = [("main", newest), ("team/next", other), ("main", first), ("main", other), ("gone", first)]
+    found = [case.host.pushed_at(branch, commit) for branch, commit in asked]
+    if case.host.name != "Azure DevOps":  # the only one with such a log
+        assert found == [None] * len(asked)
+        return
+    assert all(at and before <= at <= datetime.now(UTC) for at in found[:2])
+    assert found[2:] == [None] * 3
+    case.git.reset(first)  # a push by force is a push of its own
+    assert case.host.pushed_at("main", first)
+    assert case.host.pushed_at("main", newest) is None
+
+
 def test_the_id_of_the_repository_stays_and_comes_with_each_head(case: Case) -> None:
     case.git.commit({"a.yaml": b"1"})
     first = case.host.read_head("main").repository

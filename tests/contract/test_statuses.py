@@ -49,6 +49,16 @@ def test_a_status_that_is_pending_may_be_written_again_and_again(case: Case) -> 
     assert shown == case.rules.shown(CommitStatus("failure", "failure", "roadstead/c"))
 
 
+@pytest.mark.parametrize("length", [255, 256])
+def test_a_status_with_an_address_that_the_host_does_not_take_comes_without_it(
+    case: Case, length: int
+) -> None:
+    commit, target = case.git.commit({"a.yaml": b"1"}), "https://example.com/".ljust(length, "x")
+    case.host.set_status(commit, CommitStatus("success", "done", "roadstead/c", target))
+    (shown,) = (record.status for record in case.statuses.latest(commit))
+    assert shown.target_url == (target if length <= case.rules.target else "")
+
+
 @pytest.mark.parametrize(
     ("state", "more", "target", "reason"),
     [

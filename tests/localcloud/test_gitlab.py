@@ -94,6 +94,18 @@ def test_a_push_is_delivered_with_the_token_and_signed_as_standard_webhooks_says
 
 
 @pytest.mark.lives
+@pytest.mark.parametrize(("branches", "announced"), [(3, 3), (4, 0)])
+def test_a_push_of_more_than_three_branches_is_not_announced(
+    branches: int, announced: int, gitlab: GitLabServer, tmp_path: Path
+) -> None:
+    clone, url = tmp_path / "clone", gitlab.clone_url("acme/teams/fleet")
+    subprocess.run(["git", "clone", "-q", url, str(clone)], check=True)
+    moves = [f"HEAD:refs/heads/b{number}" for number in range(branches)]
+    subprocess.run(["git", "-C", str(clone), "push", "-q", "origin", *moves], check=True)
+    assert len(deliveries(gitlab, announced)) == announced
+
+
+@pytest.mark.lives
 def test_the_life_of_a_merge_request_is_delivered(gitlab: GitLabServer, tmp_path: Path) -> None:
     body = {"source_branch": "next", "target_branch": "main", "title": "Two"}
     number = call(gitlab, "POST", f"{API}/merge_requests", json=body).json()["iid"]

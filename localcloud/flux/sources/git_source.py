@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, Protocol
 from urllib.parse import urlsplit
+
+from dulwich.errors import NotGitRepository
 
 from localcloud.flux.flux_conditions import ObjectNotReady
 from localcloud.flux.sources.fetched import (
@@ -19,6 +22,7 @@ from localcloud.flux.sources.fetched import (
     identity_of,
     secret_of,
 )
+from localcloud.flux.sources.ssh_source import SshRefusal, SshRepository
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Object
 
@@ -70,10 +74,10 @@ def fetch_repository(world: KubernetesWorld, read: ReadSource, value: Object) ->
     url, ref = spec.get("url", ""), spec.get("ref") or {}
     if ref.get("semver") and not (ref.get("commit") or ref.get("name") or ref.get("tag")):
         raise ObjectNotReady("GitOperationFailed", "this Flux reads no ranges of tags (spec.ref.semver)")
-    if url.startswith("ssh:"):
-        raise ObjectNotReady("GitOperationFailed", "this Flux clones over HTTPS only, not over SSH")
+    over_ssh = url.startswith("ssh:")
+    read = _over_ssh(SshRepository(url, secret_of(world, value) or {})) if over_ssh else read
     stored = ((value.get("status") or {}).get("artifact") or {}).get("revision", "")
-    clone = _Clone(url, read, _login(world, value), stored)
+    clone = _Clone(url, read, SourceLogin() if over_ssh else _login(world, value), stored)
     source, revision = clone.fetched(ref)
     message = f"stored artifact for revision '{revision}'"
     return SourceArtifact(source, revision, message, f"stored artifact for commit '{source.revision}'")
@@ -129,13 +133,29 @@ class _Clone:
 
     def _read(self, ref: GitRef, *, listed: bool = False) -> SourceRevision:
         """Return what a ref leads to; ``listed``: the refs are asked for before anything is cloned."""
-        source = self.read(self.url, ref)
         failed = f"unable to {'list remote for' if listed else 'clone'} '{self.url}'"
+        try:
+            source = self.read(self.url, ref)
+        except SshRefusal as refusal:
+            _fail(f"{failed}: {refusal}")
+        except NotGitRepository:
+            _fail(f"unable to clone: repository not found: git repository: '{self.url}'")
         if source is None:
             _fail(f"{failed}: repository not found: Repository not found.")
         if source.accepts is not None and not source.accepts(self.login.user, self.login.password):
             _fail(f"{failed}: authentication required")
         return source
+
+
+def _over_ssh(repository: SshRepository) -> ReadSource:
+    """Return what reads a repository over SSH, each time with a new connection, as Flux does."""
+
+    def read(_url: str, ref: GitRef) -> SourceRevision:
+        repository.fetch()
+        commit = commit_of(repository, ref)
+        return SourceRevision(commit, partial(repository.files, commit))
+
+    return read
 
 
 def _fail(problem: str) -> NoReturn:

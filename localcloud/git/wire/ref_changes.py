@@ -10,6 +10,7 @@ ZERO = "0" * 40
 
 MAX_TAGS = 3
 MAX_BRANCHES = 5000
+"""docs.github.com/webhooks/webhook-events-and-payloads, "push"."""
 
 Refs = Mapping[str, str]
 

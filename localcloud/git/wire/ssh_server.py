@@ -95,7 +95,9 @@ class GitOverSsh:
 
     def _repository(self, name: str) -> Path | None:
         path = (self._root / name.lstrip("/")).resolve()
-        return path if path.is_relative_to(self._root) and (path / "HEAD").is_file() else None
+        ending = path.with_name(f"{path.name}.git")  # git tries it by itself: git-upload-pack(1), --strict
+        found = next((place for place in (path, ending) if (place / "HEAD").is_file()), None)
+        return found if found and found.is_relative_to(self._root) else None
 
 
 class _Opened(asyncssh.SSHServer):

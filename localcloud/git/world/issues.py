@@ -46,6 +46,7 @@ class IssueStore:
     clock: Clock
     most_title: int = MAX_TITLE
     most_text: int = MAX_BODY
+    most_comment: int = MAX_BODY
     _issues: dict[int, IssueRecord] = field(default_factory=dict)
     _deleted: set[int] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -73,8 +74,8 @@ class IssueStore:
 
     def comment(self, number: int, body: str, author: str) -> None:
         """Write a comment; raise Dependency for an issue that does not exist."""
-        if not body.strip() or len(body) > self.most_text:
-            raise InvalidManifest(f"Body is blank, or too long (maximum is {self.most_text} characters)")
+        if not body.strip() or len(body) > self.most_comment:
+            raise InvalidManifest(f"Body is blank, or too long (maximum is {self.most_comment} characters)")
         with self._lock:
             found = self._known(number)
             self._issues[number] = replace(

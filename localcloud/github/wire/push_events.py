@@ -11,6 +11,7 @@ from localcloud.git.world import repository_history as history
 from localcloud.github.wire.github_json import OPERATOR, Place, pushed_commit_json, repository_json
 
 MAX_COMMITS = 2048
+"""docs.github.com/webhooks/webhook-events-and-payloads, "push"."""
 
 
 def push_event(place: Place, change: RefChange, before: Refs, now: datetime) -> dict[str, Any]:

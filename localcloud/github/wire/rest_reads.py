@@ -27,6 +27,7 @@ MAX_TREE_ENTRIES = 100_000
 MAX_TREE_BYTES = 7 << 20
 MAX_CONTENT_BYTES = 1 << 20
 MAX_FILES = 300
+"""docs.github.com/rest: git/trees, repos/contents, commits/commits ("Compare two commits")."""
 
 _SHA = re.compile(r"^[0-9a-f]{40}$")
 

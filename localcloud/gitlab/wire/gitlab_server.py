@@ -8,6 +8,7 @@ the next n deliveries, or with "url", "token" and "signing_token" to change the 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.git.wire.git_http import GitRefused, OneToken, Push, SmartHttp
-from localcloud.git.wire.ref_changes import changes
+from localcloud.git.wire.ref_changes import ZERO, RefChange, changes
 from localcloud.git.world.git_commands import GitError
 from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire.gitlab_api import GitLabApi, error_response
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
+MOST_BRANCHES = 3
+"""A push that does the same to more branches has no webhook of it: ``push_event_hooks_limit``, in
+app/services/git/process_ref_changes_service.rb of gitlab-org/gitlab."""
 _GIT_PATH = re.compile(r"^/(.+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$")
 
 
@@ -134,7 +138,14 @@ class GitLabServer:
 
     def _pushed(self, push: Push) -> None:
         place = Place(self.repository(push.full_name), push.full_name, push.base, self.hooks.send)
-        for change in changes(push.before, push.after):
-            if change.ref.startswith("refs/heads/"):
+        moved = [c for c in changes(push.before, push.after) if c.ref.startswith("refs/heads/")]
+        of_action = Counter(map(_action, moved))
+        for change in moved:
+            if of_action[_action(change)] <= MOST_BRANCHES:
                 self.hooks.send(merge_requests.PUSH, push_event(place, change, push.before))
-                merge_requests.pushed(place, change)
+            merge_requests.pushed(place, change)
+
+
+def _action(change: RefChange) -> str:
+    """Return what a push does to a branch, as GitLab counts it."""
+    return "created" if change.before == ZERO else "removed" if change.after == ZERO else "pushed"

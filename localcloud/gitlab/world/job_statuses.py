@@ -19,6 +19,8 @@ from shared.ports import Clock, CommitStatus
 
 STATES = ("pending", "running", "success", "failed", "canceled", "skipped")
 MAX_DESCRIPTION = 255
+MAX_TARGET = 255
+"""app/models/generic_commit_status.rb of gitlab-org/gitlab."""
 _RUNS = ("pending", "running")
 _EVENTS = {"pending": "enqueue", "running": "run"}
 
@@ -85,3 +87,5 @@ def _check(status: CommitStatus) -> None:
         raise InvalidManifest(f"description is too long (maximum is {MAX_DESCRIPTION} characters)")
     if status.target_url and urlsplit(status.target_url).scheme not in ("http", "https"):
         raise InvalidManifest("target_url is blocked: Only allowed schemes are http, https")
+    if len(status.target_url) > MAX_TARGET:
+        raise InvalidManifest(f"target_url is too long (maximum is {MAX_TARGET} characters)")

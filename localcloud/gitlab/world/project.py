@@ -1,9 +1,9 @@
 """A project: its repository, its merge requests, its statuses and its issues.
 
-Sources: docs.gitlab.com/administration/instance_limits, "Size of comments and descriptions of issues, merge
-requests, and epics" (1,000,000 characters); app/models/concerns/issuable.rb of gitlab-org/gitlab (255
-characters of a title); docs.gitlab.com/api/merge_requests, "Retrieve merge request diff versions". Issues
-and merge requests have numbers of their own. A branch without commits may have a merge request.
+Sources: docs.gitlab.com/api/merge_requests, /api/issues (1,048,576 characters of a description), /api/notes
+(1,000,000 of a note); app/models/concerns/issuable.rb of gitlab-org/gitlab (255 of a title);
+docs.gitlab.com/api/merge_requests, "Retrieve merge request diff versions". Issues and merge requests have
+numbers of their own. A branch without commits may have a merge request.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import Clock
 
 MAX_TITLE = 255
-MAX_TEXT = 1_000_000
+MAX_DESCRIPTION = 1_048_576
+MAX_NOTE = 1_000_000
 
 
 def _check_text(title: str, body: str) -> None:
     if not 1 <= len(title) <= MAX_TITLE:
         raise InvalidManifest(f"title is too long (maximum is {MAX_TITLE} characters)")
-    if len(body) > MAX_TEXT:
-        raise InvalidManifest(f"description is too long (maximum is {MAX_TEXT} characters)")
+    if len(body) > MAX_DESCRIPTION:
+        raise InvalidManifest(f"description is too long (maximum is {MAX_DESCRIPTION} characters)")
 
 
 def _check_note(body: str) -> None:
     if not body.strip():
         raise InvalidManifest("note can't be blank")
-    if len(body) > MAX_TEXT:
-        raise InvalidManifest(f"note is too long (maximum is {MAX_TEXT} characters)")
+    if len(body) > MAX_NOTE:
+        raise InvalidManifest(f"note is too long (maximum is {MAX_NOTE} characters)")
 
 
 class MergeRequests(Pulls):
@@ -50,7 +51,7 @@ class MergeRequests(Pulls):
 
     def __init__(self, branches: Branches, clock: Clock) -> None:
         super().__init__(branches, clock)
-        self.issues = IssueStore(count(1), clock, MAX_TITLE, MAX_TEXT)
+        self.issues = IssueStore(count(1), clock, MAX_TITLE, MAX_DESCRIPTION, MAX_NOTE)
         self._versions: dict[int, list[tuple[datetime, str]]] = {}
         self.jobs = JobStatuses(clock)
 

@@ -63,7 +63,7 @@ class Repositories:
 
     def __init__(self, root: Path, *, url: str, token: str) -> None:
         self._root, self._token = root.resolve(), token
-        hosts = "|".join(re.escape(host) for host in (url, "https://github.com", "ssh://git@github.com"))
+        hosts = "|".join(re.escape(host) for host in (url, "https://github.com"))
         own = rf"(?:{hosts})/(?P<own>[\w.-]+/[\w.-]+?)(?:\.git)?/?"
         of_devops = rf"(?:{re.escape(url)}|https://dev\.azure\.com)/[\w.-]+/(?P<project>[\w.-]+)/_git/(?P<name>[\w.-]+)/?"
         self._url = re.compile(rf"{of_devops}|{own}")

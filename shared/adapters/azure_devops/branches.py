@@ -17,7 +17,7 @@ from shared.masking import cut
 from shared.ports.pull_requests import AutoMerge, NewCommit, Pull, PullText, auto_merge_of
 
 MAX_TITLE, MAX_BODY = 256, 65_536
-"""Characters, as the port has them; Azure DevOps takes 400 of a title."""
+"""Characters, as the port has them; no page of Microsoft states a limit of a title."""
 MAX_DESCRIPTION = 4000
 """Characters of a description that Azure DevOps takes: github.com/scala-steward-org/scala-steward/issues/3543
 has its refusal."""

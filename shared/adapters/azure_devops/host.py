@@ -7,15 +7,17 @@ a call for each. Pull requests, votes, statuses and policies are the REST API's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from azure.core.credentials import TokenCredential
 
+from shared.adapters.answers import moment
 from shared.adapters.azure_devops.branches import DevOpsBranches
 from shared.adapters.azure_devops.client import Address, DevOpsClient, refused
-from shared.adapters.azure_devops.pulls import DevOpsPulls
+from shared.adapters.azure_devops.pulls import HEADS, DevOpsPulls
 from shared.adapters.azure_devops.reviews import DevOpsReviews
 from shared.adapters.git.transfer import HttpsGitServer
 from shared.cluster.failures.errors import Dependency, InvalidManifest, ReconcileError, Unauthorized
@@ -66,6 +68,7 @@ _STATES: Mapping[str, str] = {
     "error": "error",
 }
 _DESCRIPTION = 140
+"""Characters, as the port has them; no page of Microsoft states a limit of a status."""
 _RECEIVER = "/api/webhook"
 GENRE = "roadstead"
 
@@ -138,6 +141,20 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
         # Afterwards: a name that passes to another repository meanwhile then shows the other id.
         with self._client.calling("no such repository") as call:
             return replace(read, repository=UUID(call("GET", "")["id"]).int)
+
+    def pushed_at(self, branch: str, commit: str) -> datetime | None:
+        """Return the time of the newest push of a branch, None where it brought another commit: one call.
+
+        Source: "Pushes - List" in MicrosoftDocs/vsts-rest-api-specs, git/7.1: the newest push is the first.
+        """
+        ref = f"{HEADS}{branch}"
+        query = {"searchCriteria.refName": ref, "searchCriteria.includeRefUpdates": "true", "$top": 1}
+        with self._client.calling(f"no branch {branch}") as call:
+            for push in call("GET", "/pushes", query=query)["value"]:
+                moved = [update["newObjectId"] for update in push["refUpdates"] if update["name"] == ref]
+                if moved == [commit]:
+                    return moment(push["date"]).replace(microsecond=0)
+        return None
 
     def _first(self, _head: str) -> int:
         return 0  # what stands for an id on a server without one

@@ -15,10 +15,11 @@ from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports.pull_requests import Comment, Pull
 
 PAGE = 100
+"""Our own bound of a list: Azure DevOps lists 101 pull requests where nobody asks for a number."""
 MAX_COMMENT = 65_536
 """Characters, as the port has them; github.com/runatlantis/atlantis/pull/1585: Azure DevOps takes 150,000."""
 _NO_MERGE_YET = ("notSet", "queued")
-_HEADS = "refs/heads/"
+HEADS = "refs/heads/"
 _CONCLUSIONS: Mapping[str, str] = {
     "notSet": "",
     "pending": "",
@@ -38,7 +39,7 @@ class DevOpsPulls:
         """Return the open pull requests into a branch, newest first, at most 100."""
         query = {
             "searchCriteria.status": "active",
-            "searchCriteria.targetRefName": f"{_HEADS}{base}",
+            "searchCriteria.targetRefName": f"{HEADS}{base}",
             "$top": PAGE,
         }
         with self._client.calling("no pull requests") as call:
@@ -102,9 +103,9 @@ def _names(context: Mapping[str, Any]) -> tuple[str, str]:
 
 def branch_of(ref: str) -> str:
     """Return the branch of a full name of a reference; raise ValueError for another reference."""
-    if not ref.startswith(_HEADS):
+    if not ref.startswith(HEADS):
         raise ValueError("not a branch")
-    return ref.removeprefix(_HEADS)
+    return ref.removeprefix(HEADS)
 
 
 def labels_of(found: Any) -> frozenset[str]:

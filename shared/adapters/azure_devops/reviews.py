@@ -24,6 +24,7 @@ MOST_REVIEWS = 1000
 MOST_FILES = 1000
 MOST_MEMBERS = 1000
 MOST_AUTHORS = 50
+"""Our own bounds, as on the other hosts: a longer list counts as unknown. Each author takes a call."""
 
 
 class DevOpsReviews:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NoReturn
 
 from shared.cluster.failures.errors import Unauthorized
@@ -41,6 +42,13 @@ class Absent:
 
     def deliveries(self) -> Sequence[HookDelivery] | None:
         """Return None: nothing is delivered."""
+        return None
+
+    def pushed_at(self, branch: str, commit: str) -> datetime | None:
+        """Return None: git has no log of pushes that a client reads.
+
+        GitLab's has the times of jobs in the background: app/workers/post_receive.rb of gitlab-org/gitlab.
+        """
         return None
 
     def open_pulls(self, base: str) -> Sequence[Pull]:

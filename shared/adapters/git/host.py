@@ -38,10 +38,11 @@ from shared.ports.git_host import Addressee, BranchCommit, BranchHead, Capabilit
 MAX_FILE_BYTES = 1 << 20
 """A larger file is no part of an archive; a manifest has at most 256 KiB."""
 MOST_ENTRIES = 100_000
-"""Files and folders of a tree, as many as GitHub lists; more are not planned."""
+"""Files and folders of a tree, as many as GitHub lists (docs.github.com/rest/git/trees)."""
 _MOST_DEEP = 100
 """Folders in folders of a tree."""
 _MOST_FILES = 300
+"""As the port has it: GitHub lists so many files of a comparison (docs.github.com/rest/commits/commits)."""
 _PACKS = 50
 """With more packs the folder is emptied: each fetch adds one."""
 _OTHERS = 50

@@ -35,13 +35,15 @@ from shared.cluster.failures.errors import (
 from shared.cluster.failures.retry import retry_after
 
 TIMEOUT = 15
-"""Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""
+"""Seconds to connect and to wait for data; GitHub gives up on a request after 10 (docs.github.com/rest,
+"Troubleshooting the REST API", "Timeouts")."""
 
 PAGE = 100
-"""The most that GitHub lists in one response."""
+"""The most that GitHub lists in one response (docs.github.com/rest, "Using pagination in the REST API")."""
 
 SECONDARY_WAIT = 60.0
-"""Seconds to wait when GitHub throttles without a Retry-After; its documentation asks for a minute."""
+"""Seconds to wait when GitHub throttles without a Retry-After (docs.github.com/rest, "Exceeding the rate
+limit")."""
 
 _MOVED = (301, 303, 307, 308)
 _BLOCKED = (410, 451)

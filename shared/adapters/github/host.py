@@ -148,6 +148,10 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
                 BranchHead(commit=commit, at=at, repository=repository["id"], credential_expires=ends)
             )
 
+    def pushed_at(self, branch: str, commit: str) -> datetime | None:  # noqa: ARG002 - its webhook says it
+        """Return None: the webhook of a push has its time."""
+        return None
+
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""
         try:

@@ -36,9 +36,10 @@ COMMENT_PAGES = 5
 """Our comment is among the first of a pull request, because it is written when the pull request opens."""
 
 ANNOTATIONS_PER_CALL = 50
-"""GitHub's limit; an update of the check run adds more."""
+"""GitHub's limit (docs.github.com/rest/checks/runs); an update of the check run adds more."""
 
 ANNOTATIONS = 1000
+"""Our own bound, of 20 calls."""
 
 
 class GitHubPullRequests(GitHubReviews):

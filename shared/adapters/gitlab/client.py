@@ -44,8 +44,9 @@ from shared.masking import without_secrets
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data."""
 PAGE = 100
-"""The most that GitLab lists in one response."""
+"""The most that GitLab lists in one response (docs.gitlab.com/api/rest, "Offset-based pagination")."""
 PAGES = 10
+"""Our own bound: a longer list counts as unknown."""
 NEWEST = {"order_by": "created_at", "sort": "desc"}
 OLDEST = {"order_by": "created_at", "sort": "asc"}
 _THROTTLED_WAIT = 60.0

@@ -36,6 +36,8 @@ CAPABILITIES = frozenset(Capability) - {Capability.WRITTEN_CHECKS, Capability.FO
 _STATES = {"failure": "failed", "error": "failed"}
 """GitLab's names of states that differ from ours; "canceled" would say that a person stopped it."""
 _ENDED = {"success": "success", "failed": "failure", "canceled": "cancelled", "skipped": "skipped"}
+_MOST_TARGET = 255
+"""Characters of the address in a status (app/models/generic_commit_status.rb of gitlab-org/gitlab)."""
 _NO_TRANSITION = "cannot transition status"
 _PIPELINES = "only_allow_merge_if_pipeline_succeeds"
 _NO_BRANCH = "references for commit"
@@ -104,7 +106,7 @@ class GitLabHost(GitLabMergeRequests, GitLabBranches):
     def _write_status(self, commit: str, status: CommitStatus) -> None:
         body = {"state": status.state, "name": status.context}
         body |= {"description": status.description} if status.description else {}
-        body |= {"target_url": status.target_url} if status.target_url else {}
+        body |= {"target_url": status.target_url} if 0 < len(status.target_url) <= _MOST_TARGET else {}
         try:
             with self._client.calling(f"no commit {commit}", absent=()) as project:
                 project.commits.get(commit, lazy=True).statuses.create(body)

@@ -23,7 +23,8 @@ from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
-"""GitHub and GitLab cap payloads at 25 MB, Azure DevOps lower."""
+"""GitHub and GitLab cap payloads at 25 MB (docs.github.com/webhooks/webhook-events-and-payloads,
+docs.gitlab.com/user/gitlab_com, "Webhooks"); Azure DevOps states no cap."""
 MAX_HINT_BYTES = 1 << 20
 """The longest hint that is parsed: JSON takes a multiple in memory. A longer one has the branch read."""
 MAX_NUMBER = (1 << 31) - 1

@@ -98,9 +98,18 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
         known = replace(known, origin=replace(known.origin, source=source_of(head, ports), other_source=None))
     descends = partial(_is_descendant, ports)
     with about(commit=head.commit):
-        decided = decide_head(
-            request, head, known, ports.clock(), is_new=read is None, is_descendant=descends
+        decide = partial(
+            decide_head,
+            head=head,
+            fleet=known,
+            now=ports.clock(),
+            is_new=read is None,
+            is_descendant=descends,
         )
+        decided = decide(request)
+        if _waits_for_time(decided, head, descends) and (pushed := _pushed_at(head, ports)):
+            timed = decide(request.model_copy(update={"commit": head.commit, "at": pushed}))
+            decided = timed if timed.head else decided
         if decided.head is not None and Capability.WEBHOOKS not in ports.git_host.capabilities:
             return replace(decided, gaps=fleet.gaps)
         if decided.head is not None:
@@ -131,6 +140,25 @@ def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
     except ReconcileError as error:
         log.warning("whether %s comes after %s could not be read: %s", commit[:8], earlier[:8], error)
         return False
+
+
+def _waits_for_time(
+    decided: HeadDecision, head: BranchHead, is_descendant: Callable[[str, str], bool]
+) -> bool:
+    """Return whether a head would be planned at once, if its push had a time after the last plan."""
+    again = decided.again
+    if again is None or again.confirmation is None or again.confirmation.reads > 1:
+        return False
+    return again.commit in ("", head.commit) and is_descendant(head.commit, again.confirmation.planned)
+
+
+def _pushed_at(head: BranchHead, ports: Ports) -> datetime | None:
+    """Return when a head was pushed, by the host's own log. A failed read costs only time."""
+    try:
+        return ports.git_host.pushed_at(ports.config.branch, head.commit)
+    except ReconcileError as error:
+        log.warning("when %s was pushed could not be read: %s", head.commit[:8], error)
+        return None
 
 
 def _leave(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -21,6 +21,7 @@ from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import PlanRecord
 from tests.support import fleet_files
+from tests.support.app_faults import refusing
 from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, status
 from tests.support.replaced_ports import around, shows_first
 
@@ -259,6 +260,58 @@ def test_a_head_that_follows_without_a_time_waits_until_no_read_can_be_older_tha
     newest = cloud.state.fleet().reads.planned_at
     assert newest is not None
     assert timedelta(seconds=43) <= newest - planned_at <= timedelta(seconds=44)
+
+
+def _follows_a_plan(cloud: MemoryCloud, pushed: int, asked: list[str], *, forced: bool = False) -> str:
+    """Return a commit that a hint announces after a plan; the log has it ``pushed`` seconds after that."""
+    cloud.run(60)
+    first = cloud.repository.head("main")
+    push(cloud, fleet_files.fleet("one", "two"))
+    assert cloud.step()
+    planned_at = cloud.state.fleet().reads.planned_at
+    assert planned_at is not None
+    cloud.clock.advance(10)
+    if forced:
+        cloud.repository.reset(first)
+    commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
+
+    def pushed_at(branch: str, of: str) -> datetime:
+        asked.append(f"{branch} {of}")
+        return planned_at + timedelta(seconds=pushed)
+
+    around(cloud, "git_host", pushed_at=pushed_at)
+    send(PlanRequest(), cloud.ports, message_id="a hint")
+    return commit
+
+
+@pytest.mark.parametrize(("pushed", "at_once"), [(9, True), (1, True), (0, False), (-5, False)])
+def test_a_head_that_follows_is_planned_at_once_where_the_log_of_the_host_has_its_push_after_the_last_plan(
+    pushed: int, at_once: bool
+) -> None:
+    cloud, asked = ready("one"), list[str]()
+    commit = _follows_a_plan(cloud, pushed, asked)
+    cloud.run(5)
+    assert (cloud.state.fleet().commit == commit) is at_once
+    cloud.run(60)
+    assert cloud.state.fleet().commit == commit
+    assert asked == [f"main {commit}"], "one call, at the first read"
+
+
+def test_a_log_of_pushes_is_not_asked_about_a_push_by_force() -> None:
+    cloud, asked = ready("one"), list[str]()
+    _follows_a_plan(cloud, 9, asked, forced=True)
+    cloud.run(60)
+    assert not asked
+
+
+def test_a_log_of_pushes_that_cannot_be_read_costs_time_alone() -> None:
+    cloud = ready("one")
+    commit = _follows_a_plan(cloud, 9, [])
+    around(cloud, "git_host", pushed_at=refusing(Unavailable("no log")))
+    cloud.run(5)
+    assert cloud.state.fleet().commit != commit
+    cloud.run(60)
+    assert cloud.state.fleet().commit == commit
 
 
 def test_a_forced_push_to_a_new_commit_is_confirmed_and_then_planned() -> None:
