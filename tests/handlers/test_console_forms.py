@@ -204,3 +204,16 @@ def test_a_contested_cluster_has_what_was_found_and_no_table_without_a_row() -> 
     assert "/acts/takeover" in page.actions
     assert "Differs from git ClusterContested: the tags of the cluster name another" in page.text
     assert "Who, when" not in page.text
+
+
+def test_a_form_that_is_sent_after_the_session_has_ended_says_that_nothing_was_done(
+    cloud: MemoryCloud, done: list[str]
+) -> None:
+    """In rancher/dashboard#5418 people thought that their change was there."""
+    for back, leads in (("/clusters/one", "/clusters/one"), ("https://elsewhere.example", "/")):
+        reply = browse(cloud.ports, "/acts/replay", role="", form={"path:name": "one", "back": back})
+        page = Shown(reply.get_body().decode())
+        assert (reply.status_code, done) == (401, [])
+        assert "Your session has ended Nothing was done: sign in, and send the form again." in page.text
+        assert leads in page.links
+        assert "https://elsewhere.example" not in page.links
