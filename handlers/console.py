@@ -57,6 +57,7 @@ SAID = "roadstead-said"
 MOST_SELECTED = 200
 """For so many clusters of a list, at most, an act is done that is about one."""
 OF_ANOTHER_SITE = "This form comes from another site, and nothing was done."
+SESSION_ENDED = "Nothing was done: sign in, and send the form again."
 OLD_FORM = "This form is too old, or of another session. Nothing was done: send it again from here."
 
 
@@ -217,7 +218,10 @@ class Console:
             return self._shown(
                 request, message("You may not open this page", error, 403 if request.caller else 401)
             )
-        back = quote(request.address if request.http.method == "GET" else "/", safe="")
+        if request.http.method == "POST":
+            page = inside(dict(fields_of(request.http)).get("back") or "/")
+            return self._shown(request, message("Your session has ended", SESSION_ENDED, 401, page))
+        back = quote(request.address, safe="")
         if self.sign_in.has_pages:
             return led_to(f"/.auth/login/aad?post_login_redirect_uri={back}", 302)
         if self.sign_in.problem:

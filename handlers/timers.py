@@ -70,7 +70,7 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
-        from shared.app.costs import digest_costs, read_costs
+        from shared.app.costs.known_costs import digest_costs, read_costs
         from shared.app.recovery import housekeeping
 
         parts = (housekeeping.export_days, housekeeping.purge_expired, read_costs, digest_costs)

@@ -12,7 +12,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.access.rate_limiter import RateLimiter
 from shared.app.api.views.costs import costs_view
-from shared.app.costs import AGAIN, NOT_PERMITTED, read_costs
+from shared.app.costs.known_costs import AGAIN, NOT_PERMITTED, read_costs
 from shared.azure.rate_limits import ARM_READ
 from shared.cluster.failures.errors import Throttled, Unauthorized, Unavailable
 from shared.ports import Ports

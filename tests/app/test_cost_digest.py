@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.costs import AGAIN, digest_costs, read_costs
+from shared.app.costs.known_costs import AGAIN, digest_costs, read_costs
 from shared.app.recovery.missed_work import wake_notifier
 from shared.notifications.kinds import NotificationKind
 from tests.support.notifications import notifying

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.costs import costs_view
-from shared.app.costs import AGAIN, read_costs
+from shared.app.costs.known_costs import AGAIN, read_costs
 from shared.cluster.record_parts import Phase
 from shared.prices.price_file import PRICE_FILE
 from shared.resource_ids import GroupId

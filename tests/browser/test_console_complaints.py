@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.console.recent import SECONDS
 from shared.cluster.record_parts import Phase
 from tests.support.browsers import tab
-from tests.support.console_fleet import busy_fleet
+from tests.support.console_fleet import busy_fleet, files
 from tests.support.notified import with_failures
-from tests.support.pipeline_runs import phases
+from tests.support.pipeline_runs import phases, push
 from tests.support.served_api import served
 
 FIVE_SECONDS = 5_000
 LIST = "/clusters?phase=Failed&sort=-name&columns=reason"
+WIDE = (
+    "/clusters?text=shop&columns=environment,location,version,commit,reason,nodes,subscription,compared,flux"
+)
 
 
 def test_filters_and_order_are_there_after_an_act_and_on_the_way_back(browser: Browser) -> None:
@@ -81,3 +85,34 @@ def test_the_message_of_a_failure_is_there_in_full_on_a_telephone_too(browser: B
                 opened.open(address)
                 expect(opened.page.get_by_text("and this is the end.").first).to_be_visible()
                 assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_what_somebody_reads_stays_where_it_is_while_the_page_follows_a_change(browser: Browser) -> None:
+    """Clusters of other filters appear in argoproj/argo-cd#9690, a dozen steps lead back in #7872."""
+    cloud = busy_fleet(1)
+    with served(cloud.ports) as url, tab(browser, url) as opened:
+        page = opened.page
+        page.clock.install()
+        opened.open("/")
+        opened.sign_in("Reader")
+        opened.open(WIDE)
+        table, columns = page.locator(".wide"), page.locator("details#columns summary")
+        table.evaluate("part => { part.scrollLeft = 60 }")
+        columns.focus()
+        steps = page.evaluate("history.length")
+        push(cloud, files(1, "r4"))
+        cloud.run(60)
+        with page.expect_response(lambda answer: "text=shop" in answer.url):
+            page.clock.run_for(FIVE_SECONDS)
+        page.clock.run_for(100)
+        expect(page.locator("tbody")).to_contain_text(cloud.state.fleet().commit[:8])
+        assert table.evaluate("part => part.scrollLeft") == 60
+        expect(columns).to_be_focused()
+        assert (page.evaluate("history.length"), "dev-" in page.locator("tbody").inner_text()) == (
+            steps,
+            False,
+        )
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
+        page.on("request", lambda request: pytest.fail(request.url))
+        page.clock.run_for(3 * FIVE_SECONDS)
+        expect(page.locator("#read")).to_contain_text("Not read again while text is selected.")

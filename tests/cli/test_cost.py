@@ -11,7 +11,7 @@ import pytest
 from cli.errors import ExitCode
 from cli.worktree import open_worktree
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.costs import read_costs
+from shared.app.costs.known_costs import read_costs
 from shared.ports.state import SubscriptionCosts
 from shared.prices.price_file import Kind, Prices, written
 from tests.support import fleet_files

@@ -11,6 +11,7 @@ import pytest
 from localcloud.demo.story import ON_DEVOPS, ON_GITHUB
 from localcloud.runtime.options import DEVOPS, Options
 from tests.support import fleet_files, promotions
+from tests.support.fleet_operator import Operator
 from tests.support.host_projects import OnAzureDevOps, OnGitHub, OnGitLab
 from tests.support.local_cloud_start import Start
 
@@ -64,8 +65,12 @@ def test_a_pull_request_a_promotion_and_an_approval_do_what_they_say(start: Star
     project.wait_for_text(number, "1 create")
     planned = project.succeeded, "1 create, 4 unchanged; Flux changes on 1"
     operator.wait(lambda: project.status(proposed) == planned, f"{proposed[:8]} has its plan as a status")
-    said = project.wait_for_status(project.merge(number), project.succeeded)
+    merged = project.merge(number)
+    said = project.wait_for_status(merged, project.succeeded)
     assert said == "5 of 5 clusters in sync (1 create, 4 unchanged)"
+    linked = project.pages(proposed, number) | project.pages(merged, number)
+    assert linked == {f"/pulls/{number}", f"/plans/{merged}"}
+    assert {page: opened(operator, page) for page in linked} == dict.fromkeys(linked, 200)
     assert operator.phases() == dict.fromkeys((*promotions.TEST, *promotions.PROD, "one"), "Ready")
 
     # A promotion is a pull request with its plan, and its merge changes production.
@@ -108,6 +113,15 @@ def test_a_pull_request_a_promotion_and_an_approval_do_what_they_say(start: Star
     lacks = [line.partition(":")[0] for line in operator.api.get("health")["lacks"]]
     assert lacks == list(story.lacks)
     project.close()
+
+
+def opened(operator: Operator, page: str) -> int:
+    """Return the status of a page that a Reader opens, who signs in for it."""
+    back = {"person": "reader", "post_login_redirect_uri": page}
+    with httpx.Client(follow_redirects=True, trust_env=False) as browser:
+        shown = browser.get(f"{operator.cloud.urls.functions}/.auth/login/aad/callback", params=back)
+        assert shown.url.path == page
+        return shown.status_code
 
 
 def without(files: Mapping[str, bytes], clusters: Sequence[str]) -> dict[str, bytes]:

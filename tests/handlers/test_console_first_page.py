@@ -6,6 +6,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
+from shared.frozen import replace
+from shared.ports.state.fleet import Pause
 from tests.support import fleet_files
 from tests.support.console_fleet import busy_fleet
 from tests.support.console_pages import shown
@@ -58,3 +60,22 @@ def test_a_problem_in_a_manifest_is_the_author_s_although_its_cluster_goes_on() 
     text = shown(made.ports, "/").text
     assert "1 problem in the manifests of the newest commit" in text
     assert "stays as it was at the last valid commit. Who acts: who writes the manifests" in text
+
+
+def test_nobody_is_sent_to_resume_a_rollout_that_only_a_replay_or_a_skip_sets_going() -> None:
+    """``roadstead rollout resume`` is refused where nobody paused: see ``why_not``."""
+    text = shown(busy_fleet(1).ports, "/").text
+    assert "paused: failure budget spent" in text
+    assert "Who acts: an Operator, who retries, or an Approver, who skips" in text
+    assert "who resumes it" not in text
+
+
+def test_what_stops_the_fleet_is_a_sentence_with_who_ends_it() -> None:
+    made = MemoryCloud()
+    push(made, {**fleet_files.fleet("one"), "fleet.yaml": b"spec: ["})
+    made.run()
+    made.state.save_fleet(replace(made.state.fleet(), pause=Pause("ann", made.clock(), "a holiday")))
+    text = shown(made.ports, "/").text
+    assert " Paused by ann since" in text
+    assert " fleet.yaml:2:1: not valid YAML" in text, "a name stays as it is"
+    assert "Who acts: who runs Roadstead, or wrote the commit" in text

@@ -15,9 +15,11 @@ from handlers.acts import ACTS
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import INCLUDED, Role
 from shared.app.console.github_setup import AGAIN, CREATED, HOME, INSTALLED
+from tests.support import one_cluster
 from tests.support.console_pages import Shown, acts_without_effect, browse, shown
 from tests.support.pipeline_runs import ready
 from tests.support.sleepers import on_monday, until
+from tests.support.sweeps import sweep
 
 FORMS = {act.name: act for act in ACTS if act.method == "POST"}
 SAID: Mapping[str, Mapping[str, str]] = {
@@ -191,3 +193,27 @@ def test_a_cluster_without_sleep_has_no_button_for_it_and_is_suspended_on_its_pa
     assert not {"/acts/sleep", "/acts/postpone", "/acts/wake"} & set(page.actions)
     form = form_of(FORMS["suspend"], token_of(cloud), "/clusters/one")
     assert "Accepted: suspend" in told(cloud, browse(cloud.ports, "/acts/suspend", form=form))
+
+
+def test_a_contested_cluster_has_what_was_found_and_no_table_without_a_row() -> None:
+    made = one_cluster.ready()
+    tags = {**one_cluster.cluster(made)["tags"], "roadstead-contested-by": "0a0b0c0d@staging"}
+    made.azure.patch_cluster(one_cluster.ONE, {"tags": tags})
+    sweep(made)
+    page = shown(made.ports, "/clusters/one")
+    assert "/acts/takeover" in page.actions
+    assert "Differs from git ClusterContested: the tags of the cluster name another" in page.text
+    assert "Who, when" not in page.text
+
+
+def test_a_form_that_is_sent_after_the_session_has_ended_says_that_nothing_was_done(
+    cloud: MemoryCloud, done: list[str]
+) -> None:
+    """In rancher/dashboard#5418 people thought that their change was there."""
+    for back, leads in (("/clusters/one", "/clusters/one"), ("https://elsewhere.example", "/")):
+        reply = browse(cloud.ports, "/acts/replay", role="", form={"path:name": "one", "back": back})
+        page = Shown(reply.get_body().decode())
+        assert (reply.status_code, done) == (401, [])
+        assert "Your session has ended Nothing was done: sign in, and send the form again." in page.text
+        assert leads in page.links
+        assert "https://elsewhere.example" not in page.links

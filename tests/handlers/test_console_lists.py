@@ -98,3 +98,9 @@ def test_a_page_of_a_service_that_fails_says_what_to_do_and_is_read_again(
     assert reply.status_code == 503
     assert "Table Storage did not answer. Check the service&#39;s health page. The clusters go on" in body
     assert 'hx-get="/versions"' in body
+
+
+def test_a_page_behind_the_last_cluster_does_not_say_that_the_fleet_has_none(cloud: MemoryCloud) -> None:
+    page = shown(cloud.ports, "/clusters?sort=name&after=zzz")
+    assert "No further cluster is like that." in page.text
+    assert "/clusters?sort=name" in page.links

@@ -6,6 +6,7 @@ somebody else, is a control of the local host.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -19,9 +20,12 @@ from tests.support.fleet_operator import Operator
 
 
 class HostProject(ABC):
-    """The repository on a host; close after use. ``failed`` is how the host calls a status that failed."""
+    """The repository on a host; close after use.
 
-    failed = "failed"
+    ``failed`` is how the host calls a status that failed, and ``state`` the field that says so.
+    """
+
+    failed, state = "failed", "state"
     review: Mapping[str, Any] = {"event": "APPROVE"}
     account = "{}"
     """How the host calls a person."""
@@ -71,6 +75,16 @@ class HostProject(ABC):
         self.operator.wait(lambda: any(text in said for said in self.texts(number)), f"it says {text}")
         assert len(self.texts(number)) == 1
 
+    def status(self, commit: str) -> tuple[str, str]:
+        """Return the state and the description of the status of a commit."""
+        found = self._statuses(commit)
+        return (found[0][self.state], found[0]["description"]) if found else ("", "")
+
+    def pages(self, commit: str, number: int) -> set[str]:
+        """Return the pages of the app to which its texts on a commit and on a pull request lead."""
+        said = f"{self._statuses(commit)} {self.texts(number)}"
+        return set(re.findall(rf"{re.escape(self.operator.cloud.urls.functions)}([^\s'\")]*)", said))
+
     # What differs
 
     @abstractmethod
@@ -78,8 +92,8 @@ class HostProject(ABC):
         """Return the address of the host's API for this repository, and the headers of a person."""
 
     @abstractmethod
-    def status(self, commit: str) -> tuple[str, str]:
-        """Return the state and the description of the status of a commit."""
+    def _statuses(self, commit: str) -> list[dict[str, Any]]:
+        """Return the statuses of a commit, the newest first."""
 
     @abstractmethod
     def open(self, branch: str) -> int:
@@ -111,9 +125,8 @@ class OnGitHub(HostProject):
         cloud, token = self.operator.cloud, self.operator.cloud.settings["GITHUB_TOKEN"]
         return cloud.urls.github + self.operator.repository, {"Authorization": f"token {token}"}
 
-    def status(self, commit: str) -> tuple[str, str]:
-        found = self.call("GET", f"/commits/{commit}/status")["statuses"]
-        return (found[0]["state"], found[0]["description"]) if found else ("", "")
+    def _statuses(self, commit: str) -> list[dict[str, Any]]:
+        return list(self.call("GET", f"/commits/{commit}/status")["statuses"])
 
     def open(self, branch: str) -> int:
         return int(self.call("POST", "/pulls", head=branch, base="main", title="A change")["number"])
@@ -136,16 +149,15 @@ class OnGitHub(HostProject):
 class OnGitLab(HostProject):
     """A project of GitLab."""
 
-    succeeded = "success"
+    succeeded, state = "success", "status"
 
     def _address(self) -> tuple[str, dict[str, str]]:
         settings, url = self.operator.cloud.settings, self.operator.cloud.urls.github
         project = quote(settings["GITHUB_REPOSITORY"], safe="")
         return f"{url}/api/v4/projects/{project}", {"PRIVATE-TOKEN": settings["GIT_PASSWORD"]}
 
-    def status(self, commit: str) -> tuple[str, str]:
-        found = self.call("GET", f"/repository/commits/{commit}/statuses")
-        return (found[-1]["status"], found[-1]["description"]) if found else ("", "")
+    def _statuses(self, commit: str) -> list[dict[str, Any]]:
+        return list(reversed(self.call("GET", f"/repository/commits/{commit}/statuses")))
 
     def open(self, branch: str) -> int:
         given = {"source_branch": branch, "target_branch": "main", "title": "A change"}
@@ -190,10 +202,10 @@ class OnAzureDevOps(HostProject):
         found = self._api.get(path, params={"api-version": "7.1", **query})
         return found.raise_for_status().json()["value"]
 
-    def status(self, commit: str) -> tuple[str, str]:
-        found = self.get(f"/commits/{commit}/statuses", latestOnly="true")
+    def _statuses(self, commit: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.get(f"/commits/{commit}/statuses", latestOnly="true")
         assert all(status["context"]["genre"] == "roadstead" for status in found)
-        return (found[0]["state"], found[0]["description"]) if found else ("", "")
+        return found
 
     def open(self, branch: str) -> int:
         return int(self.does("pulls", head=branch, base="main", title="A change")["pullRequestId"])

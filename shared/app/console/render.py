@@ -109,9 +109,13 @@ def _told(sentence: str | None) -> Any:
     """Return a sentence that stands alone: its first word begins large, and what is in `` is code."""
     from markupsafe import Markup, escape
 
-    text = str(escape(_inert(sentence)))
-    large = text[:1].upper() + text[1:] if _WORD.match(text) else text
-    return Markup(_CODE.sub(r"<code>\1</code>", large))  # noqa: S704, it is escaped
+    text = capital(str(escape(_inert(sentence))))
+    return Markup(_CODE.sub(r"<code>\1</code>", text))  # noqa: S704, it is escaped
+
+
+def capital(sentence: str) -> str:
+    """Return a sentence whose first word begins large, unless that is a name with more than letters."""
+    return sentence[:1].upper() + sentence[1:] if _WORD.match(sentence) else sentence
 
 
 _PHASES: Mapping[str, str] = {

@@ -57,9 +57,10 @@ class Page:
     status: int = 200
 
 
-def message(title: str, sentence: str, status: int) -> Page:
+def message(title: str, sentence: str, status: int, back: str = "/") -> Page:
     """Return a page with one sentence, such as a refusal; that something fails now is read again."""
-    return Page(title, "message.html", {"sentence": sentence}, live=status == 503, status=status)
+    values = {"sentence": sentence, "back": back}
+    return Page(title, "message.html", values, live=status == 503, status=status)
 
 
 Make = Callable[[Visit], Page]

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from shared.app.list_prices import list_price_of
+from shared.app.costs.list_prices import list_price_of
 from shared.app.notifications import approval_notifications
 from shared.app.planner.approvals import approved_plan
 from shared.app.planner.line import with_line

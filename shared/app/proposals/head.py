@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from shared.app.list_prices import prices_in
+from shared.app.costs.list_prices import prices_in
 from shared.app.repository import read_blobs, read_files, read_known, require_own, resolved
 from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord

@@ -15,9 +15,9 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 
+from shared.app.costs.list_prices import list_price_of
 from shared.app.followed import newest
 from shared.app.followed import recorded as recorded_sources
-from shared.app.list_prices import list_price_of
 from shared.app.offers import asked_of_azure, what_is_short
 from shared.app.outbox import seconds_until_again, send, send_unlike
 from shared.app.platform.platform_plan import platform_plan

@@ -250,7 +250,7 @@ def reason_of(record: ClusterRecord) -> str:
     stuck = record.phase in (Phase.FAILED, Phase.STALLED) and not record.finding
     if failure is None or not failure.entry or not stuck:
         return record.job.reason
-    return f"{failure.kind}: {explained(failure.kind, failure.entry)} {failure.message}"
+    return f"{failure.kind}: {explained(failure.kind, failure.entry).removesuffix('.')}: {failure.message}"
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:

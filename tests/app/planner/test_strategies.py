@@ -12,6 +12,7 @@ from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
 from shared.app.intake.accept import accept
 from shared.rollouts.rollout import RolloutState
+from tests.support.console_pages import shown
 from tests.support.pipeline_runs import push, status
 from tests.support.pipeline_runs import pushed as delivery
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
@@ -120,6 +121,7 @@ def test_a_strategy_that_a_commit_may_not_select_starts_nothing_until_somebody_r
     assert "roadstead rollout resume" in why["suggestedAction"]
     state, description = status(cloud, commit)
     assert (state, "the commit names another strategy" in description) == ("pending", True)
+    assert "/acts/rollout_resume" in shown(cloud.ports, f"/rollouts/{commit}").actions, "not to pause it"
     act(cloud, commit, "resume")
     cloud.run(seconds=900)
     assert changed(cloud, "one") == set()

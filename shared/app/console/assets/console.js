@@ -39,6 +39,8 @@
     const filled = [...main().querySelectorAll("input")].some((field) =>
       field.checked !== field.defaultChecked || field.type !== "checkbox" && field.value !== field.defaultValue);
     if (main().querySelector("details.act[open]") || typing || filled) return "while a form is open or filled in.";
+    const picked = getSelection();
+    if (picked.type === "Range" && main().contains(picked.anchorNode)) return "while text is selected.";
     return Date.now() - active > IDLE_MINUTES * 60000 ? `until somebody is here: nobody was for ${IDLE_MINUTES} minutes.` : "";
   }
   function tick() {
@@ -52,17 +54,21 @@
   for (const kind of ["pointermove", "pointerdown", "keydown", "scroll", "visibilitychange"])
     addEventListener(kind, () => { active = Date.now(); }, { passive: true, capture: true });
 
-  let open = [], focused = "";
+  // What somebody has opened, scrolled and focused stays so.
+  let open = [], scrolled = [], focused = "";
+  const known = (element) => element.getAttribute("href") || element.parentElement.id;
   document.addEventListener("htmx:configRequest", (event) => {
     if (etag) event.detail.headers["If-None-Match"] = etag;
   });
   document.addEventListener("htmx:beforeSwap", () => {
     open = [...main().querySelectorAll("details[open][id]")].map((element) => element.id);
-    focused = main().contains(document.activeElement) ? document.activeElement.getAttribute("href") || "" : "";
+    scrolled = [...main().querySelectorAll(".wide")].map((part) => part.scrollLeft);
+    focused = main().contains(document.activeElement) ? known(document.activeElement) : "";
   });
   document.addEventListener("htmx:afterSwap", () => {
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    if (focused) [...main().querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+    main().querySelectorAll(".wide").forEach((part, number) => { part.scrollLeft = scrolled[number] || 0; });
+    if (focused) [...main().querySelectorAll("a, summary")].find((element) => known(element) === focused)?.focus();
     localTimes(main());
   });
   document.addEventListener("htmx:afterRequest", (event) => {

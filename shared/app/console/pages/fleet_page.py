@@ -15,15 +15,23 @@ from shared.app.api.views.notifications import failing_routes
 from shared.app.api.views.plans import plans_view
 from shared.app.api.views.rollouts import rollout_view, rollouts_view, waits_now
 from shared.app.console.pages.rollouts_page import Cells, cells_of
+from shared.app.console.render import capital
 from shared.app.console.visit import Page, Visit
 from shared.app.health import health_view
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass, field, replace
+from shared.rollouts.waits import WaitReason
 
 RECENT = timedelta(days=1)
 _STUCK = frozenset({Phase.FAILED.value, Phase.STALLED.value})
 CELLS = 60
 """The most cells of a stage here."""
+_RESUMES = "an Operator, who resumes it"
+_ENDS: Mapping[str, str] = {
+    WaitReason.BUDGET: "an Operator, who retries, or an Approver, who skips",
+    WaitReason.CHECK: "who answers for the check, or an Approver, who overrides it",
+}
+"""Who ends what stops a rollout, where nobody has paused it."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +108,13 @@ def strips_of(view: schema.RolloutView) -> list[tuple[str, list[Cells]]]:
 def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
     """Yield what stops or holds the fleet as a whole."""
     if view["problem"]:
-        yield Need(view["problem"], detail=view["fleetSuggestedAction"], urgent=True)
+        what, detail = capital(view["problem"]), view["fleetSuggestedAction"]
+        yield Need(what, "who runs Roadstead, or wrote the commit", detail=detail, urgent=True)
     elif not view["commit"]:
         detail = f"Push a fleet to {view['branch']} of {view['repository']}: `roadstead init` writes one."
         yield Need("No commit was planned yet", "who writes the fleet", detail=detail)
     if view["paused"]:
-        yield Need(view["paused"], "an Operator", act="resume", label="Resume")
+        yield Need(capital(view["paused"]), "an Operator", act="resume", label="Resume")
     if view["needsApprovalCount"]:
         what = f"{_counted(view['needsApprovalCount'], 'delete')} of the newest commit: approval needed"
         names, address = tuple(view["needsApproval"]), ("/plans", view["commit"])
@@ -154,10 +163,10 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
         spent = sum(len(group["failed"]) for stage in view["stages"] for group in stage["groups"])
         if view["state"] == "Waiting" and spent:
             what = f"The rollout of {commit} is halted: {_counted(spent, 'cluster')} failed"
-            who = "an Operator, who retries, or an Approver, who skips"
-            yield Need(what, who, None, view["progress"], address=address, urgent=True)
+            yield Need(what, _ENDS[WaitReason.BUDGET], None, view["progress"], address=address, urgent=True)
         if view["state"].startswith(("Paused", "Stopped")):
-            what, who = f"The rollout of {commit}: {view['state'].lower()}", "an Operator, who resumes it"
+            what, waits = f"The rollout of {commit}: {view['state'].lower()}", view["waiting"]
+            who = next((_ENDS[reason] for wait in waits if (reason := wait["reason"]) in _ENDS), _RESUMES)
             yield Need(what, who, detail=view["progress"], address=address, urgent=True)
 
 
@@ -201,7 +210,9 @@ def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]
         yield Need(what, "who runs Roadstead", orphan["since"], orphan["resource"])
     for record in view["unreadable"]:
         yield Need(
-            f"A record cannot be read: {record['kind']} {record['key']}", detail=record["suggestedAction"]
+            f"A record cannot be read: {record['kind']} {record['key']}",
+            "who runs Roadstead",
+            detail=record["suggestedAction"],
         )
 
 

@@ -51,7 +51,7 @@ def make(visit: Visit) -> Page:
     visit.ahead(state.summaries, lambda: state.plan(commit), lambda: waits_now(state.fleet(), visit.ports))
     view = plan_view(commit, visit.ports, ClusterPage(after, PAGE))
     if view is None:
-        missing = f"The commit {cut(commit, 40)} was not planned. The address has its full id."
+        missing = f"The commit {cut(commit, 40)} was not planned, or long ago. The address has its full id."
         return message("No such plan", missing, 404)
     hidden = view["problemCount"] - len(view["problems"])
     values = {

@@ -12,6 +12,7 @@ from shared.app.console.visit import Page, Visit, message
 from shared.frozen import dataclass
 from shared.masking import cut
 from shared.rollouts.rollout_acts import ActKind
+from shared.rollouts.waits import WaitReason
 
 WAITING_SHOWN = 50
 BAR_WIDTH, BAR_HEIGHT = 8, 24
@@ -94,7 +95,8 @@ def make_one(visit: Visit) -> Page:
         "failures": failures,
         "paces": paces_of(view["stages"]),
         "classes": paces_of(view["failureClasses"]) if len(view["failures"]) > 1 else [],
-        "paused": any(decision["act"] == ActKind.PAUSE for decision in view["decisions"]),
+        "paused": any(decision["act"] == ActKind.PAUSE for decision in view["decisions"])
+        or any(wait["reason"] == WaitReason.STRATEGY for wait in view["waiting"]),
         "waiting": waiting_of(view["waiting"]),
     }
     return Page(f"Rollout of {commit[:8]}", "rollout_page.html", values)

@@ -17,7 +17,7 @@ from itertools import islice
 
 from pydantic import ValidationError
 
-from shared.app.list_prices import prices_in
+from shared.app.costs.list_prices import prices_in
 from shared.app.repository import read_files
 from shared.azure.costs import OWN, Places, costs_in
 from shared.cluster.failures.errors import ReconcileError, Throttled, Unauthorized
