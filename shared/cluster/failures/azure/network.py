@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES
-from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.azure.aks import CODES, WRAPPERS
+from shared.cluster.failures.entry import Actor, Entry, also, sourced, support
 from shared.cluster.failures.errors import (
     Interrupted,
     InvalidManifest,
@@ -285,15 +285,22 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://learn.microsoft.com/azure/aks/nat-gateway",
     ),
     *sourced(
-        "MicrosoftDocs/azure-docs issues 39112 and 92894, answers of the network service",
-        Entry(
-            "network/Delegation",
-            Refused,
-            ("SubnetDelegationsCannotChangeWhenSubnetUsedByResource", "SubnetMissingRequiredDelegation"),
-            "AKS delegates this subnet to itself, and something else uses it or took the delegation away.",
-            "Give the cluster a subnet that nothing else uses, or restore its delegation to"
-            " Microsoft.ContainerService/managedClusters.",
-            Actor.NETWORK,
+        "MicrosoftDocs/azure-docs issues 39112 and 92894, Azure/ARO-HCP pull request 469: answers of the"
+        " network service",
+        *also(
+            Entry(
+                "network/Delegation",
+                Refused,
+                ("SubnetDelegationsCannotChangeWhenSubnetUsedByResource", "SubnetMissingRequiredDelegation"),
+                "AKS delegates this subnet to itself, and something else uses it or took the delegation"
+                " away.",
+                "Give the cluster a subnet that nothing else uses, or restore its delegation to"
+                " Microsoft.ContainerService/managedClusters.",
+                Actor.NETWORK,
+            ),
+            "network/DelegationByText",
+            ("PreconditionFailed", "BadRequest", *WRAPPERS),
+            "serviceassociationlinks/azurekubernetesservice already exists",
         ),
         link="https://learn.microsoft.com/azure/aks/concepts-network-cni-overview",
     ),
