@@ -175,4 +175,6 @@ ENTRIES: Mapping[str, str] = {
     "ResourceUpdateBlockedOnPlatformUpdate": "compute/Machines",
     "OSProvisioningClientError": "compute/Machines",
     "SameFederatedCredential": "access/SameFederatedCredential",
+    "InvalidIdentityValues": "arm/OwnRequest",
+    "SkuNotAvailableForSubscription": "compute/SizeNotForSubscription",
 }

@@ -291,7 +291,10 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "arm/OwnRequest",
             Unexplained,
-            ("MissingApiVersionParameter", "InvalidFilterInQueryString", "UnsupportedMediaType"),
+            (
+                *("MissingApiVersionParameter", "InvalidFilterInQueryString", "UnsupportedMediaType"),
+                "InvalidIdentityValues",
+            ),
             "The request lacks a part that Azure needs, or has another form: Roadstead wrote it wrongly, not"
             " the manifest.",
             "Report the message and the version of Roadstead.",

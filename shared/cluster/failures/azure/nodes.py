@@ -35,7 +35,7 @@ _SCRIPTS = {
 
 _ON_THE_MACHINE = (
     *(2, 3, 5, 6, 7, 8, 32, 38, 39, 43, 48, 49, 80, 91, 100, 102, 116, 118, 119, 120),
-    *(*range(111, 116), 153, 170, *range(172, 178), 202, 204, 206, 213, 214, *range(216, 221), 223),
+    *(*range(111, 116), 153, 170, *range(172, 178), 202, 204, 206, 213, 214, *range(216, 221), 223, 231, 232),
 )
 """Exit statuses of what the script does without the network."""
 
@@ -79,7 +79,8 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "Azure/AgentBaker parts/linux/cloud-init/artifacts/cse_helpers.sh, the table of exit statuses",
+        "Azure/AgentBaker parts/linux/cloud-init/artifacts/cse_helpers.sh, the table of exit statuses;"
+        " Azure/karpenter-provider-azure issue 1441",
         Entry(
             "nodes/Gpu",
             Refused,
