@@ -170,6 +170,7 @@ def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: 
         ({"code": "VMExtensionProvisioningError", "message": "exit status=173 [stdout]"}, "Unexplained"),
         ({"code": "VMExtensionProvisioningError", "message": "exit status=160 [stdout]"}, "InvalidManifest"),
         ({"code": "CreateVMSSAgentPoolFailed", "message": LINKED}, "Refused"),
+        ({"code": "DeleteResourceGroupError", "details": [{"code": "InUseACannotBeDeleted"}]}, "Obstructed"),
     ],
 )
 def test_an_error_has_the_class_of_its_cause(error: dict[str, Any], kind: str) -> None:

@@ -177,4 +177,6 @@ ENTRIES: Mapping[str, str] = {
     "SameFederatedCredential": "access/SameFederatedCredential",
     "InvalidIdentityValues": "arm/OwnRequest",
     "SkuNotAvailableForSubscription": "compute/SizeNotForSubscription",
+    "OutboundAddressGone": "network/NotThereByText",
+    "EndpointPolicies": "providers/EndpointPolicies",
 }

@@ -163,6 +163,27 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NETWORK,
         ),
     ),
+    *sourced(
+        f"Azure/AKS issue 3247; {CODES}",
+        *also(
+            Entry(
+                "network/NotThere",
+                Refused,
+                (
+                    *("SubnetNotFound", "NATGatewayNotFound", "PrivateDNSZoneResourceNotFoundError"),
+                    *("LoadBalancerProfileOutboundIPNotExist", "PPGNotFound"),
+                    "LoadBalancerProfileOutboundIPPrefixNotExist",
+                ),
+                "A resource that the cluster refers to does not exist, or no longer.",
+                "Create the resource in the message again, or commit another one.",
+                Actor.NETWORK,
+            ),
+            "network/NotThereByText",
+            ("InvalidLoadBalancerProfileOutboundIPs", "InvalidLoadBalancerProfileOutboundIPPrefixes"),
+            *("OutboundIPNotExist", "OutboundIPPrefixNotExist"),
+        ),
+        link="https://learn.microsoft.com/azure/aks/load-balancer-standard",
+    ),
     *support(
         "error-codes/createorupdatevirtualnetworklinkfailed-error",
         Entry(
@@ -212,6 +233,15 @@ ENTRIES: tuple[Entry, ...] = (
             "Something is still in a subnet, so it cannot be deleted.",
             "Remove what the message names from the subnet.",
             Actor.NETWORK,
+        ),
+        Entry(
+            "network/InUse",
+            Obstructed,
+            ("CannotBeDeleted",),
+            "A part of the cluster's network is still in use, so it cannot be deleted.",
+            "Detach what the message names from the resource that uses it.",
+            Actor.NETWORK,
+            family=True,
         ),
         Entry(
             "network/InUseNetworkSecurityGroupCannotBeDeleted",
