@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ HERE = RegionId("11111111-1111-1111-1111-111111111111", "eastus")
 D4S = Size("standardDSv5Family", 4, frozenset("12"))
 NETWORK = f"/subscriptions/{HERE.subscription}/resourceGroups/net/providers/Microsoft.Network"
 SUBNET = f"{NETWORK}/virtualNetworks/hub/subnets/aks"
+AKS = "Microsoft.ContainerService/managedClusters"
 ADDRESS = f"{NETWORK}/publicIPAddresses/out"
 OFFER = Offer(
     frozenset({"eastus", "westeurope"}), ["1.35.7", "1.36.3", "1.37.1"], {"standard_d4s_v5": D4S}, {}, {}
@@ -267,3 +269,50 @@ def test_a_range_of_services_or_pods_that_a_subnet_of_the_network_has_is_named_f
     assert short(new(), subnets=subnets) == [], "its network is AKS's own"
     document = {"id": SUBNET, "properties": {"addressPrefixes": ["10.0.1.0/24", "fd00::/64"]}}
     assert subnets_of([{"properties": {"subnets": [document]}}])[SUBNET.lower()].ranges == ("10.0.1.0/24",)
+
+
+@pytest.mark.parametrize(
+    ("state", "field", "outbound", "why"),
+    [
+        (
+            {"location": "westeurope"},
+            "vnetSubnetID",
+            "loadBalancer",
+            "is in westeurope, and a cluster of eastus",
+        ),
+        ({"location": "eastus"}, "vnetSubnetID", "loadBalancer", ""),
+        ({"delegated": ("Microsoft.Web/serverFarms",)}, "vnetSubnetID", "loadBalancer", "is delegated to"),
+        ({"delegated": ("Microsoft.Web/serverFarms",)}, "podSubnetID", "loadBalancer", "is delegated to"),
+        ({"delegated": (AKS,)}, "vnetSubnetID", "loadBalancer", f"is delegated to {AKS}, so nothing"),
+        ({"delegated": (AKS,)}, "podSubnetID", "loadBalancer", ""),
+        ({}, "vnetSubnetID", "userDefinedRouting", "has no route table"),
+        ({"routed": True}, "vnetSubnetID", "userDefinedRouting", ""),
+        ({}, "vnetSubnetID", "userAssignedNATGateway", "has no NAT gateway"),
+        ({"gateway": True}, "vnetSubnetID", "userAssignedNATGateway", ""),
+        ({"gateway": True}, "vnetSubnetID", "loadBalancer", "has a NAT gateway"),
+        ({"gateway": True}, "podSubnetID", "loadBalancer", ""),
+    ],
+)
+def test_what_keeps_new_nodes_out_of_a_subnet_is_told(
+    state: dict[str, Any], field: str, outbound: str, why: str
+) -> None:
+    nodes = f"{NETWORK}/virtualNetworks/hub/subnets/nodes"
+    subnets = {SUBNET.lower(): Subnet(9_999, 0, **state), nodes.lower(): Subnet(9_999, 0, routed=True)}
+    asked = new(pool={"vnetSubnetID": nodes, field: SUBNET}, networkProfile={"outboundType": outbound})
+    found = short(asked, subnets=subnets)
+    assert len(found) == bool(why), found
+    assert not why or found[0].startswith(f"subnet hub/aks {why}")
+    assert short(changed(asked.new, asked.new), subnets=subnets) == [], "its nodes are there"
+
+
+def test_the_state_of_a_subnet_is_read_off_its_network() -> None:
+    shown = {
+        "addressPrefix": "10.0.0.0/24",
+        "delegations": [{"name": "a", "properties": {"serviceName": AKS}}],
+        "natGateway": {"id": "/gateway"},
+        "routeTable": {"id": "/routes"},
+    }
+    network = {"location": "EastUS", "properties": {"subnets": [{"id": SUBNET, "properties": shown}]}}
+    assert subnets_of([network])[SUBNET.lower()] == Subnet(
+        251, 0, ("10.0.0.0/24",), "eastus", (AKS,), gateway=True, routed=True
+    )

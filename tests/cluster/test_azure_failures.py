@@ -30,6 +30,10 @@ QUOTA = (
 INSIDE = "We are unable to serve this request due to an internal error, Correlation ID: 6d54e404."
 EXTENSION = "An internal error occurred while processing VM extension 'vmssCSE'."
 DEPRECATED = "Control Plane upgrade is blocked due to recent usage of a Kubernetes API deprecated in"
+LINKED = (  # Azure/ARO-HCP pull request 469
+    "If-none-match header (*) was specified in the request but resource /subscriptions/s/subnets/a/"
+    "serviceAssociationLinks/AzureKubernetesService already exists"
+)
 VNET = {"code": "VirtualNetworkNotInSucceededState", "message": "it is in Updating state"}
 
 
@@ -163,6 +167,10 @@ def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: 
         ({"code": "ValidationError", "message": "a wrong value"}, "InvalidManifest"),
         ({"code": "SomethingNew", "details": [{"code": "QuotaExceeded"}]}, "QuotaExceeded"),
         ({"code": "NobodyKnowsItVMExtensionError", "message": "no"}, "Obstructed"),
+        ({"code": "VMExtensionProvisioningError", "message": "exit status=173 [stdout]"}, "Unexplained"),
+        ({"code": "VMExtensionProvisioningError", "message": "exit status=160 [stdout]"}, "InvalidManifest"),
+        ({"code": "CreateVMSSAgentPoolFailed", "message": LINKED}, "Refused"),
+        ({"code": "DeleteResourceGroupError", "details": [{"code": "InUseACannotBeDeleted"}]}, "Obstructed"),
     ],
 )
 def test_an_error_has_the_class_of_its_cause(error: dict[str, Any], kind: str) -> None:
@@ -213,6 +221,16 @@ def test_an_error_without_a_code_does_not_hide_the_one_that_it_is_in() -> None:
     blocked = {"code": "ResourceGroupDeletionBlocked", "message": "not deleted", "details": [inside]}
     assert (failure(blocked).kind, failure(blocked).entry) == ("Obstructed", "network/DeleteResourceGroup")
     assert failure({"code": "", "message": "no"}).entry == "aks/Failed"
+
+
+def test_a_conflict_and_a_precondition_hide_nothing() -> None:
+    policy = {"code": "RequestDisallowedByPolicy", "message": "Resource 'a' was disallowed by policy."}
+    changed = {"code": "PropertyChangeNotAllowed", "message": "Changing property 'dnsPrefix' is not allowed."}
+    for outer in ("Conflict", "PreconditionFailed", "AnotherOperationInProgress"):
+        for inner in (policy, changed):
+            error = {"code": outer, "message": f"It failed. Message: {json.dumps({'error': inner})}"}
+            assert failure(error).entry.endswith(inner["code"]), outer
+        assert failure({"code": outer, "message": "no"}).kind == "Interrupted"
 
 
 def test_what_is_not_found_is_named_by_the_error_inside() -> None:

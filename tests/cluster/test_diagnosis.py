@@ -165,7 +165,6 @@ def test_a_ready_cluster_does_nothing() -> None:
     assert explained(ready).activity == "is idle: generation 1 was verified Ready"
 
 
-@pytest.mark.lives
 def test_a_job_that_does_not_continue_by_itself_never_says_that_no_action_is_needed() -> None:
     for recipe in Recipe:
         for kind in classes():

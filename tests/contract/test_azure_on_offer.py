@@ -80,7 +80,7 @@ def test_the_lists_of_what_a_region_has_say_what_is_used_and_what_is_left(azure:
     assert quotas_of(azure.call(ListClusterUsages(region)))[CLUSTERS].used == 1
     assert "westeurope" in {location["name"] for location in azure.call(ListLocations(here))}
     assert sizes_of(azure.call(ListSizes(region)))["standard_d4s_v5"].cores == 4
-    known = Subnet(251, 3, ("10.0.0.0/24",))
+    known = Subnet(251, 3, ("10.0.0.0/24",), "westeurope")
     assert subnets_of(azure.call(ListNetworks(here))) == {f"{network}/subnets/aks".lower(): known}
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +52,6 @@ def check_all_agree(spec: dict[str, Any], *, refused: bool, field: str) -> None:
     assert (field in problems, bool(rule)) == (refused, refused), (problems, rule)
 
 
-@pytest.mark.lives
 @BORDER
 @given(POOLS, st.integers(1, 6), NEAR)
 def test_validate_and_azure_agree_about_the_outbound_ports_of_all_nodes(
@@ -68,7 +66,6 @@ def test_validate_and_azure_agree_about_the_outbound_ports_of_all_nodes(
     check_all_agree(spec, refused=refused, field="networkProfile.loadBalancerProfile.allocatedOutboundPorts")
 
 
-@pytest.mark.lives
 @BORDER
 @given(POOLS, st.sampled_from([-1, 0, 1]), st.sampled_from(["overlay", "kubenet"]))
 def test_validate_and_azure_agree_about_the_range_of_the_pods(
@@ -131,7 +128,6 @@ EFFECTS = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])
 TAINTS = st.lists(st.tuples(KEYS, EFFECTS, st.sampled_from("ab")), max_size=3, unique=True)
 
 
-@pytest.mark.lives
 @BORDER
 @given(TAINTS, st.sampled_from(["System", "User"]))
 def test_validate_and_azure_agree_about_taints(taints: list[tuple[str, str, str]], mode: str) -> None:
@@ -170,7 +166,6 @@ def test_validate_and_azure_agree_about_reservations_of_capacity(
     assert (bool(problems), bool(rule)) == (refused, refused), (problems, rule)
 
 
-@pytest.mark.lives
 @BORDER
 @given(
     st.sampled_from([None, "V1", "V1B", "V2"]),

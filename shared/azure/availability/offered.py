@@ -6,7 +6,7 @@ specification/network, usages and virtualNetworks); virtual-networks-faq (addres
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -48,11 +48,19 @@ class Quota:
 
 @dataclass(frozen=True)
 class Subnet:
-    """How many addresses a subnet has for nodes and pods, how many of them are used, and its IPv4 ranges."""
+    """How many addresses a subnet has for nodes and pods, how many of them are used, and its IPv4 ranges.
+
+    ``location`` is that of its network, "" where nobody said it, and ``delegated`` names the services to
+    which it is delegated. ``gateway`` and ``routed``: whether it has a NAT gateway, and a route table.
+    """
 
     size: int
     used: int
     ranges: tuple[str, ...] = ()
+    location: str = ""
+    delegated: tuple[str, ...] = ()
+    gateway: bool = False
+    routed: bool = False
 
     @property
     def left(self) -> int:
@@ -133,8 +141,21 @@ def subnets_of(networks: Sequence[Json]) -> dict[str, Subnet]:
             ranges = tuple(str(prefix) for prefix in prefixes if _addresses(str(prefix)))
             if ranges:
                 used, size = len(shown.get("ipConfigurations") or ()), sum(map(_addresses, ranges))
-                found[str(subnet["id"]).lower()] = Subnet(size - RESERVED, used, ranges)
+                found[str(subnet["id"]).lower()] = Subnet(
+                    size - RESERVED,
+                    used,
+                    ranges,
+                    str(network.get("location") or "").lower(),
+                    tuple(_services(shown.get("delegations") or ())),
+                    bool(shown.get("natGateway")),
+                    bool(shown.get("routeTable")),
+                )
     return found
+
+
+def _services(delegations: Sequence[Json]) -> Iterator[str]:
+    for delegation in delegations:
+        yield str((delegation.get("properties") or {}).get("serviceName") or "")
 
 
 def _addresses(prefix: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network
 
-from shared.azure.availability.offered import Offer, Quota, Size
+from shared.azure.availability.offered import Offer, Quota, Size, Subnet
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.desired import Desired
@@ -29,6 +29,7 @@ PODS = 30
 """Pods on a node of Azure CNI without overlay, unless the manifest says."""
 DISK = 128
 """The GB of an OS disk that git does not size (concepts-storage: ephemeral from 128 GiB on)."""
+_AKS = "microsoft.containerservice/managedclusters"
 TOTAL, ADDRESSES, CLUSTERS = "cores", "IPv4StandardSkuPublicIpAddresses", "ManagedClusters"
 """The names of the limits of all cores of a region, of its public addresses, and of its clusters."""
 
@@ -199,6 +200,7 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
         _of_sizes(place, requests, offer),
         _of_disks(requests, offer.sizes or {}),
         _of_ranges(requests, offer),
+        _of_networks(place, requests, offer),
     ):
         yield from _grouped(found)
     needs = {request.cluster: _cores(request, offer.sizes or {}) for request in requests}
@@ -300,6 +302,36 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
                 f"subnet {name} has {known.left} of {known.size} addresses left, this commit needs {needed} "
                 f"({_named(each)})"
             )
+
+
+def _of_networks(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+    """Yield what keeps new node pools out of the subnets that git names.
+
+    Sources: the error pages of SubnetIsDelegated and InvalidResourceReference, egress-outboundtype and
+    nat-gateway; Azure/azure-service-operator#2273 (a gateway and the load balancer).
+    """
+    for request in requests:
+        before = {pool.name for pool in request.old.node_pools} if request.old else set()
+        outbound = request.new.network_profile.outbound_type
+        for pool in (pool for pool in request.new.node_pools if pool.name not in before):
+            for id in filter(None, (pool.vnet_subnet_id, pool.pod_subnet_id)):
+                subnet, of_nodes = offer.subnets.get(id.lower()), id == pool.vnet_subnet_id
+                for why in _keeps_out(subnet, place.location, outbound, of_nodes) if subnet else ():
+                    yield f"subnet {subnet_name(id.lower())} {why}", request.cluster
+
+
+def _keeps_out(subnet: Subnet, location: str, outbound: str | None, of_nodes: bool) -> Iterator[str]:
+    if subnet.location not in ("", location):
+        yield f"is in {subnet.location}, and a cluster of {location} takes none of another region"
+    others = [name for name in subnet.delegated if of_nodes or name.lower() != _AKS]
+    if others:
+        yield f"is delegated to {', '.join(others)}, so nothing of a cluster can be in it"
+    if of_nodes and outbound == "userDefinedRouting" and not subnet.routed:
+        yield "has no route table, and outboundType userDefinedRouting needs one with a default route"
+    if of_nodes and outbound == "userAssignedNATGateway" and not subnet.gateway:
+        yield "has no NAT gateway, and outboundType userAssignedNATGateway needs one"
+    if of_nodes and outbound == "loadBalancer" and subnet.gateway:
+        yield "has a NAT gateway, and outboundType loadBalancer does not go with one"
 
 
 def _of_ranges(requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:

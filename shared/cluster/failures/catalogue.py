@@ -10,6 +10,7 @@ from shared.cluster.failures.azure import (
     aks,
     arm,
     compute,
+    extensions,
     features,
     keys,
     named,
@@ -33,7 +34,7 @@ class Catalogue:
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
 
-_MODULES = (access, keys, nodes, aks, arm, compute, features, named, network, providers, rules)
+_MODULES = (access, keys, nodes, aks, arm, compute, extensions, features, named, network, providers, rules)
 """Of entries that are equally specific the first counts: the status of a node says more than a wrapper."""
 AZURE = Catalogue(entry for module in _MODULES for entry in module.ENTRIES)
 KUBERNETES = Catalogue(kubernetes_entries.ENTRIES)

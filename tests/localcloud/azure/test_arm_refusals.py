@@ -29,8 +29,6 @@ from tests.support.refused_writes import (
     VALID,
 )
 
-pytestmark = pytest.mark.lives
-
 ELSEWHERE = {
     *("cilium-without-windows", "stops-when-ready", "system-pools-run"),
     "no-stop-with-auto-provisioning",

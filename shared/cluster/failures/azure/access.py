@@ -196,6 +196,19 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
+        "Azure/AKS issues 2515 and 2587, Azure/AKS-Construction issue 411, Azure/azure-cli issue 16788",
+        Entry(
+            "access/FeatureByText",
+            Refused,
+            ("BadRequest", "OperationNotAllowed", "InvalidParameter", *WRAPPERS),
+            "A feature is not registered in the subscription.",
+            "Register the feature in the message with `az feature register`, then its provider again.",
+            Actor.SUBSCRIPTION,
+            says=("for how to enable features", "feature is not enabled for this subscription"),
+        ),
+        link="https://learn.microsoft.com/azure/azure-resource-manager/management/preview-features",
+    ),
+    *sourced(
         "Azure/azure-sdk-for-net, a test of role definitions: the code of a 400 for one without a name",
         Entry(
             "access/RoleDefinition",
@@ -335,6 +348,19 @@ ENTRIES: tuple[Entry, ...] = (
             "Somebody else writes a federated credential of the same identity at this moment.",
             "No action needed.",
             Actor.NOBODY,
+        ),
+        link="https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations",
+    ),
+    *sourced(
+        "Azure/bicep-types-az issue 2054, an answer of the service for managed identities",
+        Entry(
+            "access/SameFederatedCredential",
+            Refused,
+            ("Conflict", "BadRequest"),
+            "The identity has a federated credential of another name with this issuer and subject.",
+            "Remove the other credential from the identity: two with the same issuer and subject cannot be.",
+            Actor.ACCESS,
+            says=("issuer and subject combination already exists",),
         ),
         link="https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations",
     ),

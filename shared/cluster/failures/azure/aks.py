@@ -160,7 +160,10 @@ ENTRIES: tuple[Entry, ...] = (
             "Another operation on the cluster, or on a node pool, is in progress.",
             "No action needed; Azure's activity log shows who started the other operation.",
             Actor.NOBODY,
-            says=("in progress", "since deletion was issued", "is in provisioning state("),
+            says=(
+                *("in progress", "since deletion was issued", "is in provisioning state("),
+                *("is marked for deletion", "an ongoing operation is changing"),
+            ),
         ),
         Entry(
             "aks/Stopped",
@@ -183,13 +186,18 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "error-codes/throttled-error",
-        Entry(
-            "aks/Throttled",
-            Throttled,
-            ("Throttled", "TooManyRequests"),
-            "AKS asked for fewer requests in the subscription.",
-            "No action needed; find out what else calls AKS in the subscription if it persists.",
-            Actor.NOBODY,
+        *also(
+            Entry(
+                "aks/Throttled",
+                Throttled,
+                ("Throttled", "TooManyRequests"),
+                "AKS asked for fewer requests in the subscription.",
+                "No action needed; find out what else calls AKS in the subscription if it persists.",
+                Actor.NOBODY,
+            ),
+            "aks/ThrottledByText",
+            ("OperationNotAllowed", *WRAPPERS),
+            "because too many requests have been received",
         ),
     ),
     *support(
@@ -292,15 +300,15 @@ ENTRIES: tuple[Entry, ...] = (
                 "aks/InvalidClientSecret",
                 Refused,
                 ("InvalidClientSecret", "ServicePrincipalValidationClientError"),
-                "The secret of the cluster's service principal is wrong or has expired.",
+                "The cluster's service principal does not exist, or its secret is wrong or has expired.",
                 "Give the service principal a new secret (`az aks update-credentials`), or use a managed"
                 " identity.",
                 Actor.ACCESS,
             ),
             "aks/ServicePrincipalProfile",
-            ("BadRequest",),
-            "serviceprincipalprofile",
-            "aadsts7000222",
+            ("BadRequest", "ReconcileStandardLoadBalancerError", "DeleteResourceGroupError", *WRAPPERS),
+            *("serviceprincipalprofile", "aadsts7000222", "aadsts7000215", "aadsts700016"),
+            "failed to refresh the token",
         ),
     ),
     *support(
@@ -312,7 +320,10 @@ ENTRIES: tuple[Entry, ...] = (
             "Somebody changed the scale set of a node pool in the node resource group.",
             "Add another node pool, and delete the one in the message.",
             Actor.OPERATOR,
-            says=("changing property 'imagereference' is not allowed",),
+            says=tuple(
+                f"changing property '{name}' is not allowed"
+                for name in ("imagereference", "platformfaultdomaincount")
+            ),
         ),
     ),
     *support(
@@ -337,7 +348,7 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "aks/InternalByText",
             Interrupted,
-            (*WRAPPERS, "VMExtensionProvisioningError"),
+            (*WRAPPERS, "VMExtensionProvisioningError", "BadRequest"),
             "AKS failed for a reason inside of it.",
             "Check Azure's health page; if it persists, contact Azure support with the request id.",
             Actor.NOBODY,

@@ -29,6 +29,7 @@ ENTRIES: tuple[Entry, ...] = (
             "Another operation on the resource is in progress, or its state does not allow this one.",
             _LOG,
             Actor.NOBODY,
+            wraps=True,
         ),
         Entry(
             "arm/ResourceGroupBeingDeleted",
@@ -169,11 +170,20 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *sourced(
         "Azure/terraform-azurerm-aks issue 604, kubernetes-sigs/cloud-provider-azure issue 9728,"
-        " kaito-project/kaito issue 2075",
+        " kaito-project/kaito issue 2075, pegasystems/pega-helm-charts issue 329",
         Entry(
             "arm/PreconditionFailed",
             Conflict,
-            ("PreconditionFailed", "EtagMismatch", "OriginalEtagNotExpect"),
+            ("PreconditionFailed",),
+            _CHANGED,
+            _LOG,
+            Actor.NOBODY,
+            wraps=True,
+        ),
+        Entry(
+            "arm/EtagMismatch",
+            Conflict,
+            ("EtagMismatch", "OriginalEtagNotExpect"),
             _CHANGED,
             _LOG,
             Actor.NOBODY,
@@ -214,18 +224,6 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.AUTHOR,
         ),
         link="https://learn.microsoft.com/azure/role-based-access-control/troubleshooting",
-    ),
-    *support(
-        "extensions/cluster-extension-deployment-errors",
-        Entry(
-            "arm/Transient",
-            Interrupted,
-            ("ExtensionOperationFailed", "OSProvisioningTimedOut"),
-            "A service of Azure failed for a reason that passes.",
-            "Check Azure's health page; if it persists, contact Azure support with the request id.",
-            Actor.NOBODY,
-            wraps=True,
-        ),
     ),
     *sourced(
         "answers of Azure Resource Manager in public repositories",
@@ -293,7 +291,10 @@ ENTRIES: tuple[Entry, ...] = (
         Entry(
             "arm/OwnRequest",
             Unexplained,
-            ("MissingApiVersionParameter", "InvalidFilterInQueryString", "UnsupportedMediaType"),
+            (
+                *("MissingApiVersionParameter", "InvalidFilterInQueryString", "UnsupportedMediaType"),
+                "InvalidIdentityValues",
+            ),
             "The request lacks a part that Azure needs, or has another form: Roadstead wrote it wrongly, not"
             " the manifest.",
             "Report the message and the version of Roadstead.",

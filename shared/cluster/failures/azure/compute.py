@@ -38,14 +38,19 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *support(
         "error-codes/zonalallocation-allocationfailed-error",
-        Entry(
-            "compute/AllocationFailed",
-            OutOfCapacity,
-            ("AllocationFailed", "ZonalAllocationFailed"),
-            "Azure has no room for machines of this size in the region or zone now; this is no quota.",
-            "Wait until there is room, or commit another size, zone or region, or `maxUnavailable` instead of"
-            " `maxSurge`.",
-            Actor.NOBODY,
+        *also(
+            Entry(
+                "compute/AllocationFailed",
+                OutOfCapacity,
+                ("AllocationFailed", "ZonalAllocationFailed"),
+                "Azure has no room for machines of this size in the region or zone now; this is no quota.",
+                "Wait until there is room, or commit another size, zone or region, or `maxUnavailable`"
+                " instead of `maxSurge`.",
+                Actor.NOBODY,
+            ),
+            "compute/AllocationByText",
+            ("OperationNotAllowed", *WRAPPERS),
+            *("in the existing allocation unit", "is not available in the cluster where"),
         ),
         Entry(
             "compute/OverconstrainedAllocationRequest",
@@ -102,13 +107,18 @@ ENTRIES: tuple[Entry, ...] = (
             _LARGER,
             Actor.SUBSCRIPTION,
         ),
-        Entry(
-            "compute/SkuNotAvailable",
-            OutOfCapacity,
-            ("SkuNotAvailable",),
-            "The VM size is not available for the subscription in the region or zone now.",
-            "Commit a size that `az vm list-skus` shows without a restriction.",
-            Actor.AUTHOR,
+        *also(
+            Entry(
+                "compute/SkuNotAvailable",
+                OutOfCapacity,
+                ("SkuNotAvailable",),
+                "The VM size is not available for the subscription in the region or zone now.",
+                "Commit a size that `az vm list-skus` shows without a restriction.",
+                Actor.AUTHOR,
+            ),
+            "compute/SkuByText",
+            ("BadRequest", "InvalidTemplateDeployment", *WRAPPERS),
+            "is currently not available in location",
         ),
         Entry(
             "compute/RegionDoesNotAllowProvisioning",
@@ -156,7 +166,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
     ),
     *sourced(
-        "MicrosoftDocs/azure-docs articles/virtual-machines/error-messages.md, the table of codes",
+        "MicrosoftDocs/SupportArticles-docs support/azure/virtual-machines/windows/error-messages.md",
         Entry(
             "compute/Machines",
             Interrupted,
@@ -165,6 +175,7 @@ ENTRIES: tuple[Entry, ...] = (
                 *("TooManyVMRedeploymentRequests", "NetworkingInternalOperationError"),
                 *("VMExtensionManagementInternalError", "VMArtifactRepositoryInternalError"),
                 *("AttachDiskWhileBeingDetached", "DiskProcessingError", "DiskPreparationError"),
+                *("OSProvisioningClientError", "ResourceUpdateBlockedOnPlatformUpdate"),
             ),
             "A machine, or a disk of it, did not get ready in time, or for a reason inside of Azure.",
             "Check Azure's health page; if it persists, contact Azure support with the request id.",
@@ -172,6 +183,18 @@ ENTRIES: tuple[Entry, ...] = (
             wraps=True,
         ),
         link="https://learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/error-messages",
+    ),
+    *sourced(
+        "Azure/AKS issue 5746",
+        Entry(
+            "compute/SizeNotForSubscription",
+            Refused,
+            ("SkuNotAvailableForSubscription",),
+            "AKS does not give machines of this size to the subscription in the region; this is no quota.",
+            "Ask Azure support for access to the size in the region, or commit another size or region.",
+            Actor.SUBSCRIPTION,
+        ),
+        link="https://learn.microsoft.com/azure/aks/quotas-skus-regions",
     ),
     *sourced(
         "MicrosoftDocs/azure-docs articles/virtual-machines/error-codes-spot.md",

@@ -56,7 +56,7 @@ ENTRIES: tuple[Entry, ...] = (
         "private-clusters",
         "The zone, the name or the region of a private cluster is not one that AKS takes: a zone of its own"
         " needs an identity of its own, and without a zone the cluster needs its public name.",
-        "InvalidPrivateDNSZoneMode InvalidPrivateDNSZoneResourceID PrivateDNSZoneResourceNotFoundError"
+        "InvalidPrivateDNSZoneMode InvalidPrivateDNSZoneResourceID"
         " SystemAssignedIdentityNotSupportedForCustomPrivateDNSZone FQDNInvalid FQDNNotAvailable"
         " NonePrivateDNSZonePublicFQDNDisabledError FQDNSubdomainRecordAlreadyExistsError"
         " PrivateClusterNotAllowedInLocation PrivateClusterV2NotAllowedInLocation",
@@ -190,8 +190,8 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     *_page(
         "reduce-latency-ppg",
-        "The proximity placement group does not exist, is elsewhere, or does not go with more than one zone.",
-        "InvalidPPGID InvalidPPGSubscription InvalidPPGRegion PPGNotFound PPGNotSupportMultipleZones",
+        "The proximity placement group is elsewhere, or does not go with more than one zone.",
+        "InvalidPPGID InvalidPPGSubscription InvalidPPGRegion PPGNotSupportMultipleZones",
         "Commit the id of a group in the region and subscription of the cluster, and one zone.",
     ),
     *_page(

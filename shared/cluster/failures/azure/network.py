@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shared.cluster.failures.azure.aks import CODES
-from shared.cluster.failures.entry import Actor, Entry, sourced, support
+from shared.cluster.failures.azure.aks import CODES, WRAPPERS
+from shared.cluster.failures.entry import Actor, Entry, also, sourced, support
 from shared.cluster.failures.errors import (
     Interrupted,
     InvalidManifest,
@@ -163,6 +163,27 @@ ENTRIES: tuple[Entry, ...] = (
             Actor.NETWORK,
         ),
     ),
+    *sourced(
+        f"Azure/AKS issue 3247; {CODES}",
+        *also(
+            Entry(
+                "network/NotThere",
+                Refused,
+                (
+                    *("SubnetNotFound", "NATGatewayNotFound", "PrivateDNSZoneResourceNotFoundError"),
+                    *("LoadBalancerProfileOutboundIPNotExist", "PPGNotFound"),
+                    "LoadBalancerProfileOutboundIPPrefixNotExist",
+                ),
+                "A resource that the cluster refers to does not exist, or no longer.",
+                "Create the resource in the message again, or commit another one.",
+                Actor.NETWORK,
+            ),
+            "network/NotThereByText",
+            ("InvalidLoadBalancerProfileOutboundIPs", "InvalidLoadBalancerProfileOutboundIPPrefixes"),
+            *("OutboundIPNotExist", "OutboundIPPrefixNotExist"),
+        ),
+        link="https://learn.microsoft.com/azure/aks/load-balancer-standard",
+    ),
     *support(
         "error-codes/createorupdatevirtualnetworklinkfailed-error",
         Entry(
@@ -212,6 +233,15 @@ ENTRIES: tuple[Entry, ...] = (
             "Something is still in a subnet, so it cannot be deleted.",
             "Remove what the message names from the subnet.",
             Actor.NETWORK,
+        ),
+        Entry(
+            "network/InUse",
+            Obstructed,
+            ("CannotBeDeleted",),
+            "A part of the cluster's network is still in use, so it cannot be deleted.",
+            "Detach what the message names from the resource that uses it.",
+            Actor.NETWORK,
+            family=True,
         ),
         Entry(
             "network/InUseNetworkSecurityGroupCannotBeDeleted",
@@ -285,15 +315,22 @@ ENTRIES: tuple[Entry, ...] = (
         link="https://learn.microsoft.com/azure/aks/nat-gateway",
     ),
     *sourced(
-        "MicrosoftDocs/azure-docs issues 39112 and 92894, answers of the network service",
-        Entry(
-            "network/Delegation",
-            Refused,
-            ("SubnetDelegationsCannotChangeWhenSubnetUsedByResource", "SubnetMissingRequiredDelegation"),
-            "AKS delegates this subnet to itself, and something else uses it or took the delegation away.",
-            "Give the cluster a subnet that nothing else uses, or restore its delegation to"
-            " Microsoft.ContainerService/managedClusters.",
-            Actor.NETWORK,
+        "MicrosoftDocs/azure-docs issues 39112 and 92894, Azure/ARO-HCP pull request 469: answers of the"
+        " network service",
+        *also(
+            Entry(
+                "network/Delegation",
+                Refused,
+                ("SubnetDelegationsCannotChangeWhenSubnetUsedByResource", "SubnetMissingRequiredDelegation"),
+                "AKS delegates this subnet to itself, and something else uses it or took the delegation"
+                " away.",
+                "Give the cluster a subnet that nothing else uses, or restore its delegation to"
+                " Microsoft.ContainerService/managedClusters.",
+                Actor.NETWORK,
+            ),
+            "network/DelegationByText",
+            ("PreconditionFailed", "BadRequest", *WRAPPERS),
+            "serviceassociationlinks/azurekubernetesservice already exists",
         ),
         link="https://learn.microsoft.com/azure/aks/concepts-network-cni-overview",
     ),

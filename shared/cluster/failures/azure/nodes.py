@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from shared.cluster.failures.azure.aks import WRAPPERS
 from shared.cluster.failures.entry import Actor, Entry, sourced, support
-from shared.cluster.failures.errors import Obstructed, Refused, RoleNotEffective, Unexplained
+from shared.cluster.failures.errors import (
+    InvalidManifest,
+    Obstructed,
+    Refused,
+    RoleNotEffective,
+    Unexplained,
+)
 
 _WRAPPER = "VMExtensionProvisioningError"
 _CODES = (_WRAPPER, "VMExtensionHandlerNonTransientError", *WRAPPERS)
@@ -25,6 +31,13 @@ _SCRIPTS = {
     65: "ERR_VHD_FILE_NOT_FOUND",
 }
 """The names of exit statuses in the script."""
+
+
+_ON_THE_MACHINE = (
+    *(2, 3, 5, 6, 7, 8, 32, 38, 39, 43, 48, 49, 80, 91, 100, 102, 116, 118, 119, 120),
+    *(*range(111, 116), 153, 170, *range(172, 178), 202, 204, 206, 213, 214, *range(216, 221), 223, 231, 232),
+)
+"""Exit statuses of what the script does without the network."""
 
 
 def _exit(*numbers: int) -> tuple[str, ...]:
@@ -47,7 +60,27 @@ def _failed(
 
 ENTRIES: tuple[Entry, ...] = (
     *sourced(
-        "Azure/AgentBaker parts/linux/cloud-init/artifacts/cse_helpers.sh, the table of exit statuses",
+        "Azure/Azure-Landing-Zones issue 2600, Azure/AKS-Landing-Zone-Accelerator issue 167,"
+        " hashicorp/terraform-provider-azurerm issue 27940, Azure/aks-engine issues 2254 and 4065",
+        Entry(
+            "nodes/ForeignExtension",
+            Refused,
+            (*_CODES, "VMExtensionProvisioningTimeout"),
+            "An extension that AKS does not know, mostly one that a policy of Azure installs on every"
+            " machine, fails on the nodes.",
+            "Exempt the node resource group from the policy that installs the extension in the message, and"
+            " remove the extension from the scale set.",
+            Actor.POLICY,
+            says=(
+                *("microsoft.azure.monitor", "microsoft.enterprisecloud.monitoring", "omsagentforlinux"),
+                *("dependencyagentlinux", "microsoft.guestconfiguration", "microsoft.azure.azuredefender"),
+            ),
+            link="https://learn.microsoft.com/azure/aks/support-policies",
+        ),
+    ),
+    *sourced(
+        "Azure/AgentBaker parts/linux/cloud-init/artifacts/cse_helpers.sh, the table of exit statuses;"
+        " Azure/karpenter-provider-azure issue 1441",
         Entry(
             "nodes/Gpu",
             Refused,
@@ -67,6 +100,25 @@ ENTRIES: tuple[Entry, ...] = (
             " message.",
             Actor.SUPPORT,
             says=_exit(4, 34, 103, 121, 122, 130, 131),
+            wraps=True,
+        ),
+        Entry(
+            "nodes/Certificate",
+            InvalidManifest,
+            _CODES,
+            "A certificate that the manifest gives to the nodes is none.",
+            "Commit `httpProxyConfig.trustedCa` and `customCATrustCertificates` as PEM in base64.",
+            Actor.AUTHOR,
+            says=_exit(160, 161),
+        ),
+        Entry(
+            "nodes/Script",
+            Unexplained,
+            _CODES,
+            "The setup of the nodes failed on the machine itself, not for want of a network.",
+            "Azure support can explain the log in the message; a newer node image may not have this.",
+            Actor.SUPPORT,
+            says=_exit(*_ON_THE_MACHINE),
             wraps=True,
         ),
         link="https://github.com/Azure/AgentBaker/blob/dev/parts/linux/cloud-init/artifacts/cse_helpers.sh",
@@ -164,6 +216,19 @@ ENTRIES: tuple[Entry, ...] = (
             "Assign `AcrPull` on the registry{(scope)} to the kubelet identity of the cluster{(identity)}.",
             Actor.ACCESS,
         ),
+    ),
+    *sourced(
+        "MicrosoftDocs/SupportArticles-docs support/azure/virtual-machines/windows/error-messages.md",
+        Entry(
+            "nodes/AgentSilent",
+            Obstructed,
+            ("VMAgentStatusCommunicationError",),
+            "A node does not report to Azure: its system does not run well, or its network keeps it from"
+            " Azure Storage.",
+            "Let the nodes' subnet reach 168.63.129.16 and Azure Storage on port 443.",
+            Actor.NETWORK,
+        ),
+        link="https://learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/error-messages",
     ),
     *support(
         "error-codes/vmextensionerror-provisioningtimeout",

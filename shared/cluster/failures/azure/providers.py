@@ -8,7 +8,7 @@ from shared.cluster.failures.errors import Conflict, QuotaExceeded, Refused
 _SOURCE = "Azure/aks-deployer pkg/armerror/const.go: resourceTypeClientErrorCodes"
 _LINK = "https://github.com/Azure/aks-deployer/blob/main/pkg/armerror/const.go"
 
-ENTRIES: tuple[Entry, ...] = sourced(
+_LISTED = sourced(
     _SOURCE,
     Entry(
         "providers/Limits",
@@ -53,4 +53,25 @@ ENTRIES: tuple[Entry, ...] = sourced(
         Actor.NOBODY,
     ),
     link=_LINK,
+)
+
+ENTRIES: tuple[Entry, ...] = (
+    *_LISTED,
+    *sourced(
+        "Azure/missionlz issue 673, Azure/bicep issue 2127: answers of the network service",
+        Entry(
+            "providers/EndpointPolicies",
+            Refused,
+            (
+                "PrivateEndpointCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled",
+                "PrivateEndpointNetworkPoliciesCannotBeEnabledOnPrivateEndpointSubnet",
+                "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled",
+            ),
+            "The subnet has network policies for private endpoints or private link services, and AKS cannot"
+            " have one of these in it.",
+            "Disable these network policies of the subnet in the message.",
+            Actor.NETWORK,
+        ),
+        link="https://learn.microsoft.com/azure/private-link/disable-private-endpoint-network-policy",
+    ),
 )

@@ -33,20 +33,20 @@ _EXPLAINED = (
         " LoadBalancerProfileAllocatedOutboundPortsCannotBeNegative"
         " LoadBalancerProfileAllocatedOutboundPortsMustBeMultipleOfEight"
         " InvalidLoadBalancerProfileManagedOutboundIPCount InvalidLoadBalancerProfileOutboundIPPrefixes"
-        " InvalidLoadBalancerProfileOutboundIPs LoadBalancerProfileOutboundIPPrefixNotExist"
-        " LoadBalancerProfileOutboundIPNotExist LoadBalancerProfileOutboundIPPrefixNotInTheSameSubscription"
+        " InvalidLoadBalancerProfileOutboundIPs"
+        " LoadBalancerProfileOutboundIPPrefixNotInTheSameSubscription"
         " LoadBalancerProfileOutboundIPPrefixNotInTheSameRegion"
         " LoadBalancerProfileOutboundIPNotInTheSameRegion LoadBalancerProfileOutboundIPNotStandardSKU"
         " LoadBalancerProfileOutboundIPHasManagedOutboundIPTag"
         " LoadBalancerProfileOutboundIPAttachedToAnotherIPConfiguration"
         " InvalidNATGatewayProfileManagedOutboundIPCount InvalidNATGatewayProfileIdleTimeoutInMinutes"
         " ManagedNATGatewayWithCustomVNetNotAllowed UserAssignedNATGatewayWithManagedVNetNotAllowed"
-        " InvalidNATGatewayResourceID NATGatewayNotFound UDRWithNodePublicIPNotAllowed",
+        " InvalidNATGatewayResourceID UDRWithNodePublicIPNotAllowed",
     ),
     _rule(
         "Subnets",
-        "A subnet, or a network, of the manifest does not exist or does not fit the cluster.",
-        "SubnetNotFound InvalidSubnetSourceID InvalidVNetSourceID EmptySubnetError"
+        "A subnet, or a network, of the manifest does not fit the cluster.",
+        "InvalidSubnetSourceID InvalidVNetSourceID EmptySubnetError"
         " AgentPoolsWithEmptySubnetError TooManyCustomRouteTables CustomRouteTableParseError"
         " CustomRouteTableUnsupportedK8SVersion CustomRouteTableWithMSINotSupported"
         " CustomRouteTableCannotCrossSubscription"
