@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shared.app.proposals.head import Head
+from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field, replace
 from shared.kubernetes_versions import lower_image, stays_newer
@@ -16,6 +17,8 @@ from shared.language.desired import Desired
 from shared.language.model.base import shown
 from shared.language.resolve.repository_layout import environment_path, versions_path
 from shared.language.yaml.editing import NotEditable, with_value, without
+from shared.language.yaml.nodes import plain_value
+from shared.language.yaml.parser import YamlError, parse
 from shared.promotions import (
     CHANNELED,
     HOLDS,
@@ -128,6 +131,8 @@ def evaluate(
         channel = place.channels.get(CHANNELED.get(value, ""), "")
         if channel and channel != channel_of(desired.environments[source], value):
             found = Obstacle(HoldReason.CHANNEL, target, (), channel)
+        elif channel and isinstance(found, Proof) and found.value.value != present_value(value, source, head):
+            found = Obstacle(HoldReason.OWN, source, found.clusters)
         if isinstance(found, Proof):
             proofs.append(found)
         elif not (value is What.IMAGES and found.reason is HoldReason.NO_VALUE and len(what) > 1):
@@ -147,6 +152,16 @@ def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
         return Obstacle(HoldReason.SAME, target.name, (), proof.value.value)
     reason = held(proof.value)
     return Obstacle(reason, target.name, (), proof.value.value) if reason else None
+
+
+def present_value(what: What, environment: str, head: Head) -> str:
+    """Return what git has for an environment with a channel; raise InvalidManifest."""
+    path, field = versions_path(environment), CHANNELED[what]
+    try:
+        spec = plain_value(parse((head.text(path) or "").encode(), path), str, {})["spec"]
+        return str(spec[field])
+    except (YamlError, LookupError, TypeError):
+        raise InvalidManifest(f"{path} has no spec.{field}") from None
 
 
 def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle]) -> Evaluation:

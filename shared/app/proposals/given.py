@@ -46,9 +46,13 @@ def seen(promotion: Promotion, ports: Ports) -> tuple[Promotion, Pull | None]:
 def give(
     promotion: Promotion, pull: Pull | None, found: Evaluation, text: GivenText, head: Head, branch: Branch
 ) -> Promotion:
-    """Open the pull request with what was found, or bring it up to date; return what is saved."""
+    """Open the pull request with what was found, or bring it up to date; return what is saved.
+
+    What else was merged into a file that it changes is in its branch, too: otherwise the two conflict.
+    """
     values = tuple(proof.value for proof in found.proofs)
-    if not (pull is not None and pull.open and promotion.values == values):
+    same = pull is not None and pull.open and promotion.values == values
+    if not (same and branch.has(found.files)):
         try:
             for path, content in sorted(found.files.items()):
                 promotion = branch.commit(promotion, File(path, content, text.commit), head)
