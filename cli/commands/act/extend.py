@@ -21,6 +21,7 @@ from cli.options import (
 )
 from cli.terminal.output import echo
 from cli.text import line
+from cli.times import whole
 
 
 def extend(
@@ -48,5 +49,5 @@ def extend(
     with connect(url, key_file, timeout) as api:
         receipt = api.extend(cluster_name(name), lasts, reason, hold=hold)
     until = receipt["heldUntil"]
-    what = f"is on hold until {until}" if until else f"ends {receipt['ends']}"
+    what = f"is on hold until {whole(until)}" if until else f"ends {whole(receipt['ends'])}"
     echo(Text(line(f"{receipt['cluster']} {what}")))

@@ -20,6 +20,7 @@ from cli.options import (
     end_time,
 )
 from cli.terminal.output import echo
+from cli.times import whole
 from shared.app.api import schema
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _order(
             raise UsageError("give --until: no schedule ends this")
         with connect(url, key_file, timeout) as api:
             receipt = send(api, cluster_name(name), end_time(until), reason)
-        echo(f"{receipt['cluster']} {does} until {receipt['until']}")
+        echo(f"{receipt['cluster']} {does} until {whole(receipt['until'])}")
 
     command.__doc__ = text
     return command
