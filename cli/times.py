@@ -28,6 +28,11 @@ def until(moment: str, now: datetime) -> str:
     return f"in {minutes}m {seconds}s" if minutes else f"in {seconds}s"
 
 
+def whole(moment: str | None) -> str:
+    """Return a moment in whole seconds."""
+    return datetime.fromisoformat(moment).replace(microsecond=0).isoformat() if moment else ""
+
+
 def times(number: int) -> str:
     """Return how often: once, 3 times."""
     return "once" if number == 1 else f"{number} times"

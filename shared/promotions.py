@@ -169,7 +169,9 @@ class HoldReason(StrEnum):
     SAME = "same"
     """The target has the value already."""
     OWN = "own"
-    """Every cluster of the target that has another value sets that in its own file."""
+    """Every cluster of the target that has another value sets that in its own file.
+
+    Of a source that follows a channel: what its clusters prove is not what the channel gives it."""
     LOWER = "lower"
     """AKS lowers no version."""
     INVALID = "invalid"
@@ -210,7 +212,7 @@ _TEXTS: Mapping[HoldReason, str] = {
     HoldReason.NEWER: "{names} of {environment} runs another version than git asks for: {detail}",
     HoldReason.DRIFTED: "in Azure, {names} of {environment} has another value than in git",
     HoldReason.SAME: "{environment} has {detail} already",
-    HoldReason.OWN: "no cluster of {environment} would get it: {names} sets a value in its own file",
+    HoldReason.OWN: "{environment} has its value for no cluster: {names} sets one in its own file",
     HoldReason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
     HoldReason.CHANNEL: "{environment} has it from its own channel, {detail}",
     HoldReason.INVALID: "the files are invalid, or would be with it: {detail}",

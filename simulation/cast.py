@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors import kinds as named
 from simulation.actors.asked_rebuilds import RebuildActor
+from simulation.actors.channels import Channels
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
@@ -95,6 +96,9 @@ class Cast:
         )
         if self.promotions is not None:
             self.upkeep[named.PROMOTIONS] = self.promotions
+        self.channels: Channels | None = None
+        if named.CHANNELS in kinds:
+            self.channels = self.upkeep[named.CHANNELS] = Channels(seed, everybody, loop, oracle, replaced)
         self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
         if self.secrets is not None:
             self.upkeep[named.SECRETS] = self.secrets

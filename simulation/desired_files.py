@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
+from datetime import date
+from decimal import Decimal
 from functools import lru_cache
 
+from shared.prices.monthly import ADDRESS
+from shared.prices.price_file import Kind, Price, Prices, Unit, written
 from simulation.desired_state import (
     ASKED_CLASS,
     ASKED_PLACE,
+    ASKED_PRICE,
     CORRECTED,
     EXEMPT,
-    NEWEST_IMAGE,
+    IMAGE,
     PROPOSED,
     RECREATED,
     SYSTEM,
     USUAL_COMPONENTS,
+    VERSION,
     WINDOW,
     DesiredCluster,
     Pool,
@@ -52,9 +58,12 @@ def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
     )
     if desired.asked_at_once:
         files[f"classes/{ASKED_CLASS}.yaml"], files[f"environments/{ASKED_PLACE}.yaml"] = _ASKED
+        files["prices.yaml"] = _PRICES
     for environment in desired.environments:
         files[f"environments/{environment.name}.yaml"] = _environment(environment)
         files[environment.components] = COMPONENTS + f"# {environment.components}\n".encode()
+        if environment.channel:
+            files[path_of(environment)] = _resolved(environment)
     files["README.md"] = str(desired.note).encode()
     teams = [system.files(fleet, desired.clusters) for system in desired.systems]
     files |= {path: content for team in teams for path, content in team.items()}
@@ -67,20 +76,26 @@ def _of_environments(desired: RequestedFleet) -> str:
     listed = [*names, *([ASKED_PLACE] if asked else [])]
     text = f"  environments: [{', '.join(listed)}]\n" if listed else ""
     if names and desired.soak is not None:
-        rule = f"from: {names[0]}, to: {names[-1]}, what: [components], soak: {desired.soak}s"
+        source = desired.environments[0]
+        followed = ["version"] * bool(source.version) + ["images"] * bool(source.image)
+        what = ", ".join(followed or ["components"])
+        rule = f"from: {names[0]}, to: {names[-1]}, what: [{what}], soak: {desired.soak}s"
         text += f"  promotions: [{{{rule}}}]\n"
     request = f"classes: [{ASKED_CLASS}], environments: [{ASKED_PLACE}], atOnce: {asked}, merge: auto"
+    request += f", priceLimit: {{cluster: {desired.asked_limit}}}"
     return text + (f"  selfService: [{{{request}}}]\n" if asked else "")
 
 
 @lru_cache(maxsize=512)
-def _cluster(cluster: DesiredCluster, environment: str, source: str) -> bytes:
+def _cluster(cluster: DesiredCluster, environment: SharedEnvironment, source: str) -> bytes:
     if cluster.is_as_asked:
         return cluster.request.encode()
     given = [f"adopt: {cluster.adopt}" if cluster.adopt else _rebuild(cluster.asked)]
     given.append(f"replaces: {cluster.replaces}" if cluster.replaces else "")
     written = ", ".join(f"roadstead.dev/{name}" for name in given if name)
     annotated = f", annotations: {{{written}}}" if written else ""
+    follows = environment.version and cluster.version == environment.version
+    own_version = "" if follows else f'  kubernetesVersion: "{cluster.version}"\n'
     text = f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Cluster
@@ -88,8 +103,7 @@ metadata: {{name: {cluster.name}{annotated}}}
 spec:
   {"locaton" if cluster.invalid else "location"}: eastus
   resourceGroup: {group_of(cluster.name)}
-  kubernetesVersion: "{cluster.version}"
-  deletionProtection: {str(cluster.protected).lower()}
+{own_version}  deletionProtection: {str(cluster.protected).lower()}
   tags: {{{_tags(cluster)}}}
   nodePools:
 """
@@ -101,10 +115,10 @@ spec:
         text += f"  autoUpgradeProfile: {{upgradeChannel: {cluster.channel}}}\n"
     if cluster.window:
         text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
-    if cluster.newest_image:
-        text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
-    if environment:
-        text += f"  environment: {environment}\n"
+    if cluster.image and cluster.image != environment.image:
+        text += f'  minNodeImageVersion: "{cluster.image}"\n'
+    if environment.name:
+        text += f"  environment: {environment.name}\n"
     if source:
         tag = "tag: stable, " if source.startswith("oci:") else ""
         text += f"  flux: {{repository: {source}, {tag}follow: rollout}}\n"
@@ -142,6 +156,16 @@ _PLACE = (
 )
 _ASKED = _CLASS.encode(), _PLACE.encode()
 """The class and the environment of what people ask for: as any other cluster of the model at first."""
+_PARTS = (
+    (Kind.TIER, "Standard"),
+    (Kind.NODE, SYSTEM.size),
+    (Kind.DISK, "P10 LRS"),
+    (Kind.ADDRESS, ADDRESS),
+)
+_EACH = Decimal(ASKED_PRICE) / len(_PARTS)
+_LISTED = tuple(Price("eastus", kind, name, _EACH, Unit.MONTH) for kind, name in _PARTS)
+_PRICES = written(Prices(date(2026, 1, 1), "USD", "https://example.com/prices", _LISTED)).encode()
+"""All that such a cluster consists of, each at the same price."""
 
 
 def _environment(environment: SharedEnvironment) -> bytes:
@@ -150,10 +174,34 @@ apiVersion: roadstead.dev/v1alpha1
 kind: Environment
 metadata: {{name: {environment.name}}}
 spec:
-  defaults:
+{_channels(environment)}\
     flux:
       components: {environment.components}
 """.encode()
+
+
+def _channels(environment: SharedEnvironment) -> str:
+    version = f"  kubernetes: {{channel: {environment.channel}}}\n" if environment.channel else ""
+    if not environment.image:
+        return f"{version}  defaults:\n"
+    off = "    autoUpgradeProfile: {nodeOSUpgradeChannel: None}\n"
+    return f"{version}  nodeImages: {{channel: NodeImage}}\n  defaults:\n{off}"
+
+
+def path_of(environment: SharedEnvironment) -> str:
+    """Return the file with what promotions and channels give an environment."""
+    return f"environments/{environment.name}.{'versions.' if environment.channel else ''}yaml"
+
+
+def _resolved(environment: SharedEnvironment) -> bytes:
+    image = f"  {IMAGE}: '{environment.image}'\n" if environment.image else ""
+    return f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Versions
+metadata: {{name: {environment.name}}}
+spec:
+  {VERSION}: '{environment.version}'
+{image}""".encode()
 
 
 def _versions(pool: Pool) -> str:

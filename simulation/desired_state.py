@@ -21,8 +21,8 @@ VERSIONS = ("1.35", "1.36", "1.37")
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
 WINDOW = "aksManagedAutoUpgradeSchedule"
-NEWEST_IMAGE = "202511.01.0"
-"""The date of the newest node image of the local Azure."""
+OLDER_IMAGE, NEWEST_IMAGE = "202510.19.1", "202511.01.0"
+"""The node images of the local Azure, by their dates."""
 
 
 PROPOSED = ("a",)
@@ -60,8 +60,8 @@ SYSTEM = Pool("system", mode="System")
 
 
 ASKED_CLASS, ASKED_PLACE, ASKED_FOR = "small", "asked", "8h"
-ASKED_MINUTES = 480
-"""The class and the environment of a cluster that somebody asks for, and how long it lasts."""
+ASKED_MINUTES, ASKED_PRICE = 480, 400
+"""The class and environment of a cluster that somebody asks for, how long it lasts, and its list price."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class DesiredCluster:
     """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git.
 
     ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
-    ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
+    ``window`` is the day of its maintenance window, ``image`` the oldest node image that is accepted.
+    Where its environment follows channels, ``version`` and ``image`` are what it has from there, unless its
+    own file has others.
     ``grants`` are the names of its federated credentials, of its role assignments and of its policies,
     ``secrets`` those of its bootstrap secrets. ``rebuild`` is the number of the rebuild that its manifest
     asks for. ``replaces`` is the cluster that it replaces, "" for none. ``channel`` is what upgrades it by
@@ -88,7 +90,7 @@ class DesiredCluster:
     suspended: str = ""
     adopt: str = ""
     window: str = ""
-    newest_image: bool = False
+    image: str = ""
     large: bool = False
     grants: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
@@ -156,20 +158,46 @@ def matches_manual_cluster(cluster: DesiredCluster) -> bool:
     """Return whether a cluster equals what operators create by hand; an older version is no difference."""
     same = cluster.pools == (SYSTEM,) and not cluster.tag and not cluster.window and not cluster.grants
     same = same and not cluster.channel
-    return same and cluster.version <= "1.36"
+    return same and cluster.version[: len("1.36")] <= "1.36"
 
 
+VERSION, IMAGE, COMPONENTS = "kubernetesVersion", "minNodeImageVersion", "flux.components"
+"""The fields below ``spec`` that promotions and channels give an environment."""
 USUAL_COMPONENTS = "flux/gotk-components.yaml"
 """The file of the Flux components of a cluster without an environment."""
 
 
 @dataclass(frozen=True)
 class SharedEnvironment:
-    """What some clusters share: the file of the Flux components that they have."""
+    """What some clusters share: the file of the Flux components that they have.
+
+    One that follows a ``channel`` has a resolved ``version``, and an ``image`` if it follows those, too.
+    """
 
     name: str
     clusters: tuple[str, ...]
     components: str = USUAL_COMPONENTS
+    channel: str = ""
+    version: str = ""
+    image: str = ""
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """What promotions and channels give it, by the fields below ``spec``."""
+        found = {VERSION: self.version, IMAGE: self.image, COMPONENTS: self.components}
+        return {field: value for field, value in found.items() if value}
+
+    def given(self, cluster: DesiredCluster, before: SharedEnvironment | None = None) -> DesiredCluster:
+        """Return a cluster with what it has from here, where it had that from ``before``, or has nothing."""
+        had = before or SharedEnvironment(self.name, ())
+        version = self.version if cluster.version == had.version else cluster.version
+        return replace(
+            cluster, version=version, image=self.image if cluster.image == had.image else cluster.image
+        )
+
+
+NOWHERE = SharedEnvironment("", ())
+"""Of a cluster without an environment."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +209,7 @@ class RequestedFleet:
     ``soak`` are the seconds after which the last of the ``environments`` is proposed what is proven in the
     first one, None for no rule. ``platform`` is the name of what Flux applies.
     ``sources`` are what clusters pull that do so from elsewhere, by their names. ``asked_at_once`` is how
-    many clusters a person may ask for, 0 for none.
+    many clusters a person may ask for, 0 for none, ``asked_limit`` the most that one may be listed at.
     """
 
     clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
@@ -199,6 +227,7 @@ class RequestedFleet:
     platform: str = USUAL_PLATFORM
     sources: Mapping[str, str] = field(default_factory=dict)
     asked_at_once: int = 0
+    asked_limit: int = ASKED_PRICE
 
     def environment(self, name: str) -> SharedEnvironment:
         """Return the environment of a name."""
@@ -209,21 +238,29 @@ class RequestedFleet:
         others = (replace(e, components=components) if e.name == name else e for e in self.environments)
         return replace(self, environments=tuple(others))
 
-    def environment_of(self, cluster: str) -> str:
-        """Return the name of the environment of a cluster, "" for none."""
-        return next(
-            (environment.name for environment in self.environments if cluster in environment.clusters), ""
-        )
+    def with_channel(self, name: str, version: str, image: str) -> RequestedFleet:
+        """Return the fleet with what channels give an environment, and its clusters with that."""
+        before = self.environment(name)
+        after = replace(before, version=version, image=image)
+        own = {
+            cluster: after.given(desired, before) if cluster in after.clusters else desired
+            for cluster, desired in self.clusters.items()
+        }
+        others = (after if environment.name == name else environment for environment in self.environments)
+        return replace(self, environments=tuple(others), clusters=own)
+
+    def environment_of(self, cluster: str) -> SharedEnvironment:
+        """Return the environment of a cluster, ``NOWHERE`` for none."""
+        return next((found for found in self.environments if cluster in found.clusters), NOWHERE)
 
     def components_of(self, cluster: str) -> str:
         """Return the file of the Flux components of a cluster."""
-        found = (
-            environment.components for environment in self.environments if cluster in environment.clusters
-        )
-        return next(found, USUAL_COMPONENTS)
+        return self.environment_of(cluster).components
 
     def with_cluster(self, cluster: DesiredCluster) -> RequestedFleet:
         """Return the fleet with a cluster added or changed."""
+        environment = self.environment_of(cluster.name)
+        cluster = environment.given(cluster) if environment.channel else cluster
         return replace(self, clusters={**self.clusters, cluster.name: cluster})
 
     def without(self, *names: str) -> RequestedFleet:

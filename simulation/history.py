@@ -77,8 +77,9 @@ class FleetHistory:
         """Of stages of rollouts: those that the API has not refused, also if it had to."""
         self.promoted: dict[str, datetime] = {}
         """When somebody promoted each value last."""
-        self.declined: dict[str, datetime] = {}
-        """The values of pull requests that somebody closed and did not merge, and when; no promoted one."""
+        self.declined: dict[tuple[str, str], datetime] = {}
+        """The values of pull requests that somebody closed and did not merge, by environment and value, and
+        when; no promoted one."""
         self.taken_back: set[str] = set()
         """The commits whose rollouts somebody aborted so that pins go back."""
         self.sources: dict[str, SourceHistory] = {}

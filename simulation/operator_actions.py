@@ -12,7 +12,7 @@ from functools import partial
 
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
-from simulation.desired_state import VERSIONS, DesiredCluster, Pool
+from simulation.desired_state import NEWEST_IMAGE, VERSIONS, DesiredCluster, Pool
 from simulation.operators import NAMES, Operators, cluster_id
 from simulation.purging import purge
 
@@ -194,7 +194,7 @@ def _require_images(operators: Operators) -> None:
 
     def change(cluster: DesiredCluster) -> DesiredCluster:
         operators.age_images(cluster.name)
-        return replace(cluster, newest_image=True)
+        return replace(cluster, image=NEWEST_IMAGE)
 
     _once_ready(operators, change)
 

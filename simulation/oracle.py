@@ -7,7 +7,7 @@ from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.kubernetes.world.object_store import Object
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
-from simulation.desired_state import NEWEST_IMAGE, WINDOW, DesiredCluster
+from simulation.desired_state import WINDOW, DesiredCluster
 
 POOL_TAG = "roadstead-pool"
 _SOURCES = "source.toolkit.fluxcd.io/v1"
@@ -99,7 +99,7 @@ def _azure_differences(live: Json, fleet: str, desired: DesiredCluster, *, keeps
         found = (profile["count"], profile["vmSize"], shown)
         if found != (pool.count, pool.size, labels):
             return f"the pool {pool.name} has {found}, not {(pool.count, pool.size, labels)}"
-        if desired.newest_image and not profile["nodeImageVersion"].endswith(NEWEST_IMAGE):
+        if profile["nodeImageVersion"].rpartition("-")[2] < desired.image:
             return f"the pool {pool.name} has the image {profile['nodeImageVersion']}"
         if profile["provisioningState"] != "Succeeded":
             return f"the pool {pool.name} is {profile['provisioningState']}"

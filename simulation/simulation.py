@@ -13,7 +13,8 @@ from typing import Any
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
-from simulation.actors.kinds import AZURE_EVENTS, CHECKS, SECOND_APP, SLEEPERS, VERSIONS, rare_kinds
+from simulation.actors.channels import BEFORE_AN_END
+from simulation.actors.kinds import AZURE_EVENTS, CHANNELS, CHECKS, SECOND_APP, SLEEPERS, VERSIONS, rare_kinds
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sleepers import BEFORE_THE_CHANGE
 from simulation.cast import Cast
@@ -52,6 +53,8 @@ LOOK_SECONDS = 1800.0
 """In which two apps of a fleet meet: longer than a job waits to try again."""
 ROUNDS = 12
 SKEWS = (0.0, -MAX_SKEW, MAX_SKEW)
+BEGAN = {SLEEPERS: BEFORE_THE_CHANGE, CHANNELS: BEFORE_AN_END}
+"""When a seed with somebody begins, the first of these; others begin at the usual time."""
 TIMINGS = Timings(
     create_cluster=50,
     update_cluster=15,
@@ -129,7 +132,7 @@ class Simulation:
             chance,
             seed,
             with_ids=disasters.LOST in kinds,
-            began=BEFORE_THE_CHANGE if SLEEPERS in kinds else None,
+            began=next((began for kind, began in BEGAN.items() if kind in kinds), None),
         )
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         if AZURE_EVENTS in kinds:
@@ -167,6 +170,9 @@ class Simulation:
         self._cast = cast = Cast(seed, kinds, everybody, states_of, oracle, history, lost)
         if cast.lifetimes is not None:
             cast.lifetimes.put_off = self._invariants.lifetimes.put_off
+        if cast.channels is not None:
+            self._invariants.promotions.withheld.append({*self.loop.azure.withheld})
+            cast.channels.withheld = self._invariants.promotions.withheld
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
@@ -232,6 +238,8 @@ class Simulation:
             rollouts, promotions, sources = self._cast.rollouts, self._cast.promotions, self._cast.sources
             wanted = sources.prepared(wanted) if sources else wanted
             wanted = promotions.prepared(operators, wanted) if promotions else wanted
+            channels = self._cast.channels
+            wanted = channels.prepared(operators, wanted) if channels else wanted
             wanted = self._cast.requests.prepared(operators, wanted) if self._cast.requests else wanted
             operators.push(rollouts.staged(operators, wanted) if rollouts else wanted)
         passed = 0.0

@@ -28,6 +28,7 @@ VERSIONS = "versions"
 SLEEPERS = "sleepers"
 LIFETIMES = "lifetimes"
 REQUESTS = "requests"
+CHANNELS = "channels"
 
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
@@ -53,6 +54,7 @@ RARE: Mapping[str, float] = {
     SLEEPERS: 0.08,
     LIFETIMES: 0.08,
     REQUESTS: 0.08,
+    CHANNELS: 0.08,
 }
 
 

@@ -23,6 +23,7 @@ from shared.app.intake.webhook import PullChanged
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import Conflict
 from shared.cluster.record_parts import Phase
+from shared.json_tree import Json
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
 from simulation.actors.upkeep import ActorUpkeep
@@ -118,7 +119,7 @@ class PromotionActor(ActorUpkeep):
             values: Any = answer.body["values"]
             for document in values:
                 operators.history.promoted[document["value"]] = self._loop.clock()
-                operators.history.declined.pop(document["value"], None)
+                operators.history.declined.pop((LAST, document["value"]), None)
 
         self._loop.run_function(operators.cloud, act)
 
@@ -170,7 +171,7 @@ class PromotionActor(ActorUpkeep):
         self._loop.log("%s: somebody declines pull request %d", operators.fleet, pull.number)
         value = self._value(operators, pull)
         operators.cloud.repository.pulls.change(pull.number, state="closed")
-        operators.history.declined[value] = self._loop.clock()
+        operators.history.declined[LAST, value] = self._loop.clock()
         self._announce(operators, pull, "closed")
 
     def _reopen(self, operators: Operators, pull: PullRecord) -> None:
@@ -178,7 +179,7 @@ class PromotionActor(ActorUpkeep):
             return  # its branch no longer exists
         self._loop.log("%s: somebody reopens pull request %d", operators.fleet, pull.number)
         operators.cloud.repository.pulls.change(pull.number, state="open")
-        operators.history.declined.pop(self._value(operators, pull), None)
+        operators.history.declined.pop((LAST, self._value(operators, pull)), None)
         self._announce(operators, pull, "reopened")
 
     def _announce(self, operators: Operators, pull: PullRecord, action: str) -> None:
@@ -194,32 +195,28 @@ class PromotionActor(ActorUpkeep):
     def check(self) -> None:
         """Let something be proven, and something newer, merge that, and take it back; raise RuleViolated."""
         operators = self._chance.choice(self._everybody)
-        self._idle()
-        if (
-            self._replaced[operators.fleet]
-            or operators.now.staging is not None
-            or not self._settled(operators)
-        ):
+        idle(self._everybody, self._loop)
+        if self._replaced[operators.fleet] or operators.now.staging is not None or not settled(operators):
             return
         for pull in self._pulls(operators, "open"):
             self._close(operators, pull)
         for _ in range(2):
             operators.push(operators.now.with_components(FIRST, self._new_value()))
-            self._idle()
-            if not self._settled(operators):
+            idle(self._everybody, self._loop)
+            if not settled(operators):
                 return
             if operators.now.soak is None:
                 self._promote(operators)
-                self._idle()
+                idle(self._everybody, self._loop)
             self._must_propose(operators)
         self.acts += 1
         (pull,), before = self._pulls(operators, "open"), operators.now.environment(LAST).components
         self._merge(operators, pull)
-        self._idle()
+        idle(self._everybody, self._loop)
         if operators.now.environment(LAST).components == before or self._pulls(operators, "open"):
             raise RuleViolated(RULE, f"{operators.fleet}: pull request {pull.number} is not merged")
         operators.push(operators.now.with_components(LAST, before))
-        self._idle()
+        idle(self._everybody, self._loop)
         if self._pulls(operators, "open"):
             raise RuleViolated(RULE, f"{operators.fleet}: what was taken back is proposed again")
 
@@ -231,30 +228,34 @@ class PromotionActor(ActorUpkeep):
             why = stored.problem if stored else "nothing is stored"
             raise RuleViolated(RULE, f"{operators.fleet}: {value} is proven, and proposed is {shown}: {why}")
 
-    def _settled(self, operators: Operators) -> bool:
-        """Return whether every cluster is Ready as the newest commit asks, and each environment has one."""
-        now, state = operators.now, operators.cloud.state
-        if (
-            not now.environments
-            or now != now.corrected
-            or state.fleet().commit != operators.history.head_line[-1]
-        ):
-            return False
-        records = {record.name: record for record in state.clusters()}
-        ready = all(
-            record.phase is Phase.READY
-            and not record.job.active
-            and record.document["spec"]["flux"]["components"] == now.components_of(name)
-            for name, record in records.items()
-        )
-        both = all(
-            any(name in now.clusters for name in environment.clusters) for environment in now.environments
-        )
-        return ready and both and records.keys() == now.clusters.keys()
 
-    def _idle(self) -> None:
-        """Let everything come to its end, and then a sweep and what follows it: a rule begins with each."""
-        self._loop.run_until(self._loop.clock() + QUIET, done=lambda: self._loop.idle)
-        for operators in self._everybody:
-            self._loop.run_function(operators.cloud, request_whole_sweep)
-        self._loop.run_until(self._loop.clock() + QUIET, done=lambda: self._loop.idle)
+def settled(operators: Operators) -> bool:
+    """Return whether every cluster is Ready as the newest commit asks, and each environment has one."""
+    now, state = operators.now, operators.cloud.state
+    if (
+        not now.environments
+        or now != now.corrected
+        or state.fleet().commit != operators.history.head_line[-1]
+    ):
+        return False
+    records = {record.name: record for record in state.clusters()}
+    ready = all(
+        record.phase is Phase.READY and not record.job.active and _has(record.document["spec"], now, name)
+        for name, record in records.items()
+    )
+    both = all(any(name in now.clusters for name in environment.clusters) for environment in now.environments)
+    return ready and both and records.keys() == now.clusters.keys()
+
+
+def _has(spec: Json, now: RequestedFleet, name: str) -> bool:
+    wanted = now.clusters.get(name)
+    same = wanted is not None and spec["kubernetesVersion"] == wanted.version
+    return same and bool(spec["flux"]["components"] == now.components_of(name))
+
+
+def idle(everybody: Iterable[Operators], loop: EventLoop) -> None:
+    """Let everything come to its end, and then a sweep and what follows it: a rule begins with each."""
+    loop.run_until(loop.clock() + QUIET, done=lambda: loop.idle)
+    for operators in everybody:
+        loop.run_function(operators.cloud, request_whole_sweep)
+    loop.run_until(loop.clock() + QUIET, done=lambda: loop.idle)

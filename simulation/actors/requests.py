@@ -1,13 +1,14 @@
 """People who ask for clusters, two at the same moment at times, and a git host that merges these requests.
 
-A fleet of theirs allows one cluster at a time. What the host merges is one folder, and never a second cluster
-of a person.
+A fleet of theirs allows one cluster at a time, below a list price in some fleets. What the host merges is one
+folder, and never a second cluster of a person. A request over the limit opens no pull request.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -22,13 +23,14 @@ from shared.ports import CommitStatus, Ports
 from simulation.actors.kinds import REQUESTS
 from simulation.actors.lifetimes import REQUIRED
 from simulation.actors.upkeep import ActorUpkeep
-from simulation.desired_state import ASKED_CLASS, ASKED_FOR, DesiredCluster, RequestedFleet
+from simulation.desired_state import ASKED_CLASS, ASKED_FOR, ASKED_PRICE, DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
 
 RULE, BRANCH = "request limit", "roadstead/request/"
 ACTS, AT_ONCE = (3, 6), 1
+LIMITS = (ASKED_PRICE, ASKED_PRICE, ASKED_PRICE - 1)
 PERSON = Principal("7", "somebody@example.com", frozenset({Role.OPERATOR}))
 RACED, CALLS = 0.6, 16
 """How many requests meet another one, and before which call to the git host at the latest."""
@@ -61,7 +63,7 @@ class Requests(ActorUpkeep):
         """Return a fleet whose people may ask for clusters, on a host that merges these."""
         host = operators.cloud.repository.pulls
         host.allows_auto_merge, host.required_checks = True, (REQUIRED,)
-        return replace(wanted, asked_at_once=AT_ONCE)
+        return replace(wanted, asked_at_once=AT_ONCE, asked_limit=self._random.choice(LIMITS))
 
     def schedule(self, seconds: float) -> None:
         """Let them ask at some moments, and the plans of their pull requests pass."""
@@ -89,7 +91,13 @@ class Requests(ActorUpkeep):
                 ports = replace(ports, git_host=meets)
             request(ports)
 
+        before = {pull.number for pull in self._pulls(operators, "open")}
         self._loop.run_function(operators.cloud, act)
+        opened = {pull.number for pull in self._pulls(operators, "open")} - before
+        if opened and operators.now.asked_limit < ASKED_PRICE:
+            raise RuleViolated(
+                RULE, f"{operators.fleet}: pull requests {opened} are over the limit of a price"
+            )
         self._note(operators)
 
     def _request(self, operators: Operators) -> Callable[[Ports], None]:
@@ -153,6 +161,9 @@ class Requests(ActorUpkeep):
             return
         if any(cluster.is_as_asked for cluster in operators.now.clusters.values()):
             return
+        limit = self._random.choice(LIMITS)
+        operators.push(replace(operators.now, asked_limit=limit))
+        self._loop.run_until(self._loop.clock() + timedelta(hours=1), done=lambda: self._loop.idle)
         self.acts, seen = self.acts + 1, 0
         for calls in range(1, CALLS, 2):
             self._ask_for(operators, calls)
@@ -163,5 +174,5 @@ class Requests(ActorUpkeep):
             for pull in opened if calls < CALLS - 2 else ():
                 operators.cloud.repository.pulls.change(pull.number, state="closed")
         self._pass(operators)
-        if not seen:
+        if not seen and limit == ASKED_PRICE:
             raise RuleViolated(RULE, f"{operators.fleet}: nobody gets the one cluster that each may have")

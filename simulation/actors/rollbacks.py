@@ -25,7 +25,7 @@ from shared.ports import Ports
 from simulation.actors.kinds import ROLLBACKS
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_files import files_of
-from simulation.desired_state import NEWEST_IMAGE, OFF, PATCH, DesiredCluster, Rollback
+from simulation.desired_state import OFF, PATCH, DesiredCluster, Rollback
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.operators import Operators, cluster_id
 from simulation.oracle import serves
@@ -152,7 +152,7 @@ class RollbackActor(ActorUpkeep):
             if (holder.get("powerState") or {}).get("code") == "Stopped":
                 found.append("it is stopped")
         asked = operators.now.clusters.get(name)
-        if asked and asked.newest_image and not listed[-1]["nodeImageVersion"].endswith(NEWEST_IMAGE):
+        if asked and asked.image and not listed[-1]["nodeImageVersion"].endswith(asked.image):
             found.append("an older image is not accepted")
         return found
 
@@ -266,7 +266,7 @@ class RollbackActor(ActorUpkeep):
 
 def _is_as_asked(operators: Operators, cluster: DesiredCluster) -> bool:
     """Return whether a cluster is Ready as git asks, and may be changed."""
-    if cluster.invalid or cluster.large or cluster.suspended or cluster.adopt or cluster.newest_image:
+    if cluster.invalid or cluster.large or cluster.suspended or cluster.adopt or cluster.image:
         return False
     record = operators.cloud.state.cluster(cluster.name)
     ready = record is not None and record.phase is Phase.READY and not record.job.active

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simulation.actors.kinds import (
+    CHANNELS,
     CHECKS,
     IDENTITY_ACCESS,
     LARGE_RECORDS,
@@ -47,6 +48,9 @@ know one app."""
 
 WITHOUT_VERSIONS = frozenset({LARGE_RECORDS, SECOND_APP})
 """With these one version runs: the actors prepare the state of one."""
+WITHOUT_CHANNELS = frozenset({LARGE_RECORDS, PROMOTIONS, ROLLBACKS, SECOND_APP})
+"""With these no environment follows a channel: promotions have environments and a rollback has versions of
+their own, a record may be too large, and the rules know one app."""
 WITHOUT_PLATFORM = frozenset({CHECKS})
 """With these nobody changes the platform: people delete a Kustomization, with all that it has applied."""
 
@@ -61,4 +65,5 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {PROMOTIONS, ROLLBACKS} if kinds & WITHOUT_ROLLBACKS else kinds
     kinds = kinds - {ROUTES, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
     kinds = kinds - {VERSIONS} if kinds & WITHOUT_VERSIONS else kinds
+    kinds = kinds - {CHANNELS} if kinds & WITHOUT_CHANNELS else kinds
     return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, ROUTES, VERSIONS} else kinds

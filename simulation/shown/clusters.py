@@ -210,7 +210,7 @@ def _spec_differs(spec: Json, asked: DesiredCluster) -> str:
     window = {w["name"]: w["maintenanceWindow"]["schedule"]["weekly"] for w in spec["maintenanceWindows"]}
     if window.get(WINDOW, {}).get("dayOfWeek", "") != asked.window:
         return f"the maintenance windows {window}"
-    if bool(spec.get("minNodeImageVersion")) != asked.newest_image:
+    if (spec.get("minNodeImageVersion") or "") != asked.image:
         return f"minNodeImageVersion {spec.get('minNodeImageVersion')}"
     return "" if bool(spec.get("suspend")) == bool(asked.suspended) else f"suspend {spec.get('suspend')}"
 

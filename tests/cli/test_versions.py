@@ -37,7 +37,7 @@ def test_the_file_is_written_and_makes_the_fleet_valid(tmp_path: Path) -> None:
         (("staging", "1.36"), 1, "there is no environment staging"),
         (("developmnt", "1.36"), 1, "did you mean development?"),
         (("development", "newest"), 2, "newest is no version of Kubernetes"),
-        (("production", "1.36"), 1, "environments/production.versions.yaml is there already"),
+        (("production", "1.36"), 1, "is there already; write kubernetesVersion"),
     ],
 )
 def test_what_cannot_be_written_is_said(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulation.channel_mutations import CHANNEL_MUTATIONS
 from tests.simulation.check_mutations import CHECK_MUTATIONS
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
@@ -61,4 +62,5 @@ ALL = (
     *SLEEP_MUTATIONS,
     *REQUEST_MUTATIONS,
     *LIFETIME_MUTATIONS,
+    *CHANNEL_MUTATIONS,
 )

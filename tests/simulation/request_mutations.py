@@ -39,7 +39,12 @@ def a_pull_request_of_a_request_changes_another_file(patch: pytest.MonkeyPatch) 
     patch.setattr(requests, "open_asked", more)
 
 
+def no_request_is_listed_at_too_much(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(request_limits, "_check_price", lambda *_: "")
+
+
 REQUEST_MUTATIONS = (
+    mutation(no_request_is_listed_at_too_much, REQUESTS, RULE),
     mutation(nobody_counts_the_requests_of_a_person, REQUESTS, RULE),
     mutation(a_request_is_not_counted_again_once_its_pull_request_is_open, REQUESTS, RULE),
     mutation(a_pull_request_of_a_request_changes_another_file, REQUESTS, RULE),

@@ -12,6 +12,7 @@ from cli.errors import UsageError
 from cli.options import Address, NeededReason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
+from cli.times import whole
 
 
 def extend(
@@ -37,5 +38,5 @@ def extend(
     with address.connect() as api:
         receipt = api.extend(cluster_name(name), lasts, reason, hold=hold)
     until = receipt["heldUntil"]
-    what = f"is on hold until {until}" if until else f"ends {receipt['ends']}"
+    what = f"is on hold until {whole(until)}" if until else f"ends {whole(receipt['ends'])}"
     echo(Text(line(f"{receipt['cluster']} {what}")))

@@ -10,6 +10,7 @@ import typer
 from cli.errors import UsageError
 from cli.options import Address, NeededReason, cluster_name, end_time
 from cli.terminal.output import echo
+from cli.times import whole
 from shared.app.api import schema
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _order(
             raise UsageError("give --until: no schedule ends this")
         with address.connect() as api:
             receipt = send(api, cluster_name(name), end_time(until), reason)
-        echo(f"{receipt['cluster']} {does} until {receipt['until']}")
+        echo(f"{receipt['cluster']} {does} until {whole(receipt['until'])}")
 
     command.__doc__ = text
     return command

@@ -38,16 +38,17 @@ def versions(
     if image and not image_version(f"AKS-{image}"):
         raise UsageError(f"{image} is no node image; write its version, such as 202511.01.0")
     tree, file = open_worktree(path), versions_path(environment)
+    fields = {"kubernetesVersion": version, "minNodeImageVersion": image}
     known = tree.files.of(ENVIRONMENTS)[0]
     if environment not in known:
         near = nearest(environment, known)
         hint = f"; did you mean {near}?" if near else ""
         raise CommandError(f"there is no environment {environment}: environments/{environment}.yaml{hint}")
     if file in tree.files.blobs:
-        raise CommandError(f"{tree.shown(file)} is there already; change the version in it")
-    body = f"metadata: {{name: {environment}}}\nspec:\n"
-    body += f'  kubernetesVersion: "{version}"\n' if version else ""
-    body += f'  minNodeImageVersion: "{image}"\n' if image else ""
+        own = " and ".join(f'{field}: "{given}"' for field, given in fields.items() if given)
+        raise CommandError(f"{tree.shown(file)} is there already; write {own} below its spec")
+    lines = [f'  {field}: "{given}"\n' for field, given in fields.items() if given]
+    body = "".join((f"metadata: {{name: {environment}}}\nspec:\n", *lines))
     try:
         (tree.root / file).write_text(templates.head("Versions", file) + body)
     except OSError as error:

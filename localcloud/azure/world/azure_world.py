@@ -50,7 +50,7 @@ class AzureWorld:
     """Azure Resource Manager: one method for each operation.
 
     ``interventions`` is what happens without a request: faults, the portal, an autoscaler. ``offers`` is what
-    regions have, and ``withheld`` the versions of Kubernetes that none offers yet.
+    regions have, and ``withheld`` the versions of Kubernetes and of node images that no list has yet.
     """
 
     def __init__(

@@ -20,6 +20,7 @@ from shared.app.proposals.evaluation import (
     give,
     held_by,
     is_over,
+    present_value,
     refreshed,
     seen,
 )
@@ -43,15 +44,13 @@ from shared.azure.availability.channels import (
     unknown,
 )
 from shared.cluster.divergence.drift import IMAGES, VERSIONS
-from shared.cluster.failures.errors import InvalidManifest, ReconcileError, Terminal, Unreadable
+from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.findings.readiness import readiness_of
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
 from shared.kubernetes_versions import image_version
-from shared.language.resolve.repository_layout import environment_path, versions_path
-from shared.language.yaml.nodes import plain_value
-from shared.language.yaml.parser import YamlError, parse
+from shared.language.resolve.repository_layout import environment_path
 from shared.ports import Ports
 from shared.ports.azure import GetPoolUpgradeProfile
 from shared.ports.state import Promotion
@@ -121,7 +120,7 @@ def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> N
     pull_of, pull = seen(replace(known, source=rule.channel), ports)
     if head.commit != fleet.commit:  # what was taken back with it is not noted before its plan
         return
-    present = present_value(CHANNELED[rule.what], rule.environment, head)
+    present = present_value(rule.what, rule.environment, head)
     step = offer.step(present, today)
     branch, over, problem, stays = _branch_to(known, ports), NO_NEWER, "", False
     if step is not None:
@@ -224,16 +223,6 @@ def _place(summary: ClusterSummary) -> RegionId:
 
 def _stored(environment: str, what: What, ports: Ports) -> Promotion:
     return ports.state.channel_pull(environment, what) or Promotion(environment, what=what)
-
-
-def present_value(field: str, environment: str, head: Head) -> str:
-    """Return what git has for an environment with a channel; raise InvalidManifest."""
-    path = versions_path(environment)
-    try:
-        spec = plain_value(parse((head.text(path) or "").encode(), path), str, {})["spec"]
-        return str(spec[field])
-    except (YamlError, LookupError, TypeError):
-        raise InvalidManifest(f"{path} has no spec.{field}") from None
 
 
 def _proposed(rule: ChannelRule, present: str, step: Step, found: Evaluation, head: Head) -> ProposedVersion:

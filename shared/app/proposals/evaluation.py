@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import KEPT, File, OwnBranch, SomebodyPushed, declined_after
+from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field, replace
 from shared.kubernetes_versions import lower_image, stays_newer
@@ -17,6 +18,8 @@ from shared.language.desired import Desired
 from shared.language.model.base import shown
 from shared.language.resolve.repository_layout import environment_path, versions_path
 from shared.language.yaml.editing import NotEditable, with_value, without
+from shared.language.yaml.nodes import plain_value
+from shared.language.yaml.parser import YamlError, parse
 from shared.ports import FleetRecord, Ports, Pull, PullText
 from shared.ports.state import Promotion
 from shared.promotions import (
@@ -131,6 +134,8 @@ def evaluate(
         channel = place.channels.get(CHANNELED.get(value, ""), "")
         if channel and channel != channel_of(desired.environments[source], value):
             found = Obstacle(HoldReason.CHANNEL, target, (), channel)
+        elif channel and isinstance(found, Proof) and found.value.value != present_value(value, source, head):
+            found = Obstacle(HoldReason.OWN, source, found.clusters)
         if isinstance(found, Proof):
             proofs.append(found)
         elif not (value is What.IMAGES and found.reason is HoldReason.NO_VALUE and len(what) > 1):
@@ -150,6 +155,16 @@ def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
         return Obstacle(HoldReason.SAME, target.name, (), proof.value.value)
     reason = held(proof.value)
     return Obstacle(reason, target.name, (), proof.value.value) if reason else None
+
+
+def present_value(what: What, environment: str, head: Head) -> str:
+    """Return what git has for an environment with a channel; raise InvalidManifest."""
+    path, field = versions_path(environment), CHANNELED[what]
+    try:
+        spec = plain_value(parse((head.text(path) or "").encode(), path), str, {})["spec"]
+        return str(spec[field])
+    except (YamlError, LookupError, TypeError):
+        raise InvalidManifest(f"{path} has no spec.{field}") from None
 
 
 def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle]) -> Evaluation:
@@ -272,9 +287,13 @@ def seen(promotion: Promotion, ports: Ports) -> tuple[Promotion, Pull | None]:
 def give(
     promotion: Promotion, pull: Pull | None, found: Evaluation, text: GivenText, head: Head, branch: Branch
 ) -> Promotion:
-    """Open the pull request with what was found, or bring it up to date; return what is saved."""
+    """Open the pull request with what was found, or bring it up to date; return what is saved.
+
+    What else was merged into a file that it changes is in its branch, too: otherwise the two conflict.
+    """
     values = tuple(proof.value for proof in found.proofs)
-    if not (pull is not None and pull.open and promotion.values == values):
+    same = pull is not None and pull.open and promotion.values == values
+    if not (same and branch.has(found.files)):
         try:
             for path, content in sorted(found.files.items()):
                 promotion = branch.commit(promotion, File(path, content, text.commit), head)

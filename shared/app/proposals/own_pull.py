@@ -89,6 +89,12 @@ class OwnBranch(Generic[Own]):
         self.ports.git_host.close_pull(pull.number)
         return own
 
+    def has(self, files: Mapping[str, str]) -> bool:
+        """Return whether the branch has these files."""
+        tip = self.ports.git_host.tip(self.name)
+        blobs = read_files(tip, self.ports).blobs if tip else {}
+        return all(blobs.get(path) == blob_id(content.encode()) for path, content in files.items())
+
     def tip(self, own: Own) -> str | None:
         """Return the commit that the branch points to, None where it was never ours or does not exist."""
         return self.ports.git_host.tip(self.name) if own.commits else None

@@ -219,6 +219,18 @@ def test_while_azure_says_nothing_the_pull_request_stays_and_the_reason_is_shown
     assert [found.title for found in proposed(cloud)] == ["Kubernetes 1.36.2 for development"]
 
 
+def test_what_a_cluster_sets_in_its_own_file_is_not_promoted_as_what_the_channel_has() -> None:
+    cloud, found = begun(), tree()
+    for name in TEST:
+        path = f"clusters/{name}/cluster.yaml"
+        found[path] = found[path].replace(b"spec:\n", b"spec:\n  kubernetesVersion: '1.36.3'\n")
+    push(cloud, found)
+    cloud.run()
+    assert running(cloud, TEST) == {"1.36.3"}
+    assert pulls(cloud) == []
+    assert "'1.35.7'" in in_git(cloud, file="environments/production.versions.yaml")
+
+
 def test_another_channel_of_the_target_is_not_overruled_by_a_promotion() -> None:
     cloud = MemoryCloud()
     found = tree()

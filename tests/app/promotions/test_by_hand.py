@@ -87,7 +87,7 @@ def test_a_cluster_that_sets_its_own_value_keeps_it_and_the_pull_request_says_so
     both = dict.fromkeys(PROD, "  kubernetesVersion: '1.35'\n")
     change(cloud, files(test="1.36", own=both))
     assert ask(cloud, "version").body["error"] == (
-        "version: no cluster of production would get it: b1, b2 sets a value in its own file"
+        "version: production has its value for no cluster: b1, b2 sets one in its own file"
     )
 
 

@@ -35,7 +35,8 @@ class MaintenanceRequests:
     def __init__(self, engine: AzureEngine) -> None:
         self._engine = engine
         self.withheld: set[str] = set()
-        """The versions that no list has yet: AKS gives one region after another a new one."""
+        """The versions of Kubernetes and of node images that no list has yet: AKS gives one region after
+        another a new one."""
 
     def list_versions(self, subscription: str, location: str) -> Json:
         """Return the Kubernetes versions that a region offers."""
@@ -80,8 +81,11 @@ class MaintenanceRequests:
                 "id": f"{resource}/upgradeProfiles/default",
                 "name": "default",
                 "type": "Microsoft.ContainerService/managedClusters/agentPools/upgradeProfiles",
-                "properties": {**profile, "latestNodeImageVersion": NODE_IMAGES[-1]},
+                "properties": {**profile, "latestNodeImageVersion": self._newest_image()},
             }
+
+    def _newest_image(self) -> str:
+        return [image for image in NODE_IMAGES if image.rpartition("-")[2] not in self.withheld][-1]
 
     def list_pool_versions(self, cluster: ClusterId) -> Json:
         """Return the versions that a new pool of a cluster may have."""
