@@ -10,6 +10,8 @@ import yaml
 from tests.platform.inventories import release
 from tests.support.built_platforms import NAMESPACE, Platform, deployment
 
+HTTP = {"httpGet": {"path": "/", "port": 80}}
+INITIAL = {"name": "first", "image": "first:1"}
 SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 
 
@@ -40,6 +42,27 @@ SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
             {},
             "Never",
         ),
+        (
+            {"volumes": [{"name": "a", "emptyDir": {}, "hostPath": {"path": "/a"}}]},
+            {},
+            "has emptyDir and hostPath; keep one",
+        ),
+        ({"volumes": [{"name": "a", "emptyDir": None, "hostPath": {"path": "/a"}}]}, {}, ""),
+        ({}, {"livenessProbe": {**HTTP, "successThreshold": 2}}, "must be 1 but of a readinessProbe, got 2"),
+        ({}, {"readinessProbe": {**HTTP, "successThreshold": 2}}, ""),
+        ({}, {"livenessProbe": {**HTTP, "exec": {"command": ["a"]}}}, "and has exec and httpGet"),
+        ({}, {"startupProbe": {"periodSeconds": 5}}, "and has none"),
+        ({"initContainers": [{**INITIAL, "livenessProbe": HTTP}]}, {}, "an init container has no probes"),
+        ({"initContainers": [{**INITIAL, "restartPolicy": "Always", "livenessProbe": HTTP}]}, {}, ""),
+        ({"hostNetwork": True}, {"ports": [{"containerPort": 80, "hostPort": 81}]}, "must be containerPort"),
+        ({"hostNetwork": True}, {"ports": [{"containerPort": 80, "hostPort": 80}]}, ""),
+        ({}, {"ports": [{"containerPort": 80, "hostPort": 81}]}, ""),
+        (
+            {},
+            {"securityContext": {"privileged": True, "allowPrivilegeEscalation": False}},
+            "must not be false where privileged is true",
+        ),
+        ({}, {"securityContext": {"privileged": True}}, ""),
     ],
 )
 def test_values_of_a_pod_are_those_that_there_are(
