@@ -42,8 +42,11 @@ def service(**spec: Any) -> dict[str, Any]:
     return manifest("Service", "platform/web", spec={"ports": [{"port": 80}], **spec})
 
 
+AGGREGATES = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
+
+
 def aggregated(**given: Any) -> dict[str, Any]:
-    return manifest("ClusterRole", "all", RBAC, aggregationRule={"clusterRoleSelectors": []}, **given)
+    return manifest("ClusterRole", "all", RBAC, aggregationRule=AGGREGATES, **given)
 
 
 SERVICE = service()
@@ -109,20 +112,21 @@ def test_what_an_autoscaler_scales_counts_as_one_pod() -> None:
     assert [note for note in found if "ask for" in note] == []
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (pod(nodeName="aks-system-1"), "aks-system-1 is a node of one cluster"),
-        (workload(container={"resources": {"requests": {"cpu": "100M"}}}), "100M is more than any node has"),
-        (workload(container={"resources": {"requests": {"cpu": "100m"}}}), ""),
-        (workload(container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}), "runAsUser is 0"),
-        (pod(securityContext={"runAsNonRoot": True, "runAsUser": 1000}), ""),
-        (service(clusterIP="10.0.1.2"), "10.0.1.2 is"),
-        (service(clusterIP="None"), ""),
-        (aggregated(rules=[]), "Flux takes"),
-        (aggregated(), ""),
-    ],
-)
+TAKEN: list[tuple[dict[str, Any], str]] = [
+    (pod(nodeName="aks-system-1"), "aks-system-1 is a node of one cluster"),
+    (workload(container={"resources": {"requests": {"cpu": "100M"}}}), "100M is more than any node has"),
+    (workload(container={"resources": {"requests": {"cpu": "100m"}}}), ""),
+    (workload(container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}), "runAsUser is 0"),
+    (pod(securityContext={"runAsNonRoot": True, "runAsUser": 1000}), ""),
+    (service(clusterIP="10.0.1.2"), "10.0.1.2 is"),
+    (service(clusterIP="None"), ""),
+    (aggregated(rules=[]), "Flux takes"),
+    (aggregated(), ""),
+]
+"""Objects that the API server takes, with what is said of them."""
+
+
+@pytest.mark.parametrize(("given", "told"), TAKEN)
 def test_what_does_not_do_what_is_meant_is_a_note(given: dict[str, Any], told: str) -> None:
     found = notes(given)
     assert [told in note for note in found] == ([True] if told else [])

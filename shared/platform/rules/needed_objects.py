@@ -112,6 +112,7 @@ _ROWS: Mapping[tuple[str, str], tuple[_Row, ...]] = {
         _Row("spec.ingressClassName", "IngressClass", _NETWORK),
         _Row("spec.defaultBackend.service.name", "Service"),
         _Row("spec.rules[].http.paths[].backend.service.name", "Service"),
+        _Row("spec.tls[].secretName", "Secret", effect="its controller serves a certificate of its own"),
         _Row(f"metadata.annotations.{_CERTIFICATES}/issuer", "Issuer", _CERTIFICATES),
         _Row(f"metadata.annotations.{_CERTIFICATES}/cluster-issuer", "ClusterIssuer", _CERTIFICATES),
     ),
@@ -246,6 +247,8 @@ def _needs(name: ObjectId, manifest: Json) -> Iterator[_Need]:
         for row in rows:
             if row.path.startswith("spec.healthChecks") and value_at(manifest, "spec.wait"):
                 continue
+            if row.path.startswith("spec.tls") and _gets_certificates(manifest):
+                continue
             for path, ref in _places(part, row.path, above):
                 given = str(ref.get(str(path[-1])) or "")
                 wanted = _wanted(row, ref, given, name.namespace)
@@ -253,6 +256,12 @@ def _needs(name: ObjectId, manifest: Json) -> Iterator[_Need]:
                 if is_object and not ref.get("optional"):
                     effect = row.effect or _effect(name, manifest, path, wanted)
                     yield _Need(path, wanted, effect, _keys(row, ref, path))
+
+
+def _gets_certificates(ingress: Json) -> bool:
+    """Return whether cert-manager, or Azure's application routing, makes the Secrets of an Ingress."""
+    marks = mapping_at(ingress, "metadata.annotations")
+    return any(_CERTIFICATES in str(mark) or "/tls-" in str(mark) for mark in marks)
 
 
 def _places(value: Any, rest: str, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
