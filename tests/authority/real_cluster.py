@@ -181,6 +181,7 @@ class RealCluster:
             "tls-private-key-file": self._path("server.key"),
             "client-ca-file": self._path("ca.crt"),
             "authorization-mode": "RBAC",
+            "allow-privileged": "true",
             "service-account-issuer": "https://kubernetes.default.svc",
             "service-account-key-file": self._path("accounts.pub"),
             "service-account-signing-key-file": self._path("accounts.key"),

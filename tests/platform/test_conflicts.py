@@ -209,6 +209,7 @@ QUOTA = manifest("ResourceQuota", "platform/q", spec={"hard": {"limits.memory": 
 RANGE = manifest(
     "LimitRange", "platform/r", spec={"limits": [{"type": "Container", "default": {"memory": "1Gi"}}]}
 )
+DEFAULTS = {"limits": [{"type": "Container", "max": {"memory": "1Gi"}, "defaultRequest": {"cpu": "1"}}]}
 SCOPED = manifest("ResourceQuota", "platform/q", spec={"hard": {"cpu": "2"}, "scopes": ["BestEffort"]})
 COUNTED = with_resources(limits={"memory": "1Gi", "cpu": "1"})
 
@@ -219,7 +220,8 @@ COUNTED = with_resources(limits={"memory": "1Gi", "cpu": "1"})
         ([QUOTA], deployment(), "limits.memory (web) and requests.cpu (web)"),
         ([QUOTA], with_resources(limits={"memory": "1Gi"}), "requests.cpu (web)"),
         ([QUOTA], COUNTED, ""),
-        ([QUOTA, RANGE], deployment(), ""),
+        ([QUOTA, RANGE], deployment(), "requests.cpu (web)"),
+        ([QUOTA, manifest("LimitRange", "platform/r", spec=DEFAULTS)], deployment(), ""),
         ([SCOPED], deployment(), ""),
         ([manifest("ResourceQuota", "platform/q", spec={"hard": {"pods": "9"}})], deployment(), ""),
         ([manifest("ResourceQuota", "apps/q", spec={"hard": {"cpu": "9"}})], deployment(), ""),

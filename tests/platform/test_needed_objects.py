@@ -237,6 +237,23 @@ def issued(value: str) -> dict[str, Any]:
     return marked("Ingress", "networking.k8s.io/v1", "cert-manager.io/cluster-issuer", value)
 
 
+@pytest.mark.parametrize(
+    ("marks", "told"),
+    [
+        ({}, True),
+        ({"cert-manager.io/issuer-kind": "ClusterIssuer"}, False),
+        ({"kubernetes.azure.com/tls-cert-keyvault-uri": "https://a.example"}, False),
+    ],
+)
+def test_the_certificate_of_an_ingress_is_there_or_something_makes_it(
+    marks: dict[str, str], told: bool
+) -> None:
+    given = of("Ingress", "networking.k8s.io/v1", {"tls": [{"hosts": ["a.example"], "secretName": "a-tls"}]})
+    given["metadata"]["annotations"] = marks
+    found = [note for note in platform_with({}, given).notes if "Secret platform/a-tls, and without" in note]
+    assert len(found) == told
+
+
 def route(gateway: str, service: str, port: int = 80) -> dict[str, Any]:
     rules = [{"backendRefs": [{"name": service, "port": port}]}]
     return of(

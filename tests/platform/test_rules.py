@@ -127,8 +127,8 @@ def test_a_chain_of_dependencies_that_is_deeper_than_python_calls_is_right() -> 
     ("wanted", "hint"),
     [
         ({"name": "cores"}, "did you mean core?"),
-        ({"name": "core", "namespace": "apps"}, "flux-system/core is in another namespace"),
-        ({"name": "nothing-like-it"}, "add it, or remove this line"),
+        ({"name": "core", "namespace": "apps"}, "it is in the namespace flux-system"),
+        ({"name": "nothing-like-it"}, "add it, or correct the name"),
     ],
 )
 def test_a_dependency_that_is_nowhere_is_refused(wanted: dict[str, str], hint: str) -> None:

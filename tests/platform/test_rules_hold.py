@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from shared.platform.inventory import ObjectId
 from shared.platform.rules import findings_of
-from shared.platform.rules.places import place_of
 from shared.platform.schemas.kinds import KnownKinds, Standing
 from shared.platform.schemas.published import LIST, MAP, REFERENCE, definition, kinds, minors
+from shared.platform.source.places import place_of
 from tests.support.built_platforms import Platform
 from tests.support.hypothesis_settings import GENERATED
 

@@ -15,14 +15,14 @@ HELM = "helm.toolkit.fluxcd.io"
 DEFINITIONS = "apiextensions.k8s.io"
 
 
-def value_at(document: Any, path: str) -> Any:
+def value_at(document: Any, path: str | tuple[str, ...]) -> Any:
     """Return the value at a path such as ``spec.chart``, None for none; a manifest may have any form."""
-    for step in path.split("."):
+    for step in path.split(".") if isinstance(path, str) else path:
         document = document.get(step) if isinstance(document, Mapping) else None
     return document
 
 
-def mapping_at(document: Any, path: str) -> Json:
+def mapping_at(document: Any, path: str | tuple[str, ...]) -> Json:
     """Return the object at a path, {} where there is none."""
     value = value_at(document, path)
     return value if isinstance(value, Mapping) else {}

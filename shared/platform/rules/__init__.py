@@ -10,17 +10,18 @@ from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.rules.conflicts import (
     cut_off,
-    one_release_twice,
-    refused_by_quota,
     scaled_twice,
+    selects_nothing,
     undrainable,
     unscaled,
     webhooks_of_everything,
     without_dns,
+    written_in_turns,
 )
 from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
+from shared.platform.rules.limits import beyond_quota, refused_by_limits, refused_by_quota
 from shared.platform.rules.names import (
     missing_namespaces,
     too_large,
@@ -28,11 +29,16 @@ from shared.platform.rules.names import (
     wrong_labels,
     wrong_names,
 )
-from shared.platform.rules.needed_objects import missing_objects, selects_nothing
-from shared.platform.rules.ownership import flux_owns_itself, owned_by_roadstead, two_owners
-from shared.platform.rules.placement import no_room, pods_of_azure, refused_by_limits
-from shared.platform.rules.places import place_of, place_of_text
-from shared.platform.rules.pod_security import refused_pods
+from shared.platform.rules.needed_objects import missing_objects
+from shared.platform.rules.ownership import (
+    flux_owns_itself,
+    one_release_twice,
+    owned_by_roadstead,
+    taken_twice,
+    two_owners,
+)
+from shared.platform.rules.placement import no_room, pods_of_azure
+from shared.platform.rules.pod_security import refused_pods, root_refused
 from shared.platform.rules.references import (
     blocked_references,
     missing_charts,
@@ -40,9 +46,7 @@ from shared.platform.rules.references import (
     without_rights,
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
-from shared.platform.rules.silent_targets import silent_targets
-from shared.platform.rules.twice import taken_twice
-from shared.platform.rules.variables import defaults_in_scripts, missing_variables
+from shared.platform.rules.silent_builds import defaults_in_scripts, missing_variables, silent_targets
 from shared.platform.rules.waiting import (
     keeps_everything,
     reports_early,
@@ -50,6 +54,7 @@ from shared.platform.rules.waiting import (
     waits_in_vain,
 )
 from shared.platform.rules.workloads import impossible_objects
+from shared.platform.source.places import place_of, place_of_text
 
 __all__ = ["RULES", "ClusterPlatform", "Files", "Finding", "Findings", "Rule", "findings_of", "placed"]
 
@@ -85,7 +90,9 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(cut_off), "kubernetes.io/docs/concepts/services-networking/network-policies"),
     Rule(_plain(without_dns), "kubernetes.io/docs/concepts/services-networking/network-policies"),
     Rule(_plain(refused_by_quota), "kubernetes.io/docs/concepts/policy/resource-quotas"),
+    Rule(_plain(beyond_quota), "kubernetes/kubernetes#89209, #98656"),
     Rule(_plain(webhooks_of_everything), _ADMISSION),
+    Rule(_plain(written_in_turns), "fluxcd/flux2#2472, chaos-mesh/chaos-mesh#4822"),
     Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(_plain(cycles), "fluxcd/kustomize-controller#1712"),
     Rule(_plain(waits_in_vain), f"{_CONTROLLER} checkDependencies, checkHealth, apply"),
@@ -107,6 +114,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(_plain(selects_nothing), "kubernetes.io/docs/concepts/services-networking/service"),
     Rule(_plain(refused_pods), "k8s.io/pod-security-admission policy/check_*.go"),
+    Rule(_plain(root_refused), "k8s.io/kubernetes pkg/kubelet/kuberuntime/security_context_others.go"),
     Rule(_plain(kinds_of_charts), "fluxcd/pkg ssa/manager_apply.go ApplyAllStaged"),
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),

@@ -3,87 +3,60 @@
 Sources: kubernetes.io, "Horizontal Pod Autoscaling" (leave ``spec.replicas`` to it), "Specifying a Disruption
 Budget" (a budget that allows none holds a drain), "Network Policies" (a policy that selects all pods
 and allows nothing cuts them off), "Dynamic Admission Control" (a webhook that fails closed refuses what it is
-asked about while it does not answer); helm-controller ``api/v2`` (a release is known by its name and its
-storage namespace); Azure/AKS#3558, #5767.
+asked about while it does not answer), "Service"; Azure/AKS#3558, #5767.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_release, release_target, value_at
-from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.changes.objects import mapping_at, value_at
+from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     ClusterPlatform,
     Finding,
-    full_name,
-    is_kind,
+    OwnedObject,
+    PodTemplate,
     is_open,
     items,
     mapping,
     named,
     objects_in,
 )
-from shared.platform.rules.pods import PODS, at
-
-_Owned = tuple[Owner, ObjectId, BuiltObject]
-
-
-def one_release_twice(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield each release of Helm that several HelmReleases are for: each upgrades it to its own chart."""
-    having: dict[tuple[str, str], list[_Owned]] = {}
-    for owned in platform.objects:
-        _, name, built = owned
-        if is_release(name):
-            target = release_target(name, built.manifest)
-            place = target["spec.storageNamespace"], target["spec.releaseName"]
-            if not any(map(is_open, place)) and not value_at(built.manifest, "spec.kubeConfig"):
-                having.setdefault(place, []).append(owned)
-    for (namespace, release), all_of in having.items():
-        if len({name for _, name, _ in all_of}) > 1:
-            owner, name, built = all_of[-1]
-            names = named([f"{full_name(other)} ({found.file})" for _, other, found in all_of])
-            yield _finding(
-                owner,
-                name,
-                built,
-                ("metadata", "name"),
-                f"the release {namespace}/{release} has {len(all_of)} HelmReleases: {names}; each upgrades "
-                "it to its own chart in turns, and uninstalls it when it goes; rename one",
-            )
-
+from shared.platform.rules.limits import amount_of, defaults
 
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
 
 
 def scaled_twice(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what two scale: two autoscalers are refused, an autoscaler and Flux are a note."""
-    scalers: dict[ObjectId, list[_Owned]] = {}
+    scalers: dict[ObjectId, list[OwnedObject]] = {}
     for owned in platform.objects:
-        _, name, built = owned
-        if (name.group, name.kind) in _SCALERS:
-            ref = mapping(mapping(built.manifest.get("spec")).get("scaleTargetRef"))
-            group = str(ref.get("apiVersion") or "apps/v1").rpartition("/")[0]
-            kind = str(ref.get("kind") or "Deployment")
-            target = ObjectId(group, kind, name.namespace, str(ref.get("name") or ""))
-            scalers.setdefault(target, []).append(owned)
+        if owned.id[:2] in _SCALERS:
+            scalers.setdefault(_target(owned), []).append(owned)
     for target, all_of in scalers.items():
-        owner, name, built = all_of[-1]
-        if len({other for _, other, _ in all_of}) > 1:
-            names = named([str(other) for _, other, _ in all_of])
+        if len({owned.id for owned in all_of}) > 1:
+            names = named([str(owned.id) for owned in all_of])
             message = f"{names} scale {target} in turns; keep one of them"
-            yield _finding(owner, name, built, ("spec", "scaleTargetRef"), message)
-    for owner, name, built in platform.objects:
-        if name in scalers and value_at(built.manifest, "spec.replicas") is not None:
-            scaler = scalers[name][-1][1]
+            yield all_of[-1].finding(("spec", "scaleTargetRef"), message)
+    for owned in platform.objects:
+        if owned.id in scalers and owned.spec.get("replicas") is not None:
             message = (
-                f"{scaler} scales {name}, and Flux sets it back to these replicas with each reconciliation; "
-                "remove spec.replicas"
+                f"{scalers[owned.id][-1].id} scales {owned.id}, and Flux sets it back to these replicas with "
+                "each reconciliation; remove spec.replicas"
             )
-            yield _finding(owner, name, built, ("spec", "replicas"), message, is_note=True)
+            yield owned.finding(("spec", "replicas"), message, is_note=True)
+
+
+def _target(scaler: OwnedObject) -> ObjectId:
+    ref = mapping(scaler.spec.get("scaleTargetRef"))
+    group = str(ref.get("apiVersion") or "apps/v1").rpartition("/")[0]
+    return ObjectId(
+        group, str(ref.get("kind") or "Deployment"), scaler.id.namespace, str(ref.get("name") or "")
+    )
 
 
 def unscaled(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -91,28 +64,28 @@ def unscaled(platform: ClusterPlatform) -> Iterator[Finding]:
 
     It scales nothing then; a LimitRange may give the requests. Source: kubernetes#79365.
     """
-    ranges = {name.namespace for name in platform.known if is_kind(name, "", "LimitRange")}
-    for owner, name, built in platform.objects:
-        ref = mapping(value_at(built.manifest, "spec.scaleTargetRef"))
-        target = ObjectId("apps", str(ref.get("kind") or ""), name.namespace, str(ref.get("name") or ""))
-        found, path = platform.known.get(target), PODS.get(("apps", target.kind))
-        if not is_kind(name, *_SCALERS[0]) or found is None or path is None or name.namespace in ranges:
+    given = defaults(platform)
+    for owned in platform.of_kind(*_SCALERS[0]):
+        target = _target(owned)
+        found = platform.known.get(target)
+        pod = PodTemplate.of(target, found.manifest) if found else None
+        if pod is None or pod.spec.get("resources"):
             continue
-        pod = mapping(at(found.manifest, path))
-        for number, metric in objects_in(value_at(built.manifest, "spec.metrics")):
+        for number, metric in objects_in(owned.spec.get("metrics")):
             resource = mapping(metric.get("resource"))
             what = str(resource.get("name") or "")
             lacking = [
                 str(container.get("name"))
-                for _, container in objects_in(pod.get("containers"))
-                if not _amount_of(container, "requests", what) and not pod.get("resources")
+                for _, container in pod.containers("containers")
+                if not amount_of(container, "requests", what)
             ]
-            if value_at(resource, "target.type") == "Utilization" and lacking:
+            is_given = ("requests", what) in given.get(owned.id.namespace, ())
+            if value_at(resource, "target.type") == "Utilization" and lacking and not is_given:
                 message = (
                     f"a share of the requests of {what}, which {named(lacking)} of {target} does not have, "
                     f"so nothing is scaled; set resources.requests.{what}"
                 )
-                yield _finding(owner, name, built, ("spec", "metrics", number), message, is_note=True)
+                yield owned.finding(("spec", "metrics", number), message, is_note=True)
 
 
 def undrainable(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -121,27 +94,26 @@ def undrainable(platform: ClusterPlatform) -> Iterator[Finding]:
     So it is where a pod has two: ``pkg/registry/core/pod/storage/eviction.go``, kubernetes#75957.
     """
     having: dict[ObjectId, ObjectId] = {}
-    labelled = _labelled(platform)
-    for owner, name, built in platform.objects:
-        if not is_kind(name, "policy", "PodDisruptionBudget"):
-            continue
-        spec = mapping(built.manifest.get("spec"))
-        for workload, manifest in _selected(labelled, name.namespace, spec.get("selector")):
-            field, other = _allows_none(spec, value_at(manifest, "spec.replicas")), having.get(workload)
-            having.setdefault(workload, name)
-            if other not in (None, name):
+    labelled = _labelled(platform, "Deployment", "StatefulSet")
+    for owned in platform.of_kind("policy", "PodDisruptionBudget"):
+        chosen = mapping_at(owned.manifest, "spec.selector.matchLabels")
+        for workload, _ in _selected(labelled, owned.id.namespace, chosen):
+            other = having.get(workload.id)
+            field = _allows_none(owned.spec, workload.spec.get("replicas"))
+            having.setdefault(workload.id, owned.id)
+            if other not in (None, owned.id):
                 message = (
-                    f"{other} is for the pods of {workload} too, and a pod with two budgets is not evicted: "
-                    "no drain of its nodes ends, and an upgrade of the cluster fails; remove one"
+                    f"{other} is for the pods of {workload.id} too, and a pod with two budgets is not "
+                    "evicted: no drain of its nodes ends, and an upgrade of the cluster fails; remove one"
                 )
-                yield _finding(owner, name, built, ("spec", "selector"), message, is_note=True)
+                yield owned.finding(("spec", "selector"), message, is_note=True)
                 break
             if field:
                 message = (
-                    f"no pod of {workload} may be evicted, so no drain of its nodes ends, and an upgrade of "
-                    "the cluster fails; allow one, or run more replicas"
+                    f"no pod of {workload.id} may be evicted, so no drain of its nodes ends, and an upgrade "
+                    "of the cluster fails; allow one, or run more replicas"
                 )
-                yield _finding(owner, name, built, ("spec", field), message, is_note=True)
+                yield owned.finding(("spec", field), message, is_note=True)
                 break
 
 
@@ -157,44 +129,85 @@ def _allows_none(spec: Mapping[str, Any], replicas: Any) -> str:
     return ""
 
 
-_Labelled = Mapping[tuple[str, str, str], list[tuple[ObjectId, Json]]]
+_Labelled = Mapping[tuple[str, str, str], list[tuple[OwnedObject, PodTemplate]]]
 """The workloads by namespace and each label of their pods: many budgets do not each look at all of them."""
 
 
-def _labelled(platform: ClusterPlatform) -> _Labelled:
-    found: dict[tuple[str, str, str], list[tuple[ObjectId, Json]]] = {}
-    for _, name, built in platform.objects:
-        if is_kind(name, "apps", "Deployment", "StatefulSet"):
-            for key, value in mapping(value_at(built.manifest, _LABELS)).items():
-                found.setdefault((name.namespace, key, str(value)), []).append((name, built.manifest))
+def _labelled(platform: ClusterPlatform, *kinds: str) -> _Labelled:
+    """Return the workloads of some kinds, by default of all, by the labels of their pods."""
+    found: dict[tuple[str, str, str], list[tuple[OwnedObject, PodTemplate]]] = {}
+    for owned, pod in platform.pods:
+        for key, value in pod.labels.items() if not kinds or owned.id.kind in kinds else ():
+            found.setdefault((owned.id.namespace, key, str(value)), []).append((owned, pod))
     return found
 
 
-_LABELS = "spec.template.metadata.labels"
-
-
-def _selected(labelled: _Labelled, namespace: str, selector: Any) -> Iterator[tuple[ObjectId, Json]]:
-    wanted = mapping(mapping(selector).get("matchLabels"))
+def _selected(labelled: _Labelled, namespace: str, wanted: Json) -> Sequence[tuple[OwnedObject, PodTemplate]]:
+    """Return the workloads whose pods have some labels; none for no labels."""
     having = (labelled.get((namespace, key, str(value)), []) for key, value in wanted.items())
-    for name, manifest in min(having, key=len, default=[]):
-        labels = mapping(value_at(manifest, _LABELS))
-        if all(labels.get(key) == value for key, value in wanted.items()):
-            yield name, manifest
+    rarest = min(having, key=len, default=[])
+    return [(owned, pod) for owned, pod in rarest if wanted.items() <= pod.labels.items()]
+
+
+def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each Service, or budget, that selects no pod, and each port that none of them has."""
+    if not platform.is_sure:
+        return
+    labelled = _labelled(platform)
+    for (group, kind), fields in _SELECTING.items():
+        for owned in platform.of_kind(group, kind):
+            wanted = mapping_at(owned.manifest, fields)
+            if not wanted or any(map(is_open, wanted.values())):
+                continue
+            chosen = _selected(labelled, owned.id.namespace, wanted)
+            if not chosen:
+                given = ", ".join(f"{key}={value}" for key, value in wanted.items())
+                message = (
+                    f"no pod of {owned.id.namespace} here has {given}, so {owned.id} is for nothing; correct "
+                    "it, unless something else creates its pods"
+                )
+                yield owned.finding(fields, message, is_note=True)
+            elif kind == "Service":
+                yield from _unanswered(owned, [pod for _, pod in chosen])
+
+
+_SELECTING = {
+    ("", "Service"): ("spec", "selector"),
+    ("policy", "PodDisruptionBudget"): ("spec", "selector", "matchLabels"),
+}
+
+
+def _unanswered(service: OwnedObject, pods: Sequence[PodTemplate]) -> Iterator[Finding]:
+    names = {
+        str(port.get("name"))
+        for pod in pods
+        for _, container in pod.containers()
+        for _, port in objects_in(container.get("ports"))
+    }
+    for number, port in objects_in(service.spec.get("ports")):
+        target = port.get("targetPort")
+        if isinstance(target, str) and target not in names and not is_open(target):
+            message = f"no port of the pods that this selects is called {target}, so nothing answers there"
+            yield service.finding(("spec", "ports", number, "targetPort"), message, is_note=True)
 
 
 def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the network policies that cut the pods of Kubernetes off, DNS among them."""
-    policies = [
-        owned
-        for owned in platform.objects
-        if is_kind(owned[1], "networking.k8s.io", "NetworkPolicy") and owned[1].namespace == "kube-system"
-    ]
-    for owner, name, built in policies:
+    policies = _policies(platform).get("kube-system", [])
+    for policy in policies:
         for direction, what in _CUT_OFF.items():
-            allowed = any(items(value_at(other.manifest, f"spec.{direction}")) for _, _, other in policies)
-            if _denies_all(built.manifest, direction) and not allowed:
-                yield _finding(owner, name, built, ("spec",), what)
+            allowed = any(items(other.spec.get(direction)) for other in policies)
+            if _denies_all(policy.spec, direction) and not allowed:
+                yield policy.finding(("spec",), what)
                 break
+
+
+def _policies(platform: ClusterPlatform) -> Mapping[str, list[OwnedObject]]:
+    """Return the network policies of each namespace."""
+    found: dict[str, list[OwnedObject]] = {}
+    for owned in platform.of_kind("networking.k8s.io", "NetworkPolicy"):
+        found.setdefault(owned.id.namespace, []).append(owned)
+    return found
 
 
 _CUT_OFF = {
@@ -205,47 +218,35 @@ _CUT_OFF = {
 }
 
 
-def _denies_all(policy: Json, direction: str) -> bool:
+def _denies_all(spec: Json, direction: str) -> bool:
     """Return whether a policy selects every pod and allows nothing in a direction."""
-    types = [str(kind).lower() for kind in items(value_at(policy, "spec.policyTypes")) or ["Ingress"]]
-    selects_all = not mapping(value_at(policy, "spec.podSelector"))
-    return selects_all and direction in types and not items(value_at(policy, f"spec.{direction}"))
+    types = [str(kind).lower() for kind in items(spec.get("policyTypes")) or ["Ingress"]]
+    return not spec.get("podSelector") and direction in types and not items(spec.get(direction))
 
 
 def without_dns(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each namespace whose pods may send something, and no question to DNS."""
-    policies: dict[str, list[_Owned]] = {}
-    for owned in platform.objects:
-        if is_kind(owned[1], "networking.k8s.io", "NetworkPolicy"):
-            policies.setdefault(owned[1].namespace, []).append(owned)
-    for namespace, of_namespace in policies.items():
-        rules = [
-            rule
-            for _, _, built in of_namespace
-            for _, rule in objects_in(value_at(built.manifest, "spec.egress"))
-        ]
-        reaching = [rule for rule in rules if _may_reach_dns(rule)]
-        ports = [items(rule.get("ports")) for rule in reaching]
+    for namespace, policies in _policies(platform).items():
+        rules = [rule for policy in policies for _, rule in objects_in(policy.spec.get("egress"))]
+        ports = [items(rule.get("ports")) for rule in rules if _may_reach_dns(rule)]
         asks = any(not given or any(_is_dns(port) for port in given) for given in ports)
         wide = [
-            owned
-            for owned in of_namespace
-            if not mapping(value_at(owned[2].manifest, "spec.podSelector"))
-            and "Egress" in items(value_at(owned[2].manifest, "spec.policyTypes"))
+            policy
+            for policy in policies
+            if not policy.spec.get("podSelector") and "Egress" in items(policy.spec.get("policyTypes"))
         ]
         if wide and rules and not asks:
-            owner, name, built = wide[0]
             message = (
                 f"no pod of {namespace} may ask DNS, so none finds what its egress allows by name; allow "
                 "port 53 of UDP and TCP to kube-system, whose label is kubernetes.io/metadata.name"
             )
-            yield _finding(owner, name, built, ("spec", "egress"), message, is_note=True)
+            yield wide[0].finding(("spec", "egress"), message, is_note=True)
 
 
 def _may_reach_dns(rule: Mapping[str, Any]) -> bool:
     """Return whether a rule may be for kube-system, which has no label ``name`` unless somebody adds it."""
     peers = [peer for _, peer in objects_in(rule.get("to"))]
-    chosen = [mapping(mapping(peer.get("namespaceSelector")).get("matchLabels")) for peer in peers]
+    chosen = [mapping_at(peer, "namespaceSelector.matchLabels") for peer in peers]
     return not peers or any(labels.keys() != {"name"} for labels in chosen)
 
 
@@ -256,47 +257,33 @@ def _is_dns(port: Any) -> bool:
     return number == 53 or (isinstance(last, int) and number <= 53 <= last)
 
 
-def refused_by_quota(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the workloads whose pods a quota refuses, because containers lack what it counts.
+_AGGREGATED = (
+    "the control plane writes the rules of this role from others, and Flux takes them away with each "
+    "reconciliation, so rights are missing for a moment; remove rules"
+)
+_INJECTED = (
+    "cert-manager writes caBundle, and Flux writes this one over it, so the API server trusts no answer; "
+    "remove it"
+)
 
-    A LimitRange may give it to them. Source: ``pkg/quota/v1/evaluator/core/pods.go`` Constraints.
+
+def written_in_turns(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each field that a controller fills, and Flux overwrites with what git has.
+
+    Sources: fluxcd/flux2#2472, fluxcd/kustomize-controller#1041 (rules of an aggregated role);
+    chaos-mesh/chaos-mesh#4822 (a bundle that cert-manager injects; Flux itself removes an invalid one of a
+    definition alone, fluxcd/pkg#952).
     """
-    ranges = {name.namespace for name in platform.known if is_kind(name, "", "LimitRange")}
-    counted: dict[str, set[tuple[str, str]]] = {}
-    for _, name, built in platform.objects:
-        spec = mapping(built.manifest.get("spec"))
-        scoped = spec.get("scopes") or spec.get("scopeSelector")
-        if is_kind(name, "", "ResourceQuota") and name.namespace not in ranges and not scoped:
-            for key in mapping(spec.get("hard")):
-                field, _, resource = str(key).rpartition(".")
-                if resource in ("cpu", "memory") and field in ("", "requests", "limits"):
-                    counted.setdefault(name.namespace, set()).add((field or "requests", resource))
-    for owner, name, built in platform.objects:
-        path = PODS.get((name.group, name.kind))
-        pod = mapping(at(built.manifest, path)) if path else {}
-        if not path or pod.get("resources"):
-            continue
-        lacking = [
-            f"{field}.{resource} ({container.get('name')})"
-            for field, resource in sorted(counted.get(name.namespace, ()))
-            for part in ("initContainers", "containers")
-            for _, container in objects_in(pod.get(part))
-            if not _amount_of(container, field, resource)
-        ]
-        if lacking:
-            message = (
-                f"a ResourceQuota of {name.namespace} counts what containers here do not have: "
-                f"{named(lacking)}; no pod of it is created; set it, or add a LimitRange with defaults"
-            )
-            note = not platform.is_whole or platform.has_charts
-            yield _finding(owner, name, built, path, message, is_note=note)
-
-
-def _amount_of(container: Mapping[str, Any], field: str, resource: str) -> Any:
-    """Return what a container asks for; without a request it is its limit."""
-    given = mapping(container.get("resources"))
-    limit = mapping(given.get("limits")).get(resource)
-    return limit if field == "limits" else mapping(given.get("requests")).get(resource) or limit
+    for owned in platform.of_kind("rbac.authorization.k8s.io", "ClusterRole"):
+        if owned.manifest.get("aggregationRule") and owned.manifest.get("rules") is not None:
+            yield owned.finding(("rules",), _AGGREGATED, is_note=True)
+    for owned in platform.of_kind("admissionregistration.k8s.io", *_WEBHOOKS):
+        marks = mapping_at(owned.manifest, "metadata.annotations")
+        if any(str(mark).startswith("cert-manager.io/inject-") for mark in marks):
+            for number, webhook in objects_in(owned.manifest.get("webhooks")):
+                if value_at(webhook, "clientConfig.caBundle"):
+                    path: Path = ("webhooks", number, "clientConfig", "caBundle")
+                    yield owned.finding(path, _INJECTED, is_note=True)
 
 
 # Webhooks
@@ -308,10 +295,8 @@ _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 def webhooks_of_everything(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each webhook that fails closed for every object of every namespace."""
-    for owner, name, built in platform.objects:
-        if not is_kind(name, "admissionregistration.k8s.io", *_WEBHOOKS):
-            continue
-        for number, webhook in objects_in(built.manifest.get("webhooks")):
+    for owned in platform.of_kind("admissionregistration.k8s.io", *_WEBHOOKS):
+        for number, webhook in objects_in(owned.manifest.get("webhooks")):
             chosen = any(webhook.get(field) for field in _CHOOSING)
             rules = (rule for _, rule in objects_in(webhook.get("rules")))
             wide = any(_WIDE.intersection(map(str, items(rule.get("resources")))) for rule in rules)
@@ -321,10 +306,4 @@ def webhooks_of_everything(platform: ClusterPlatform) -> Iterator[Finding]:
                     "and Flux's too: when it does not answer, nothing starts any more, itself included; "
                     "write a namespaceSelector that leaves these out, or failurePolicy: Ignore"
                 )
-                yield _finding(owner, name, built, ("webhooks", number), message, is_note=True)
-
-
-def _finding(
-    owner: Owner, name: ObjectId, built: BuiltObject, path: Path, message: str, *, is_note: bool = False
-) -> Finding:
-    return Finding(built.file or owner.file, name, path, message, is_note=is_note)
+                yield owned.finding(("webhooks", number), message, is_note=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
-from shared.language.resolve.problems import Path, nearest
+from shared.language.resolve.problems import Path
 from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     HELM,
@@ -20,11 +20,10 @@ from shared.platform.rules.finding import (
     ClusterPlatform,
     Finding,
     full_name,
-    is_kind,
     is_open,
-    mapping,
     objects_in,
 )
+from shared.platform.rules.references import hint_for
 
 _MANIFEST = "the manifest of the cluster"
 _KINDS = ((KUSTOMIZE, KUSTOMIZATION), (HELM, "HelmRelease"))
@@ -52,20 +51,9 @@ def missing_dependencies(platform: ClusterPlatform) -> Iterator[Finding]:
                 object_id,
                 path,
                 f"there is no {wanted.kind} {full_name(wanted)}, so {object_id.kind} {full_name(object_id)} "
-                f"is never applied{_hint(wanted, platform)}",
+                f"is never applied{hint_for(wanted, platform)}",
                 is_note=not platform.is_whole,
             )
-
-
-def _hint(wanted: ObjectId, platform: ClusterPlatform) -> str:
-    """Return what was probably meant: the same name in another namespace, or a similar one."""
-    same = [found for found in platform.known if is_kind(found, wanted.group, wanted.kind)]
-    elsewhere = next((found for found in same if found.name == wanted.name), None)
-    if elsewhere is not None:
-        return f"; {full_name(elsewhere)} is in another namespace: add namespace: {elsewhere.namespace}"
-    names = [found.name for found in same if found.namespace == wanted.namespace]
-    near = nearest(wanted.name, names)
-    return f"; did you mean {near}?" if near else "; add it, or remove this line"
 
 
 def cycles(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -95,11 +83,7 @@ def _waiting(platform: ClusterPlatform) -> Mapping[ObjectId, _Waiting]:
     """Return the objects that may wait: those of the platform, and those of the cluster's manifest."""
     found: dict[ObjectId, _Waiting] = {}
     specs = [(owner.id, owner.spec, owner.file) for owner in platform.inventory.owners.values()]
-    specs += [
-        (object_id, mapping(built.manifest.get("spec")), built.file or owner.file)
-        for owner, object_id, built in platform.objects
-        if any(is_kind(object_id, *kind) for kind in _KINDS)
-    ]
+    specs += [(owned.id, owned.spec, owned.file) for kind in _KINDS for owned in platform.of_kind(*kind)]
     for object_id, spec, file in specs:
         waits_for: dict[ObjectId, Path] = {}
         for number, entry in objects_in(spec.get("dependsOn")):

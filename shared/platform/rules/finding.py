@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_skipped, stem
+from shared.platform.changes.objects import is_skipped, mapping_at, stem
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from shared.platform.schemas.kinds import KnownKinds
 from shared.sentences import some_of
@@ -43,6 +43,64 @@ class Finding:
     text: str = ""
 
 
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("", "Pod"): ("spec",),
+    **{("apps", kind): ("spec", "template", "spec") for kind in WORKLOADS},
+    ("batch", "Job"): ("spec", "template", "spec"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+
+
+class PodTemplate(NamedTuple):
+    """The pod that an object asks for, and where its spec is written."""
+
+    path: tuple[str, ...]
+    spec: Json
+    labels: Json
+
+    @classmethod
+    def of(cls, name: ObjectId, manifest: Json) -> Self | None:
+        """Return the pod of an object, None for a kind without one."""
+        path = PODS.get((name.group, name.kind))
+        if path is None:
+            return None
+        return cls(path, mapping_at(manifest, path), mapping_at(manifest, (*path[:-1], "metadata", "labels")))
+
+    def containers(self, *parts: str) -> Iterator[tuple[Path, Json]]:
+        """Yield its containers with their places: by default all, those that run first before the others."""
+        for part in parts or ("initContainers", "containers"):
+            for number, container in objects_in(self.spec.get(part)):
+                yield (*self.path, part, number), container
+
+
+class OwnedObject(NamedTuple):
+    """An object that Flux applies, and the Kustomization that does."""
+
+    owner: Owner
+    id: ObjectId
+    built: BuiltObject
+
+    @property
+    def manifest(self) -> Json:
+        """The object as Flux would apply it."""
+        return self.built.manifest
+
+    @property
+    def spec(self) -> Json:
+        """What it asks for."""
+        return mapping(self.built.manifest.get("spec"))
+
+    @property
+    def file(self) -> str:
+        """The file that it comes from, or else that of its Kustomization."""
+        return self.built.file or self.owner.file
+
+    def finding(self, path: Path, message: str, *, is_note: bool = False) -> Finding:
+        """Return a finding at one of its fields."""
+        return Finding(self.file, self.id, path, message, is_note)
+
+
 @dataclass(frozen=True)
 class ClusterPlatform:
     """What Flux applies on clusters that are alike, and what the rules have to know of these.
@@ -65,14 +123,29 @@ class ClusterPlatform:
     pools: Collection[str] | None = None
 
     @cached_property
-    def objects(self) -> Sequence[tuple[Owner, ObjectId, BuiltObject]]:
+    def objects(self) -> Sequence[OwnedObject]:
         """Every object that Flux applies, with the Kustomization that does."""
         return [
-            (owner, object_id, built)
+            OwnedObject(owner, object_id, built)
             for owner in self.inventory.owners.values()
             for object_id, built in owner.objects.items()
             if not is_skipped(built.manifest)
         ]
+
+    @cached_property
+    def pods(self) -> Sequence[tuple[OwnedObject, PodTemplate]]:
+        """Every object that asks for pods, with the pod."""
+        found = ((owned, PodTemplate.of(owned.id, owned.manifest)) for owned in self.objects)
+        return [(owned, pod) for owned, pod in found if pod is not None]
+
+    def of_kind(self, group: str, *kinds: str) -> Iterator[OwnedObject]:
+        """Yield the objects of some kinds of a group."""
+        return (owned for owned in self.objects if is_kind(owned.id, group, *kinds))
+
+    @cached_property
+    def is_sure(self) -> bool:
+        """Whether nothing else may bring objects, or change those that are here."""
+        return self.is_whole and not self.has_charts
 
     @cached_property
     def known(self) -> Mapping[ObjectId, BuiltObject | None]:
@@ -97,7 +170,7 @@ class ClusterPlatform:
     @cached_property
     def kinds(self) -> KnownKinds:
         """The kinds that the clusters know."""
-        own = (built.manifest for _, object_id, built in self.objects if object_id.kind == DEFINITION)
+        own = (owned.manifest for owned in self.objects if owned.id.kind == DEFINITION)
         return KnownKinds.of(self.kubernetes, (*self.definitions, *own))
 
     @cached_property
@@ -118,7 +191,7 @@ class ClusterPlatform:
         """Return whether a Kustomization of another source brings objects; without that source it cannot."""
         if built is None:
             return object_id.namespace == NAMESPACE
-        ref = mapping(mapping(built.manifest.get("spec")).get("sourceRef"))
+        ref = mapping_at(built.manifest, "spec.sourceRef")
         namespace, name = str(ref.get("namespace") or object_id.namespace), str(ref.get("name") or "")
         source = ObjectId(SOURCE, str(ref.get("kind") or ""), namespace, name)
         return source in self.known or source.kind in MADE_ELSEWHERE or is_open(name) or is_open(namespace)

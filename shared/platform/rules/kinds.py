@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from shared.frozen import replace
-from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.json_tree import Json
+from shared.platform.changes.objects import value_at
+from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     HELM,
     ClusterPlatform,
     Finding,
+    OwnedObject,
     full_name,
     is_kind,
     mapping,
@@ -110,23 +112,22 @@ class _Release(NamedTuple):
 def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the objects of a kind that nothing serves, and a note for each kind that Flux is without."""
     seen: set[str] = set()
-    for owner, object_id, built in platform.objects:
-        standing, message = platform.kinds.standing(built.manifest)
+    for owned in platform.objects:
+        standing, message = platform.kinds.standing(owned.manifest)
         missing = standing is Standing.NOT_INSTALLED
         if message and message not in seen:
-            yield Finding(built.file or owner.file, object_id, ("apiVersion",), message, is_note=missing)
+            yield owned.finding(("apiVersion",), message, is_note=missing)
         seen |= {message} if missing else set()
 
 
 def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the fields that the schema of their kind does not have, or refuses."""
-    for owner, object_id, built in platform.objects:
-        if platform.kinds.standing(built.manifest)[0] is not Standing.DEFINED:
+    for owned in platform.objects:
+        if platform.kinds.standing(owned.manifest)[0] is not Standing.DEFINED:
             continue
-        for path, message in platform.kinds.faults(built.manifest):
-            is_secret = is_kind(object_id, "", "Secret") and path[:1] in _OF_SECRETS
-            told = message.partition(", got ")[0] if is_secret else message
-            yield Finding(built.file or owner.file, object_id, path, told)
+        for path, message in platform.kinds.faults(owned.manifest):
+            is_secret = is_kind(owned.id, "", "Secret") and path[:1] in _OF_SECRETS
+            yield owned.finding(path, message.partition(", got ")[0] if is_secret else message)
 
 
 def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -136,46 +137,41 @@ def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
     """
     seen: set[tuple[ObjectId, str, str]] = set()
     releases = [
-        _Release(owner.id, object_id, _chart(built))
-        for owner, object_id, built in platform.objects
-        if is_kind(object_id, HELM, "HelmRelease") and _defines(built)
+        _Release(owned.owner.id, owned.id, _chart(owned.spec))
+        for owned in platform.of_kind(HELM, "HelmRelease")
+        if _defines(owned.spec)
     ]
-    others: dict[tuple[str, str], list[Finding]] = {}
-    for owner, object_id, built in platform.objects:
-        group, kind = object_id.group, object_id.kind
-        known = platform.kinds.standing(built.manifest)[0] is not Standing.UNKNOWN
-        if known or group.endswith(_OF_FLUX) or (owner.id, group, kind) in seen:
+    others: dict[tuple[str, str], list[OwnedObject]] = {}
+    for owned in platform.objects:
+        owner, group, kind = owned.owner.id, owned.id.group, owned.id.kind
+        known = platform.kinds.standing(owned.manifest)[0] is not Standing.UNKNOWN
+        if known or group.endswith(_OF_FLUX) or (owner, group, kind) in seen:
             continue
-        seen.add((owner.id, group, kind))
-        bringing = _bringing(object_id, releases)
-        beside = [release.id for release in bringing if release.owner == owner.id]
+        seen.add((owner, group, kind))
+        bringing = _bringing(owned.id, releases)
+        beside = [release.id for release in bringing if release.owner == owner]
         if bringing and len(beside) == len(bringing) and platform.is_whole:
-            yield _with_its_chart(owner, object_id, built, beside)
+            yield _with_its_chart(owned, beside)
         else:
-            note = Finding(built.file or owner.file, object_id, ("kind",), "", is_note=True)
-            others.setdefault((str(built.manifest.get("apiVersion")), kind), []).append(note)
-    for (api_version, kind), notes in others.items():
-        uses = "a Kustomization uses" if len(notes) == 1 else f"{len(notes)} Kustomizations use"
+            others.setdefault((str(owned.manifest.get("apiVersion")), kind), []).append(owned)
+    for (api_version, kind), using in others.items():
+        uses = "a Kustomization uses" if len(using) == 1 else f"{len(using)} Kustomizations use"
         message = (
             f"nothing here defines {api_version} {kind}, which {uses}: Flux applies nothing of them before a "
             "chart or an add-on brings it, and that chart must not be in the same Kustomization"
         )
-        yield replace(notes[0], message=message)
+        yield using[0].finding(("kind",), message, is_note=True)
 
 
-def _with_its_chart(
-    owner: Owner, object_id: ObjectId, built: BuiltObject, releases: Sequence[ObjectId]
-) -> Finding:
-    api_version, kind = built.manifest.get("apiVersion"), object_id.kind
-    return Finding(
-        built.file or owner.file,
-        object_id,
-        ("kind",),
+def _with_its_chart(owned: OwnedObject, releases: Sequence[ObjectId]) -> Finding:
+    api_version, kind = owned.manifest.get("apiVersion"), owned.id.kind
+    message = (
         f"{api_version} {kind} comes with the chart of HelmRelease {named(list(map(full_name, releases)))}, "
-        f"which Kustomization {full_name(owner.id)} has too: on a cluster without the kind, Flux applies "
-        f"neither, because it wants to know every kind before; move the {kind} into a Kustomization that "
-        "depends on this one",
+        f"which Kustomization {full_name(owned.owner.id)} has too: on a cluster without the kind, Flux "
+        f"applies neither, because it wants to know every kind before; move the {kind} into a Kustomization "
+        "that depends on this one"
     )
+    return owned.finding(("kind",), message)
 
 
 def _bringing(object_id: ObjectId, releases: Sequence[_Release]) -> Sequence[_Release]:
@@ -206,9 +202,8 @@ def _is_named_as(chart: str, object_id: ObjectId) -> bool:
     return any(word in object_id.kind.lower() or word in object_id.group for word in words - _COMMON_WORDS)
 
 
-def _defines(release: BuiltObject) -> bool:
+def _defines(spec: Json) -> bool:
     """Return whether a release may bring definitions: it, or its values, can leave them out."""
-    spec = mapping(release.manifest.get("spec"))
     values = mapping(spec.get("values"))
     crds = mapping(values.get("crds"))
     off = (values.get("installCRDs"), crds.get("enabled"), crds.get("install"), crds.get("create"))
@@ -219,8 +214,7 @@ def _brings(groups: tuple[str, ...], group: str) -> bool:
     return any(group == known or group.endswith(f".{known}") for known in groups)
 
 
-def _chart(release: BuiltObject) -> str:
+def _chart(spec: Json) -> str:
     """Return the name of a release's chart, or of the source that has it."""
-    spec = mapping(release.manifest.get("spec"))
-    chart = mapping(mapping(spec.get("chart")).get("spec")).get("chart")
-    return str(chart or mapping(spec.get("chartRef")).get("name") or "").rpartition("/")[2]
+    found = value_at(spec, "chart.spec.chart") or value_at(spec, "chartRef.name")
+    return str(found or "").rpartition("/")[2]

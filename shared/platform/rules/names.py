@@ -14,11 +14,13 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import nearest
-from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.changes.objects import mapping_at
+from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     HELM,
     ClusterPlatform,
     Finding,
+    OwnedObject,
     full_name,
     is_kind,
     is_open,
@@ -57,36 +59,32 @@ _NO_SUBDOMAIN_KINDS = frozenset(
 
 def wrong_names(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the names and namespaces that the API server refuses."""
-    for owner, object_id, built in platform.objects:
-        for path, message in _name_faults(object_id, built.manifest):
-            yield Finding(built.file or owner.file, object_id, path, message)
+    for owned in platform.objects:
+        for path, message in _name_faults(owned.id, owned.manifest):
+            yield owned.finding(path, message)
 
 
 def wrong_labels(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the labels and annotations that the API server refuses."""
-    for owner, object_id, built in platform.objects:
-        faults = [*_metadata_faults(built.manifest)]
-        if not faults and is_kind(object_id, "", "Namespace"):
-            faults += _pod_security_faults(mapping(mapping(built.manifest.get("metadata")).get("labels")))
+    for owned in platform.objects:
+        faults = [*_metadata_faults(owned.manifest)]
+        if not faults and is_kind(owned.id, "", "Namespace"):
+            faults += _pod_security_faults(mapping_at(owned.manifest, "metadata.labels"))
         for path, message in faults:
-            yield Finding(built.file or owner.file, object_id, path, message)
+            yield owned.finding(path, message)
 
 
 def missing_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each object that gets the namespace ``default`` because it names none."""
-    kinds = platform.kinds
-    for owner, object_id, built in platform.objects:
-        if object_id.namespace or not kinds.is_namespaced(built.manifest):
+    for owned in platform.objects:
+        if owned.id.namespace or not platform.kinds.is_namespaced(owned.manifest):
             continue
-        if not owner.spec.get("targetNamespace"):
-            yield Finding(
-                built.file or owner.file,
-                object_id,
-                ("metadata",),
-                f"{object_id} has no namespace, and so gets the namespace default; add metadata.namespace, "
-                "or spec.targetNamespace to the Kustomization",
-                is_note=True,
+        if not owned.owner.spec.get("targetNamespace"):
+            message = (
+                f"{owned.id} has no namespace, and so gets the namespace default; add metadata.namespace, "
+                "or spec.targetNamespace to the Kustomization"
             )
+            yield owned.finding(("metadata",), message, is_note=True)
 
 
 def unknown_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -95,55 +93,47 @@ def unknown_namespaces(platform: ClusterPlatform) -> Iterator[Finding]:
     Without it, the dry run of its objects fails, and Flux applies nothing of their Kustomization.
     """
     defined = {known.name for known in platform.known if is_kind(known, "", "Namespace")}
-    releases = (built for _, name, built in platform.objects if is_kind(name, HELM, "HelmRelease"))
+    releases = list(platform.of_kind(HELM, "HelmRelease"))
     defined |= {"", "default", *(known.namespace for known in platform.provided), *map(_created, releases)}
-    having: dict[str, list[tuple[Owner, ObjectId, BuiltObject]]] = {}
-    for owner, object_id, built in platform.objects:
-        name = object_id.namespace
+    having: dict[str, list[OwnedObject]] = {}
+    for owned in platform.objects:
+        name = owned.id.namespace
         if not (name in defined or is_open(name) or name.startswith(_OF_AKS)):
-            having.setdefault(name, []).append((owner, object_id, built))
+            having.setdefault(name, []).append(owned)
     for name, objects in having.items():
-        owner, object_id, built = objects[0]
-        owners = named(list(dict.fromkeys(full_name(other.id) for other, _, _ in objects)))
+        owners = named(list(dict.fromkeys(full_name(owned.owner.id) for owned in objects)))
         near = nearest(name, sorted(defined - {""}))
-        yield Finding(
-            built.file or owner.file,
-            object_id,
-            ("metadata", "namespace"),
+        message = (
             f"nothing here defines the namespace {name}: until it is there, Flux applies nothing of "
-            f"Kustomization {owners}; "
-            + (f"did you mean {near}?" if near else "add it, unless something else creates it"),
-            is_note=True,
+            f"Kustomization {owners}"
         )
-    for owner, object_id, built in platform.objects:
-        name = _target(built) if is_kind(object_id, HELM, "HelmRelease") else ""
+        hint = f"did you mean {near}?" if near else "add it, unless something else creates it"
+        yield objects[0].finding(("metadata", "namespace"), f"{message}; {hint}", is_note=True)
+    for release in releases:
+        name = _target(release)
         if not (name in {*defined, *having} or is_open(name) or name.startswith(_OF_AKS)):
             message = f"nothing here defines the namespace {name}, and without it helm installs nothing"
             hint = "write install.createNamespace: true, or add it, unless something else creates it"
-            path = ("spec", "targetNamespace")
-            yield Finding(built.file or owner.file, object_id, path, f"{message}; {hint}", is_note=True)
+            yield release.finding(("spec", "targetNamespace"), f"{message}; {hint}", is_note=True)
 
 
 _OF_AKS = ("kube-", "aks-", "gatekeeper-system", "app-routing-system", "dapr-system", "azure-")
 """Namespaces that Kubernetes, or an add-on of AKS, brings."""
 
 
-def _created(release: BuiltObject) -> str:
+def _created(release: OwnedObject) -> str:
     """Return the namespace that a HelmRelease creates for its release, "" for none."""
-    spec = mapping(release.manifest.get("spec"))
-    creates = mapping(spec.get("install")).get("createNamespace")
-    return _target(release) if creates else ""
+    return _target(release) if mapping_at(release.spec, "install").get("createNamespace") else ""
 
 
-def _target(release: BuiltObject) -> str:
+def _target(release: OwnedObject) -> str:
     """Return the namespace that a HelmRelease names for its release, "" for none, or of another cluster."""
-    spec = mapping(release.manifest.get("spec"))
-    return "" if spec.get("kubeConfig") else str(spec.get("targetNamespace") or "")
+    return "" if release.spec.get("kubeConfig") else str(release.spec.get("targetNamespace") or "")
 
 
 def _name_faults(object_id: ObjectId, manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
     name, namespace = object_id.name, object_id.namespace
-    given = mapping(manifest.get("metadata")).get("name")
+    given = mapping_at(manifest, "metadata").get("name")
     if not name:
         yield ("metadata",), f"{object_id.kind} has no metadata.name; add it"
     elif given is not None and not isinstance(given, str):
@@ -175,7 +165,7 @@ def _described(form: tuple[re.Pattern[str], int, str]) -> str:
 
 
 def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
-    metadata = mapping(manifest.get("metadata"))
+    metadata = mapping_at(manifest, "metadata")
     for field in ("uid", "resourceVersion"):
         if metadata.get(field):
             message = (
@@ -265,22 +255,17 @@ DATA_BYTES = 1024 * 1024
 
 def too_large(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the objects over one of the limits."""
-    for owner, object_id, built in platform.objects:
-        for path, what, size, limit in _sizes(object_id, built.manifest):
+    for owned in platform.objects:
+        for path, what, size, limit in _sizes(owned.id, owned.manifest):
             if size > limit:
-                yield Finding(
-                    built.file or owner.file,
-                    object_id,
-                    path,
-                    f"{object_id.kind} {full_name(object_id)}: {what} {size:,} bytes, and Kubernetes takes "
-                    f"at most {limit:,}; make it smaller, or split it",
-                )
+                message = f"{owned.id}: {what} {size:,} bytes, and Kubernetes takes at most {limit:,}"
+                yield owned.finding(path, f"{message}; make it smaller, or split it")
 
 
 def _sizes(
     object_id: ObjectId, manifest: Mapping[str, Any]
 ) -> Iterator[tuple[tuple[str, ...], str, int, int]]:
-    annotations = mapping(mapping(manifest.get("metadata")).get("annotations"))
+    annotations = mapping_at(manifest, "metadata.annotations")
     total = sum(_bytes(key) + _bytes(value) for key, value in annotations.items())
     yield ("metadata", "annotations"), "its annotations have", total, ANNOTATION_BYTES
     if (object_id.group, object_id.kind) in (("", "ConfigMap"), ("", "Secret")):

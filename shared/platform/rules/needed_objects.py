@@ -17,30 +17,33 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import value_at
+from shared.platform.changes.objects import mapping_at, value_at
 from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
+    DEFINITION,
     FLUX,
     HELM,
     KUSTOMIZE,
     SOURCE,
     ClusterPlatform,
     Finding,
-    is_kind,
+    PodTemplate,
     is_open,
     items,
     mapping,
     objects_in,
     texts_in,
 )
-from shared.platform.rules.pods import PODS, at
 from shared.platform.rules.references import NOTIFICATION, meant
 
 _RBAC, _STORAGE, _NETWORK = "rbac.authorization.k8s.io", "storage.k8s.io", "networking.k8s.io"
 _ADMISSION, _CERTIFICATES, _SECRETS = "admissionregistration.k8s.io", "cert-manager.io", "external-secrets.io"
-_GATEWAY, _DEFINITION = "gateway.networking.k8s.io", "CustomResourceDefinition"
+_GATEWAY = "gateway.networking.k8s.io"
 _KNOWN_GROUPS = ("", "apps", "batch", "autoscaling", "policy", _NETWORK, _RBAC, _STORAGE, _GATEWAY)
-_OF_CLUSTERS = ("PriorityClass", "StorageClass", "IngressClass", "ValidatingAdmissionPolicy")
+_OF_CLUSTERS = (
+    *("PriorityClass", "StorageClass", "PersistentVolume", "IngressClass"),
+    "ValidatingAdmissionPolicy",
+)
 """Kinds without a namespace, in addition to those whose names begin with Cluster."""
 
 
@@ -97,7 +100,10 @@ _ROWS: Mapping[tuple[str, str], tuple[_Row, ...]] = {
         _Row(f"spec.volumeClaimTemplates[].{_CLASS}", "StorageClass", _STORAGE),
         _Row("spec.serviceName", "Service", effect="its pods have no names in DNS"),
     ),
-    ("", "PersistentVolumeClaim"): (_Row(_CLASS, "StorageClass", _STORAGE),),
+    ("", "PersistentVolumeClaim"): (
+        _Row(_CLASS, "StorageClass", _STORAGE),
+        _Row("spec.volumeName", "PersistentVolume", effect="it stays Pending"),
+    ),
     ("autoscaling", "HorizontalPodAutoscaler"): _SCALER,
     ("keda.sh", "ScaledObject"): _SCALER,
     (_RBAC, "RoleBinding"): _BINDING,
@@ -106,6 +112,7 @@ _ROWS: Mapping[tuple[str, str], tuple[_Row, ...]] = {
         _Row("spec.ingressClassName", "IngressClass", _NETWORK),
         _Row("spec.defaultBackend.service.name", "Service"),
         _Row("spec.rules[].http.paths[].backend.service.name", "Service"),
+        _Row("spec.tls[].secretName", "Secret", effect="its controller serves a certificate of its own"),
         _Row(f"metadata.annotations.{_CERTIFICATES}/issuer", "Issuer", _CERTIFICATES),
         _Row(f"metadata.annotations.{_CERTIFICATES}/cluster-issuer", "ClusterIssuer", _CERTIFICATES),
     ),
@@ -120,7 +127,7 @@ _ROWS: Mapping[tuple[str, str], tuple[_Row, ...]] = {
     ),
     (_ADMISSION, "ValidatingWebhookConfiguration"): _WEBHOOK,
     (_ADMISSION, "MutatingWebhookConfiguration"): _WEBHOOK,
-    ("apiextensions.k8s.io", _DEFINITION): (
+    ("apiextensions.k8s.io", DEFINITION): (
         _Row("spec.conversion.webhook.clientConfig.service.name", "Service"),
     ),
     ("apiregistration.k8s.io", "APIService"): (_Row("spec.service.name", "Service"),),
@@ -159,7 +166,7 @@ _FILLED = ("Merge", "IfNotPresent")
 _SURE = ("ServiceAccount", "PriorityClass", "ConfigMap", "PersistentVolumeClaim")
 """Kinds of which a name that is a slip of another one is a fault; many things create the others."""
 _ALWAYS_SAID = ((HELM, "HelmRelease"), (KUSTOMIZE, "Kustomization"))
-_ASKING = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService", _DEFINITION)
+_ASKING = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService", DEFINITION)
 
 
 @dataclass(frozen=True)
@@ -182,13 +189,13 @@ def missing_objects(platform: ClusterPlatform) -> Iterator[Finding]:
     charts, unless it is nearly one that is there, or Flux itself or the API server needs it; nor of one that
     an object of another kind has, such as the Secret of an ExternalSecret.
     """
-    is_certain = platform.is_whole and not platform.has_charts
-    own = {name.name for _, name, _ in platform.objects if is_kind(name, "", "Namespace")}
+    is_certain = platform.is_sure
+    own = {owned.id.name for owned in platform.of_kind("", "Namespace")}
     elsewhere = {
         text
-        for _, name, built in platform.objects
-        if name.group not in _KNOWN_GROUPS and not name.group.endswith(FLUX)
-        for text in texts_in(built.manifest)
+        for owned in platform.objects
+        if owned.id.group not in _KNOWN_GROUPS and not owned.id.group.endswith(FLUX)
+        for text in texts_in(owned.manifest)
     }
     for name, manifest, file in _referring(platform):
         for need in _needs(name, manifest):
@@ -225,21 +232,24 @@ def missing_objects(platform: ClusterPlatform) -> Iterator[Finding]:
 
 def _referring(platform: ClusterPlatform) -> Iterator[tuple[ObjectId, Json, str]]:
     """Yield all objects, and the Kustomizations of the manifest of the cluster, each with its file."""
-    for owner, name, built in platform.objects:
-        yield name, built.manifest, built.file or owner.file
-    built_here = {name for _, name, _ in platform.objects}
+    for owned in platform.objects:
+        yield owned.id, owned.manifest, owned.file
+    built_here = {owned.id for owned in platform.objects}
     for owner in platform.inventory.owners.values():
         if owner.id not in built_here:
             yield owner.id, {"spec": owner.spec}, owner.file
 
 
 def _needs(name: ObjectId, manifest: Json) -> Iterator[_Need]:
-    pod = PODS.get((name.group, name.kind))
-    for above, rows in ((pod, _OF_PODS if pod else ()), ((), _ROWS.get(name[:2], ())), ((), _OF_ALL)):
+    pod = PodTemplate.of(name, manifest)
+    of_pod = (pod.path, pod.spec, _OF_PODS) if pod else ((), manifest, ())
+    for above, part, rows in (of_pod, ((), manifest, (*_ROWS.get(name[:2], ()), *_OF_ALL))):
         for row in rows:
             if row.path.startswith("spec.healthChecks") and value_at(manifest, "spec.wait"):
                 continue
-            for path, ref in _places(at(manifest, above or ()), row.path, above or ()):
+            if row.path.startswith("spec.tls") and _gets_certificates(manifest):
+                continue
+            for path, ref in _places(part, row.path, above):
                 given = str(ref.get(str(path[-1])) or "")
                 wanted = _wanted(row, ref, given, name.namespace)
                 is_object = given not in ("", "*") and wanted.kind not in ("", *_NO_OBJECTS)
@@ -248,13 +258,19 @@ def _needs(name: ObjectId, manifest: Json) -> Iterator[_Need]:
                     yield _Need(path, wanted, effect, _keys(row, ref, path))
 
 
+def _gets_certificates(ingress: Json) -> bool:
+    """Return whether cert-manager, or Azure's application routing, makes the Secrets of an Ingress."""
+    marks = mapping_at(ingress, "metadata.annotations")
+    return any(_CERTIFICATES in str(mark) or "/tls-" in str(mark) for mark in marks)
+
+
 def _places(value: Any, rest: str, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yield the objects with the field that a path leads to, each with the place of that field."""
     prefix = "metadata.annotations."
     if rest.startswith(prefix):
         yield (
             (*path, "metadata", "annotations", rest.removeprefix(prefix)),
-            mapping(value_at(value, prefix[:-1])),
+            mapping_at(value, prefix[:-1]),
         )
         return
     step, dot, below = rest.partition(".")
@@ -313,68 +329,17 @@ def _effect(name: ObjectId, manifest: Json, path: Path, wanted: ObjectId) -> str
     return _EFFECTS.get(wanted.kind, "it does not work")
 
 
-def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield a note for each Service, or budget, that selects no pod, and each port that none of them has."""
-    if not platform.is_whole or platform.has_charts:
-        return
-    pods: dict[tuple[str, str, str], list[tuple[Mapping[str, Any], Any]]] = {}
-    for _, name, built in platform.objects:
-        if path := PODS.get((name.group, name.kind)):
-            labels = mapping(at(built.manifest, (*path[:-1], "metadata", "labels")))
-            for key, value in labels.items():
-                pods.setdefault((name.namespace, key, str(value)), []).append(
-                    (labels, at(built.manifest, path))
-                )
-    for owner, name, built in platform.objects:
-        spec = mapping(built.manifest.get("spec"))
-        if is_kind(name, "", "Service"):
-            field: Path = ("spec", "selector")
-            wanted = mapping(spec.get("selector"))
-        elif is_kind(name, "policy", "PodDisruptionBudget"):
-            field = ("spec", "selector", "matchLabels")
-            wanted = mapping(value_at(spec, "selector.matchLabels"))
-        else:
-            continue
-        having = (pods.get((name.namespace, key, str(value)), []) for key, value in wanted.items())
-        rarest = min(having, key=len, default=[])
-        chosen = [pod for labels, pod in rarest if wanted.items() <= labels.items()]
-        if not wanted or any(map(is_open, wanted.values())):
-            continue
-        file = built.file or owner.file
-        if not chosen:
-            given = ", ".join(f"{key}={value}" for key, value in wanted.items())
-            message = f"no pod of {name.namespace} here has {given}, so {name} is for nothing; correct it"
-            yield Finding(
-                file, name, field, f"{message}, unless something else creates its pods", is_note=True
-            )
-            continue
-        names = {
-            str(port.get("name"))
-            for pod in chosen
-            for part in ("initContainers", "containers")
-            for _, container in objects_in(mapping(pod).get(part))
-            for _, port in objects_in(container.get("ports"))
-        }
-        for number, port in objects_in(spec.get("ports") if name.kind == "Service" else None):
-            target = port.get("targetPort")
-            if isinstance(target, str) and target not in names and not is_open(target):
-                message = (
-                    f"no port of the pods that this selects is called {target}, so nothing answers there"
-                )
-                yield Finding(file, name, ("spec", "ports", number, "targetPort"), message, is_note=True)
-
-
 def _has(manifest: Json, key: Any) -> bool:
     """Return whether a ConfigMap, or a Secret, has a key, or a Service a port; True where others fill it.
 
     ingress-nginx takes the ``targetPort`` too (``internal/ingress/controller``, ``serviceEndpoints``).
     """
     if manifest.get("kind") == "Service":
-        ports = [port for _, port in objects_in(at(manifest, ("spec", "ports")))]
+        ports = [port for _, port in objects_in(value_at(manifest, "spec.ports"))]
         named = [[port.get(field) for field in ("name", "port", "targetPort")] for port in ports]
         return not ports or any(key in names or any(map(is_open, names)) for names in named)
     data = [mapping(manifest.get(field)) for field in ("data", "binaryData", "stringData")]
-    marks = mapping(at(manifest, ("metadata", "annotations")))
+    marks = mapping_at(manifest, "metadata.annotations")
     filled = any(mark in _FILLED for mark in marks.values())
     if filled or manifest.get("type") == "kubernetes.io/service-account-token" or not any(data):
         return True

@@ -13,17 +13,16 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from shared.platform.changes.objects import mapping_at, value_at
 from shared.platform.rules.finding import (
     ClusterPlatform,
     Finding,
-    is_kind,
     is_open,
     items,
     mapping,
     named,
     objects_in,
 )
-from shared.platform.rules.pods import PODS, at
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 _RESTRICTED = "restricted"
@@ -58,35 +57,42 @@ _Checks = Mapping[str, Callable[[_Object, _Object], bool]]
 def refused_pods(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the workloads whose pods are refused; notes where a webhook may change these pods before."""
     levels = _levels(platform)
-    is_note = (
-        not platform.is_whole or platform.has_charts or any("Mutating" in i.kind for i in platform.known)
-    )
-    for owner, name, built in platform.objects:
-        path, level = PODS.get((name.group, name.kind)), levels.get(name.namespace)
-        spec = mapping(at(built.manifest, path)) if path and level else {}
-        if not path or not spec or spec.get("hostUsers") is False or at(spec, ("os", "name")) == "windows":
+    is_note = not platform.is_sure or any("Mutating" in known.kind for known in platform.known)
+    for owned, pod in platform.pods:
+        name, spec, level = owned.id, pod.spec, levels.get(owned.id.namespace)
+        if not (level and spec) or spec.get("hostUsers") is False or value_at(spec, "os.name") == "windows":
             continue
         faults = [*_baseline(spec), *(_restricted(spec) if level == _RESTRICTED else ())]
         if faults:
-            yield Finding(
-                built.file or owner.file,
-                name,
-                path,
+            message = (
                 f"the namespace {name.namespace} enforces {level}, so no pod of {name.kind} {name.name} is "
-                f"created: {'; '.join(faults)}; correct that, or the label {ENFORCE} of the namespace",
-                is_note=is_note,
+                f"created: {'; '.join(faults)}; correct that, or the label {ENFORCE} of the namespace"
             )
+            yield owned.finding(pod.path, message, is_note=is_note)
+
+
+def root_refused(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each container that is root and must not be: the kubelet does not start it.
+
+    Source: ``pkg/kubelet/kuberuntime/security_context_others.go``, verifyRunAsNonRoot.
+    """
+    for owned, pod in platform.pods:
+        of_pod = mapping(pod.spec.get("securityContext"))
+        for path, container in pod.containers():
+            security = {**of_pod, **mapping(container.get("securityContext"))}
+            if security.get("runAsNonRoot") is True and _is_root(security, {}):
+                message = "runAsUser is 0 and runAsNonRoot true, so the kubelet never starts it; correct one"
+                yield owned.finding((*path, "securityContext"), message, is_note=True)
 
 
 def _levels(platform: ClusterPlatform) -> Mapping[str, str]:
     """Return the level of each namespace of the platform that refuses pods."""
     found: dict[str, str] = {}
-    for _, name, built in platform.objects:
-        if is_kind(name, "", "Namespace"):
-            labels = mapping(at(built.manifest, ("metadata", "labels")))
-            version = str(labels.get(f"{ENFORCE}-version") or "latest")
-            if labels.get(ENFORCE) in ("baseline", _RESTRICTED) and _SINCE.fullmatch(version):
-                found[name.name] = str(labels[ENFORCE])
+    for owned in platform.of_kind("", "Namespace"):
+        labels = mapping_at(owned.manifest, "metadata.labels")
+        version = str(labels.get(f"{ENFORCE}-version") or "latest")
+        if labels.get(ENFORCE) in ("baseline", _RESTRICTED) and _SINCE.fullmatch(version):
+            found[owned.id.name] = str(labels[ENFORCE])
     return found
 
 
@@ -99,7 +105,7 @@ def _baseline(spec: _Object) -> Iterator[str]:
     ]
     if volumes:
         yield f"hostPath is not allowed (volume {named(volumes)})"
-    for _, sysctl in objects_in(at(spec, ("securityContext", "sysctls"))):
+    for _, sysctl in objects_in(value_at(spec, "securityContext.sysctls")):
         if str(sysctl.get("name")) not in _SYSCTLS and not is_open(sysctl.get("name")):
             yield f"the sysctl {sysctl.get('name')} is not allowed"
     for text, is_refused in _EVERYWHERE.items():
@@ -120,14 +126,16 @@ def _restricted(spec: _Object) -> Iterator[str]:
     for text, is_refused in _RESTRICTING.items():
         yield from _said(text, spec, is_refused)
     for text, (path, allowed) in _INHERITED.items():
-        yield from _said(text, spec, partial(_lacks, path, allowed, at(spec, ("securityContext", *path))))
+        yield from _said(
+            text, spec, partial(_lacks, path, allowed, value_at(spec, ("securityContext", *path)))
+        )
 
 
 def _lacks(
     path: tuple[str, ...], allowed: tuple[Any, ...], of_pod: Any, security: _Object, _: _Object
 ) -> bool:
     """Return whether a container has another value, of its own or of its pod, than the allowed ones."""
-    own = at(security, path)
+    own = value_at(security, path)
     value = of_pod if own is None else own
     return value not in allowed and not is_open(value)
 
@@ -154,7 +162,7 @@ def _said(
 
 
 def _adds_beyond(security: _Object, allowed: frozenset[str]) -> bool:
-    added = items(at(security, ("capabilities", "add")))
+    added = items(value_at(security, "capabilities.add"))
     return any(str(capability) not in allowed and not is_open(capability) for capability in added)
 
 
@@ -166,14 +174,14 @@ def _is_odd_selinux(security: _Object, _: _Object) -> bool:
 
 _EVERYWHERE: _Checks = {
     "seccompProfile.type must not be Unconfined": lambda security, _: (
-        at(security, ("seccompProfile", "type")) == "Unconfined"
+        value_at(security, "seccompProfile.type") == "Unconfined"
     ),
     "appArmorProfile.type must not be Unconfined": lambda security, _: (
-        at(security, ("appArmorProfile", "type")) == "Unconfined"
+        value_at(security, "appArmorProfile.type") == "Unconfined"
     ),
     "seLinuxOptions must not set user or role, or such a type": _is_odd_selinux,
     "windowsOptions.hostProcess must not be true": lambda security, _: (
-        at(security, ("windowsOptions", "hostProcess")) is True
+        value_at(security, "windowsOptions.hostProcess") is True
     ),
 }
 """Checks of ``baseline`` of the pod and of its containers."""
@@ -191,7 +199,7 @@ _RESTRICTING: _Checks = {
         and not is_open(security.get("allowPrivilegeEscalation"))
     ),
     "capabilities.drop must have ALL": lambda security, _: (
-        "ALL" not in items(at(security, ("capabilities", "drop")))
+        "ALL" not in items(value_at(security, "capabilities.drop"))
     ),
     "capabilities.add may have NET_BIND_SERVICE only": lambda security, _: (
         _adds_beyond(security, frozenset({"NET_BIND_SERVICE"})) and not _adds_beyond(security, _ADDED)

@@ -11,18 +11,12 @@ from typing import Any
 
 from shared.language.resolve.problems import Path
 from shared.platform.changes.comparison import quantity
+from shared.platform.changes.objects import mapping_at, value_at
 from shared.platform.rules.finding import is_open, mapping, objects_in
 from shared.platform.rules.names import label_faults
 from shared.platform.schemas.fields import Fault
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("", "Pod"): ("spec",),
-    **{("apps", kind): ("spec", "template", "spec") for kind in WORKLOADS},
-    ("batch", "Job"): ("spec", "template", "spec"),
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
-}
 _PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_PORT_NAME = 15
 _IMAGE = re.compile(
@@ -33,26 +27,19 @@ _IMAGE = re.compile(
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
-def at(value: Any, path: tuple[str, ...]) -> Any:
-    """Return what is at a path of an object, None for nothing."""
-    for step in path:
-        value = mapping(value).get(step)
-    return value
-
-
 def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
     """Return the rule of a kind that has the spec of a pod at ``path``."""
 
     def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-        spec = mapping(at(manifest, path))
+        spec = mapping_at(manifest, path)
         volumes = {str(volume.get("name")) for _, volume in objects_in(spec.get("volumes"))}
         claims = {
             str(mapping(claim.get("metadata")).get("name"))
-            for _, claim in objects_in(at(manifest, ("spec", "volumeClaimTemplates")))
+            for _, claim in objects_in(value_at(manifest, "spec.volumeClaimTemplates"))
         }
         if path[:-1]:
             where = (*path[:-1], "metadata")
-            given = mapping(at(manifest, (*where, "labels")))
+            given = mapping_at(manifest, (*where, "labels"))
             texts = {key: value for key, value in given.items() if isinstance(value, str)}
             yield from label_faults({"labels": texts}, where)
         if not spec or spec.get("containers") == []:
@@ -63,6 +50,7 @@ def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Faul
             for number, container in objects_in(spec.get(field)):
                 place: Path = (*path, field, number)
                 yield from _container(container, place, volumes | claims)
+                yield from _running(container, spec, place, runs_before=field == "initContainers")
                 name = container.get("name")
                 if isinstance(name, str) and name in names and not is_open(name):
                     yield (*place, "name"), f"two containers are called {name}"
@@ -73,6 +61,10 @@ def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Faul
             if name and name in seen:
                 yield (*path, "volumes", number, "name"), f"two volumes are called {name}"
             seen.add(name)
+            sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
+            if len(sources) > 1:
+                message = f"has {' and '.join(map(str, sources))}; keep one (a patch removes one with null)"
+                yield (*path, "volumes", number), message
 
     return rule
 
@@ -96,7 +88,7 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
     ports = {str(port.get("name")) for _, port in objects_in(container.get("ports"))}
     for probe in _PROBES:
         for action in ("httpGet", "tcpSocket"):
-            asked, where = mapping(at(container, (probe, action))), (*place, probe, action)
+            asked, where = mapping_at(container, (probe, action)), (*place, probe, action)
             yield from port_name(asked, "port", where) or _no_port(asked.get("port"), ports, (*where, "port"))
     for field, keys in (
         ("env", ("name",)),
@@ -112,7 +104,7 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
         if isinstance(wanted, str) and not is_open(wanted) and wanted not in volumes:
             yield (*place, "volumeMounts", number, "name"), f"there is no volume {wanted} in this pod"
     yield from _memory(container, place)
-    limits, requests = (mapping(at(container, ("resources", field))) for field in ("limits", "requests"))
+    limits, requests = (mapping_at(container, ("resources", field)) for field in ("limits", "requests"))
     for resource in limits.keys() & requests.keys():
         most, least = quantity(str(limits[resource])), quantity(str(requests[resource]))
         if most is not None and least is not None and least > most:
@@ -122,9 +114,39 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
             )
 
 
+def _running(
+    container: Mapping[str, Any], spec: Mapping[str, Any], place: Path, *, runs_before: bool
+) -> Iterator[Fault]:
+    """Yield what does not go with how a container runs: its probes, ports of the node, and its rights."""
+    security = mapping(container.get("securityContext"))
+    if security.get("privileged") is True and security.get("allowPrivilegeEscalation") is False:
+        path = (*place, "securityContext", "allowPrivilegeEscalation")
+        yield path, "must not be false where privileged is true"
+    for number, port in objects_in(container.get("ports") if spec.get("hostNetwork") is True else None):
+        if port.get("hostPort") not in (None, 0, port.get("containerPort")):
+            path = (*place, "ports", number, "hostPort")
+            yield path, "must be containerPort, because the pod has the network of its node"
+    for name in _PROBES:
+        probe = container.get(name)
+        if not isinstance(probe, Mapping):
+            continue
+        if runs_before and container.get("restartPolicy") != "Always":
+            yield (*place, name), "an init container has no probes, except with restartPolicy: Always"
+        actions = [action for action in _ACTIONS if probe.get(action) is not None]
+        if len(actions) != 1:
+            wanted = f"must have one of {', '.join(_ACTIONS)}"
+            yield (*place, name), f"{wanted}, and has {' and '.join(actions) or 'none'}"
+        successes = probe.get("successThreshold")
+        if name != "readinessProbe" and isinstance(successes, int) and successes not in (0, 1):
+            yield (*place, name, "successThreshold"), f"must be 1 but of a readinessProbe, got {successes}"
+
+
+_ACTIONS = ("exec", "httpGet", "tcpSocket", "grpc")
+
+
 def _memory(container: Mapping[str, Any], place: Path) -> Iterator[Fault]:
     """Yield a limit of memory that no container starts with: 512m is half a byte."""
-    given = mapping(at(container, ("resources", "limits"))).get("memory")
+    given = mapping_at(container, "resources.limits").get("memory")
     amount = quantity(str(given)) if given and not is_open(given) else None
     if amount is not None and 0 < amount < _LEAST_MEMORY:
         where = (*place, "resources", "limits", "memory")

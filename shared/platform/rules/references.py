@@ -14,6 +14,7 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path, nearest
+from shared.platform.changes.objects import mapping_at
 from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     FLUX,
@@ -85,9 +86,9 @@ class Referrer:
 
 def referrers(platform: ClusterPlatform) -> Iterator[Referrer]:
     """Yield the objects of Flux that the platform has."""
-    for owner, object_id, built in platform.objects:
-        if object_id.group.endswith(FLUX):
-            yield Referrer(object_id, mapping(built.manifest.get("spec")), built.file or owner.file)
+    for owned in platform.objects:
+        if owned.id.group.endswith(FLUX):
+            yield Referrer(owned.id, owned.spec, owned.file)
 
 
 def missing_sources(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -111,7 +112,7 @@ def missing_sources(platform: ClusterPlatform) -> Iterator[Finding]:
             referrer.id,
             path,
             f"there is no {wanted.kind} {full_name(wanted)}, which {names} {never} "
-            f"Ready{_hint(wanted, platform)}",
+            f"Ready{hint_for(wanted, platform)}",
             is_note=not platform.is_whole,
         )
 
@@ -157,7 +158,7 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
         and not (referrer.spec.get("serviceAccountName") or referrer.spec.get("kubeConfig"))
         and not (granted & {"*", referrer.id.namespace} or is_open(referrer.id.namespace))
     ]
-    is_note = not platform.is_whole or platform.has_charts
+    is_note = not platform.is_sure
     for referrer in found[: 1 if is_note else None]:
         concerned = found if is_note else [referrer]
         names = named([f"{given.id.kind} {full_name(given.id)}" for given in concerned])
@@ -185,7 +186,7 @@ def missing_charts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
         for ref in [mapping(owner.spec.get("sourceRef"))]
     }
     for referrer in referrers(platform):
-        chart = mapping(mapping(referrer.spec.get("chart")).get("spec"))
+        chart = mapping_at(referrer.spec, "chart.spec")
         ref = mapping(chart.get("sourceRef"))
         place = str(ref.get("kind")), str(ref.get("namespace") or referrer.id.namespace), str(ref.get("name"))
         if referrer.id.group != HELM or place not in fleet:
@@ -213,12 +214,9 @@ def _no_file(referrer: Referrer, path: Path, message: str) -> Finding:
 
 def _references(referrer: Referrer) -> Iterator[tuple[ReferenceField, Path, Mapping[str, Any]]]:
     for field in FIELDS:
-        if (field.owner_group, field.owner_kind) == (referrer.id.group, referrer.id.kind):
-            value: Any = referrer.spec
-            for step in field.path:
-                value = mapping(value).get(step)
-            if isinstance(value, Mapping):
-                yield field, ("spec", *field.path), value
+        reference = mapping_at(referrer.spec, field.path)
+        if reference and (field.owner_group, field.owner_kind) == referrer.id[:2]:
+            yield field, ("spec", *field.path), reference
 
 
 def _wanted(referrer: Referrer, field: ReferenceField, reference: Mapping[str, Any]) -> ObjectId:
@@ -227,7 +225,8 @@ def _wanted(referrer: Referrer, field: ReferenceField, reference: Mapping[str, A
     return ObjectId(field.group, kind, namespace, str(reference.get("name") or ""))
 
 
-def _hint(wanted: ObjectId, platform: ClusterPlatform) -> str:
+def hint_for(wanted: ObjectId, platform: ClusterPlatform) -> str:
+    """Return what was probably meant by a name that is not there: in another namespace, or a similar one."""
     same = [found for found in platform.known if is_kind(found, wanted.group, wanted.kind)]
     elsewhere = [found.namespace for found in same if found.name == wanted.name]
     if elsewhere:
@@ -278,13 +277,11 @@ def _slips(name: str, names: Mapping[str, str]) -> Sequence[str]:
 def _granted(platform: ClusterPlatform) -> frozenset[str]:
     """Return the namespaces whose account ``default`` has rights by a binding; "*" is all of them."""
     found: set[str] = set()
-    for _, object_id, built in platform.objects:
-        if object_id.kind not in ("RoleBinding", "ClusterRoleBinding"):
-            continue
-        for _, subject in objects_in(built.manifest.get("subjects")):
+    for owned in platform.of_kind("rbac.authorization.k8s.io", "RoleBinding", "ClusterRoleBinding"):
+        for _, subject in objects_in(owned.manifest.get("subjects")):
             kind, name = subject.get("kind"), str(subject.get("name") or "")
             if kind == "ServiceAccount" and name == "default":
-                found.add(str(subject.get("namespace") or object_id.namespace))
+                found.add(str(subject.get("namespace") or owned.id.namespace))
             if kind == "Group" and name.startswith(("system:serviceaccounts", "system:authenticated")):
                 found.add(name.removeprefix("system:serviceaccounts:") if name.count(":") == 2 else "*")
     return frozenset(found)

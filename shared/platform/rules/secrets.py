@@ -18,17 +18,17 @@ from shared.json_tree import Json
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import is_marked
 from shared.platform.credentials import credentials, is_named_secret
-from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
     ClusterPlatform,
     Files,
     Finding,
+    OwnedObject,
     full_name,
-    is_kind,
     mapping,
     objects_in,
 )
-from shared.platform.rules.places import best_document
+from shared.platform.source.places import best_document
 
 _FIELDS = ("data", "stringData")
 _MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")
@@ -57,34 +57,23 @@ _HINT = (
 
 def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     """Yield each field of a Secret that is in plain text."""
-    for owner, object_id, built in platform.objects:
-        if not is_kind(object_id, "", "Secret"):
-            continue
-        encrypted = "sops" in built.manifest
-        values = dict(_values(built.manifest))
-        if encrypted and any(_is_encrypted(value) for value in values.values()):
+    for owned in platform.of_kind("", "Secret"):
+        values = dict(_values(owned.manifest))
+        if "sops" in owned.manifest and any(_is_encrypted(value) for value in values.values()):
             values = {path: value for path, value in values.items() if is_named_secret(str(path[-1]))}
-        source = _source(built, object_id, files)
+        source = _source(owned, files)
         for path, value in values.items():
-            if _is_plain(value, path) and not (_substitutes(owner) and _is_open(source, path)):
-                yield Finding(
-                    built.file or owner.file,
-                    object_id,
-                    _place(source, object_id, path),
-                    f"Secret {full_name(object_id)} has the key {path[-1]} in plain text; {_HINT}",
-                )
+            if _is_plain(value, path) and not (owned.owner.spec.get("postBuild") and _is_open(source, path)):
+                message = f"{owned.id} has the key {path[-1]} in plain text; {_HINT}"
+                yield owned.finding(_place(source, owned.id, path), message)
 
 
 def plain_credentials(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield each credential in plain text outside of a Secret: everybody who reads the cluster reads it."""
-    for owner, object_id, built in platform.objects:
-        for path in credentials(built.manifest):
-            yield Finding(
-                built.file or owner.file,
-                object_id,
-                path,
-                f"{object_id} has a credential in plain text; put it into a Secret, and {_HINT}",
-            )
+    for owned in platform.objects:
+        for path in credentials(owned.manifest):
+            message = f"{owned.id} has a credential in plain text; put it into a Secret, and {_HINT}"
+            yield owned.finding(path, message)
     for owner in platform.inventory.owners.values():
         for path in () if owner.file else credentials({"kind": owner.id.kind, "spec": owner.spec}):
             message = f"{owner.id} has a credential in plain text; put it into a Secret, and {_HINT}"
@@ -93,24 +82,20 @@ def plain_credentials(platform: ClusterPlatform) -> Iterator[Finding]:
 
 def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the Secrets of SOPS in a Kustomization that does not decrypt."""
-    for owner, object_id, built in platform.objects:
-        if not is_kind(object_id, "", "Secret") or mapping(owner.spec.get("decryption")):
+    for owned in platform.of_kind("", "Secret"):
+        owner = owned.owner
+        if owner.spec.get("decryption") or is_marked(owned.manifest, "decrypt", "disabled"):
             continue
-        if is_marked(built.manifest, "decrypt", "disabled"):
-            continue
-        whole = "sops" in built.manifest
-        paths = [path for path, value in _values(built.manifest) if _is_encrypted(value)]
+        whole = "sops" in owned.manifest
+        paths = [path for path, value in _values(owned.manifest) if _is_encrypted(value)]
         if whole or paths:
             place = f" ({owner.file})" if owner.file else ""
             effect = "Flux refuses it" if whole else "the cluster gets the encrypted text"
-            yield Finding(
-                built.file or owner.file,
-                object_id,
-                ("sops",) if whole else paths[0],
-                f"Secret {full_name(object_id)} is encrypted with SOPS, and Kustomization "
-                f"{full_name(owner.id)}{place} has no spec.decryption, so {effect}; add "
-                "decryption.provider: sops, with the Secret of its key",
+            message = (
+                f"{owned.id} is encrypted with SOPS, and Kustomization {full_name(owner.id)}{place} has no "
+                f"spec.decryption, so {effect}; add decryption.provider: sops, with the Secret of its key"
             )
+            yield owned.finding(("sops",) if whole else paths[0], message)
 
 
 def _values(manifest: Json) -> Iterator[tuple[Path, Any]]:
@@ -145,20 +130,16 @@ def _is_plain(value: Any, path: Path) -> bool:
     return not (_PUBLIC.fullmatch(text) or _REFERENCE.fullmatch(text) or text.startswith("${"))
 
 
-def _substitutes(owner: Owner) -> bool:
-    return bool(mapping(owner.spec.get("postBuild")))
-
-
 def _is_open(source: Mapping[str, Any], path: Path) -> bool:
     """Return whether the file has a variable in the place of a value: then the value is elsewhere."""
     values = [value for field in _FIELDS for value in [mapping(source.get(field)).get(str(path[-1]))]]
     return any("${" in _text(value, (field,)) for field, value in zip(_FIELDS, values, strict=True))
 
 
-def _source(built: BuiltObject, object_id: ObjectId, files: Files) -> Mapping[str, Any]:
+def _source(secret: OwnedObject, files: Files) -> Mapping[str, Any]:
     """Return the document that a Secret was built from, {} where none is found."""
-    content = files(built.file) if built.file else None
-    found = best_document(content, object_id) if content else None
+    content = files(secret.built.file) if secret.built.file else None
+    found = best_document(content, secret.id) if content else None
     return mapping(found.plain()) if found else {}
 
 

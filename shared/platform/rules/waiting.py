@@ -187,20 +187,15 @@ def _needed(platform: ClusterPlatform) -> Iterator[tuple[ObjectId, _Step]]:
     """Yield for each Kustomization the others that bring a namespace or a kind that its objects need."""
     namespaces, kinds = _bringing(platform)
     seen: set[tuple[ObjectId, str]] = set()
-    for owner, name, built in platform.objects:
+    for owned in platform.objects:
+        name, owner = owned.id, owned.owner.id
         for what, where in (
-            (f"the namespace {name.namespace}", namespaces.get(name.namespace)),
-            (f"the kind {name.kind}", kinds.get((name.group, name.kind))),
+            (f"the namespace {name.namespace}", namespaces.get(name.namespace, ())),
+            (f"the kind {name.kind}", kinds.get(name[:2], ())),
         ):
-            if (
-                where is not None
-                and owner.id not in where
-                and len(where) == 1
-                and (owner.id, what) not in seen
-            ):
-                seen.add((owner.id, what))
-                step = _Step(where[0], what, built.file or owner.file, name, ("kind",))
-                yield owner.id, step
+            if len(where) == 1 and owner not in where and (owner, what) not in seen:
+                seen.add((owner, what))
+                yield owner, _Step(where[0], what, owned.file, name, ("kind",))
 
 
 def _bringing(
@@ -211,15 +206,15 @@ def _bringing(
     kinds: dict[tuple[str, str], list[ObjectId]] = {}
     created = {name.name for name in platform.provided if is_kind(name, "", "Namespace")}
     created |= {NAMESPACE, "default"}
-    for owner, name, built in platform.objects:
-        if is_kind(name, "", "Namespace") and name.name not in created and not is_open(name.name):
-            namespaces.setdefault(name.name, []).append(owner.id)
-        elif is_definition(name):
-            kinds.setdefault(kind_defined(built.manifest), []).append(owner.id)
-        elif is_kind(name, HELM, "HelmRelease"):
-            spec = mapping(built.manifest.get("spec"))
-            if mapping(spec.get("install")).get("createNamespace"):
-                created.add(str(spec.get("targetNamespace") or name.namespace))
+    for owned in platform.of_kind("", "Namespace"):
+        if not is_open(owned.id.name):
+            namespaces.setdefault(owned.id.name, []).append(owned.owner.id)
+    for owned in platform.objects:
+        if is_definition(owned.id):
+            kinds.setdefault(kind_defined(owned.manifest), []).append(owned.owner.id)
+    for owned in platform.of_kind(HELM, "HelmRelease"):
+        if mapping(owned.spec.get("install")).get("createNamespace"):
+            created.add(str(owned.spec.get("targetNamespace") or owned.id.namespace))
     there = {kind_defined(definition) for definition in platform.definitions}
     return (
         {name: owners for name, owners in namespaces.items() if name not in created},

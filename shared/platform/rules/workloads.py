@@ -10,14 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 from zoneinfo import available_timezones
 
 from shared.language.resolve.problems import Path, nearest
-from shared.platform.changes.objects import is_marked
-from shared.platform.rules.finding import ClusterPlatform, Finding, is_open, items, mapping, objects_in
-from shared.platform.rules.pods import PODS, WORKLOADS, at, is_label, of_pod, once, port_name, port_number
+from shared.platform.changes.objects import is_marked, mapping_at, value_at
+from shared.platform.rules.cluster_kinds import OF_CLUSTERS
+from shared.platform.rules.finding import (
+    PODS,
+    WORKLOADS,
+    ClusterPlatform,
+    Finding,
+    is_open,
+    items,
+    mapping,
+    objects_in,
+)
+from shared.platform.rules.pods import is_label, of_pod, once, port_name, port_number
 from shared.platform.schemas.fields import Fault
 from shared.platform.source.documents import UnreadableFile, documents
 
@@ -27,15 +37,16 @@ _NODE_PORTS = range(30_000, 32_768)
 
 
 def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield what validation of the API server refuses beyond the types of fields."""
-    for owner, object_id, built in platform.objects:
-        for rule in _RULES.get((object_id.group, object_id.kind), ()):
-            for path, message in rule(built.manifest):
-                yield Finding(built.file or owner.file, object_id, path, message)
+    """Yield what validation of the API server refuses beyond types, and notes of what it takes in vain."""
+    for owned in platform.objects:
+        for rules, is_note in ((_RULES, False), (_NOTES, True)):
+            for rule in rules.get(owned.id[:2], ()):
+                for path, message in rule(owned.manifest):
+                    yield owned.finding(path, message, is_note=is_note)
 
 
 def _chart_repository(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping(manifest.get("spec"))
+    spec = mapping_at(manifest, "spec")
     url, is_oci = str(spec.get("url") or ""), spec.get("type") == "oci"
     if url and not is_open(url) and is_oci != url.startswith("oci://"):
         wanted = "an address with oci://" if is_oci else "type: oci, which an address with oci:// needs"
@@ -43,9 +54,9 @@ def _chart_repository(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    selector = mapping(at(manifest, ("spec", "selector")))
-    template = mapping(at(manifest, ("spec", "template")))
-    labels = mapping(at(template, ("metadata", "labels")))
+    selector = mapping_at(manifest, "spec.selector")
+    template = mapping_at(manifest, "spec.template")
+    labels = mapping_at(template, "metadata.labels")
     wanted = mapping(selector.get("matchLabels"))
     if not (wanted or items(selector.get("matchExpressions"))):
         yield ("spec", "selector"), "a selector is needed; write matchLabels with labels of the template"
@@ -58,7 +69,7 @@ def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping(manifest.get("spec"))
+    spec = mapping_at(manifest, "spec")
     kind, ports = spec.get("type") or "ClusterIP", list(objects_in(spec.get("ports")))
     if kind == "ExternalName" and not spec.get("externalName"):
         yield ("spec",), "externalName is missing, and type ExternalName needs it"
@@ -84,25 +95,33 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _rolling(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    strategy = mapping(at(manifest, ("spec", "strategy")))
+    strategy = mapping_at(manifest, "spec.strategy")
     rolling = mapping(strategy.get("rollingUpdate"))
     place = ("spec", "strategy", "rollingUpdate")
     if rolling and strategy.get("type") == "Recreate":
         yield place, "does not go with type Recreate; remove it"
+    deadline, ready = (value_at(manifest, f"spec.{field}") for field in _SECONDS)
+    given = 600 if deadline is None else deadline
+    if isinstance(given, int) and isinstance(ready, int) and given <= ready:
+        path = ("spec", "minReadySeconds" if deadline is None else "progressDeadlineSeconds")
+        yield path, f"progressDeadlineSeconds, {given}, must be greater than minReadySeconds, {ready}"
     amounts = [str(rolling.get(field)).rstrip("%") for field in ("maxUnavailable", "maxSurge")]
     if amounts == ["0", "0"]:
         yield (*place, "maxUnavailable"), "must not be 0 where maxSurge is 0: no pod could be replaced"
 
 
+_SECONDS = ("progressDeadlineSeconds", "minReadySeconds")
+
+
 def _always(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     path = (*PODS["apps", "Deployment"], "restartPolicy")
-    policy = at(manifest, path)
+    policy = value_at(manifest, path)
     if policy not in (None, "Always") and not is_open(policy):
         yield path, f"must be Always, got {policy}"
 
 
 def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping(manifest.get("spec"))
+    spec = mapping_at(manifest, "spec")
     least, most = spec.get("minReplicas"), spec.get("maxReplicas")
     if isinstance(least, int) and isinstance(most, int) and least > most:
         yield ("spec", "maxReplicas"), f"must be at least minReplicas, {least}, got {most}"
@@ -112,14 +131,16 @@ def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _cron(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    schedule = at(manifest, ("spec", "schedule"))
+    schedule = value_at(manifest, "spec.schedule")
     if isinstance(schedule, str) and not (is_open(schedule) or _is_schedule(schedule)):
         yield (
             ("spec", "schedule"),
             f"{schedule} is no schedule; write minute, hour, day, month and weekday, as 0 3 * * 1, or @daily",
         )
-
-    zone = at(manifest, ("spec", "timeZone"))
+    deadline = value_at(manifest, "spec.startingDeadlineSeconds")
+    if isinstance(deadline, int) and deadline < 0:
+        yield ("spec", "startingDeadlineSeconds"), f"must be at least 0, got {deadline}"
+    zone = value_at(manifest, "spec.timeZone")
     known = _time_zones() if isinstance(zone, str) and not is_open(zone) else frozenset()
     if known and zone not in known:
         near = nearest(zone, sorted(known))
@@ -164,25 +185,53 @@ def _is_part(item: str, first: int, last: int) -> bool:
     )
 
 
-def _blocks(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+def _peers(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     for field, peers in (("ingress", "from"), ("egress", "to")):
-        for number, rule in objects_in(at(manifest, ("spec", field))):
+        for number, rule in objects_in(value_at(manifest, ("spec", field))):
+            where: Path = ("spec", field, number)
+            for place, port in objects_in(rule.get("ports")):
+                first, last = port.get("port"), port.get("endPort")
+                if isinstance(first, int) and isinstance(last, int) and last < first:
+                    yield (*where, "ports", place, "endPort"), f"must be at least port, {first}, got {last}"
             for place, peer in objects_in(rule.get(peers)):
-                block = mapping(peer.get("ipBlock")).get("cidr")
-                if isinstance(block, str) and not (is_open(block) or _is_block(block)):
-                    path: Path = ("spec", field, number, peers, place, "ipBlock", "cidr")
-                    yield path, f"{block} is no block of addresses, such as 10.0.0.0/8"
+                yield from _block(peer, (*where, peers, place))
 
 
-def _is_block(text: str) -> bool:
+def _block(peer: Mapping[str, Any], place: Path) -> Iterator[Fault]:
+    block = mapping(peer.get("ipBlock"))
+    if block and (peer.get("podSelector") is not None or peer.get("namespaceSelector") is not None):
+        yield (*place, "ipBlock"), "does not go with a selector; make two entries of the list"
+    whole, inner = block.get("cidr"), enumerate(items(block.get("except")))
+    cidr = _network(whole)
+    if isinstance(whole, str) and cidr is None and not is_open(whole):
+        yield (*place, "ipBlock", "cidr"), f"{whole} is no block of addresses, such as 10.0.0.0/8"
+    for number, text in inner if cidr else ():
+        within = _network(text)
+        if not is_open(text) and (within is None or not _is_inside(within, cidr)):
+            yield (*place, "ipBlock", "except", number), f"{text} is no part of {whole}"
+
+
+_Network = IPv4Network | IPv6Network
+
+
+def _network(text: Any) -> _Network | None:
     try:
-        return "/" in text and ip_network(text, strict=False) is not None
+        return ip_network(text, strict=False) if isinstance(text, str) and "/" in text else None
     except ValueError:
-        return False
+        return None
+
+
+def _is_inside(inner: _Network, outer: _Network | None) -> bool:
+    """Return whether a block is a part of another one, and not all of it (``ValidateIPBlock``)."""
+    if isinstance(inner, IPv4Network) and isinstance(outer, IPv4Network):
+        return inner.subnet_of(outer) and inner != outer
+    if isinstance(inner, IPv6Network) and isinstance(outer, IPv6Network):
+        return inner.subnet_of(outer) and inner != outer
+    return False
 
 
 def _hosts(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    for number, rule in objects_in(at(manifest, ("spec", "rules"))):
+    for number, rule in objects_in(value_at(manifest, "spec.rules")):
         host = str(rule.get("host") or "a")
         if not (is_open(host) or all(map(is_label, host.removeprefix("*.").split(".")))):
             place = ("spec", "rules", number, "host")
@@ -190,14 +239,14 @@ def _hosts(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _paths(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    marks = mapping(at(manifest, ("metadata", "annotations")))
-    chosen = at(manifest, ("spec", "ingressClassName"))
+    marks = mapping_at(manifest, "metadata.annotations")
+    chosen = value_at(manifest, "spec.ingressClassName")
     marked = marks.get("kubernetes.io/ingress.class", chosen)
     if chosen and marked != chosen and not (is_open(chosen) or is_open(marked)):
         message = f"must match spec.ingressClassName, {chosen}; remove it"
         yield ("metadata", "annotations", "kubernetes.io/ingress.class"), message
-    for number, rule in objects_in(at(manifest, ("spec", "rules"))):
-        for place, entry in objects_in(at(rule, ("http", "paths"))):
+    for number, rule in objects_in(value_at(manifest, "spec.rules")):
+        for place, entry in objects_in(value_at(rule, "http.paths")):
             path = entry.get("path")
             if isinstance(path, str) and path and not (is_open(path) or path.startswith("/")):
                 yield (
@@ -206,14 +255,8 @@ def _paths(manifest: Mapping[str, Any]) -> Iterator[Fault]:
                 )
 
 
-def _cluster_role(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    kind = at(manifest, ("roleRef", "kind"))
-    if isinstance(kind, str) and kind != "ClusterRole":
-        yield ("roleRef", "kind"), f"must be ClusterRole, got {kind}"
-
-
 def _budget(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping(manifest.get("spec"))
+    spec = mapping_at(manifest, "spec")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield ("spec", "maxUnavailable"), "does not go with minAvailable; keep one of the two"
     for field in ("minAvailable", "maxUnavailable"):
@@ -225,16 +268,16 @@ def _budget(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _claim(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping(manifest.get("spec"))
+    spec = mapping_at(manifest, "spec")
     if not items(spec.get("accessModes")):
         yield ("spec",), "accessModes is missing; add at least one"
-    if not mapping(at(spec, ("resources", "requests"))).get("storage"):
+    if not mapping_at(spec, "resources.requests").get("storage"):
         yield ("spec",), "resources.requests.storage is missing; add it"
 
 
 def _job(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Fault]]:
     def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-        spec = mapping(at(manifest, path))
+        spec = mapping_at(manifest, path)
         policy = spec.get("restartPolicy")
         if spec and (policy is None or policy == "Always"):
             place = (*path, "restartPolicy") if policy else path
@@ -248,6 +291,11 @@ def _keys(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         for key in mapping(manifest.get(field)):
             if not is_open(key) and not (_KEY.fullmatch(str(key)) and len(str(key)) <= 253):
                 yield (field, str(key)), "a key must be letters, digits, hyphens, dots and underscores"
+
+
+def _twice(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in mapping_at(manifest, "data").keys() & mapping_at(manifest, "binaryData").keys():
+        yield ("binaryData", str(key)), "is a key of data too, and a key may be in one of the two"
 
 
 _KEYS_OF_TYPES = {
@@ -268,43 +316,55 @@ def _type(manifest: Mapping[str, Any]) -> Iterator[Fault]:
             yield ("type",), f"a Secret of type {kind} needs the key {key}; add it, or write type: Opaque"
 
 
+# What the API server takes, and what then does not do what is meant
+
+
+def _deadline(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a deadline that the controller misses: it looks every 10 seconds (kubernetes/website#23622)."""
+    path = ("spec", "startingDeadlineSeconds")
+    seconds = value_at(manifest, path)
+    if isinstance(seconds, int) and not isinstance(seconds, bool) and 0 <= seconds < 10:
+        yield (
+            path,
+            f"{seconds} s are over before the controller looks, so no Job may ever run; write 10 or more",
+        )
+
+
+_EXPRESSION = re.compile(r"[()\[\]|^$\\]|[.*+?][*+?]|\.\*")
+
+
+def _expressions(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield regular expressions that are taken letter for letter: kubernetes/ingress-nginx#10200, #9967."""
+    for number, rule in objects_in(value_at(manifest, "spec.rules")):
+        for place, entry in objects_in(value_at(rule, "http.paths")):
+            path, kind = str(entry.get("path") or ""), entry.get("pathType")
+            if kind in ("Prefix", "Exact") and _EXPRESSION.search(path) and not is_open(path):
+                yield (
+                    ("spec", "rules", number, "http", "paths", place, "pathType"),
+                    f"{kind} takes the regular expression {path} letter for letter, and ingress-nginx "
+                    "refuses the whole Ingress; write ImplementationSpecific",
+                )
+
+
+def _address(manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield an address that one cluster gave: another one has it already, or has none of its range."""
+    address = value_at(manifest, "spec.clusterIP")
+    if isinstance(address, str) and address not in ("", "None") and not is_open(address):
+        yield (
+            ("spec", "clusterIP"),
+            f"{address} is refused where a Service has it already, or where it is not of the cluster's "
+            "range; remove it",
+        )
+
+
 def _renderers(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    for number, renderer in objects_in(at(manifest, ("spec", "postRenderers"))):
-        for place, patch in objects_in(at(renderer, ("kustomize", "patches"))):
+    for number, renderer in objects_in(value_at(manifest, "spec.postRenderers")):
+        for place, patch in objects_in(value_at(renderer, "kustomize.patches")):
             try:
                 documents(str(patch.get("patch") or "").encode())
             except UnreadableFile as error:
                 path: Path = ("spec", "postRenderers", number, "kustomize", "patches", place, "patch")
                 yield path, f"is no YAML, so helm-controller renders nothing of this release: {error.message}"
-
-
-def _subjects(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    for number, subject in objects_in(manifest.get("subjects")):
-        if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
-            yield ("subjects", number), "namespace is missing, and a ServiceAccount needs it"
-
-
-def _policy_rules(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    for number, rule in objects_in(manifest.get("rules")):
-        if rule.get("nonResourceURLs"):
-            continue
-        for field in ("apiGroups", "resources"):
-            if not items(rule.get(field)):
-                yield ("rules", number), f'{field} is missing; the core group is ""'
-
-
-def _definition(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping(manifest.get("spec"))
-    wanted = f"{mapping(spec.get('names')).get('plural', '')}.{spec.get('group', '')}"
-    name = mapping(manifest.get("metadata")).get("name")
-    if isinstance(name, str) and name and name != wanted:
-        yield ("metadata", "name"), f"must be {wanted}, the plural and the group, got {name}"
-    versions = [version for _, version in objects_in(spec.get("versions"))]
-    if versions and sum(bool(version.get("storage")) for version in versions) != 1:
-        yield ("spec", "versions"), "exactly one version must have storage: true"
-    for number, version in enumerate(versions):
-        if not mapping(mapping(version.get("schema")).get("openAPIV3Schema")):
-            yield ("spec", "versions", number), "schema.openAPIV3Schema is missing; add it"
 
 
 _Rule = Callable[[Mapping[str, Any]], Iterator[Fault]]
@@ -313,19 +373,21 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     **{("apps", kind): (of_pod(PODS["apps", kind]), _selector) for kind in WORKLOADS},
     ("apps", "Deployment"): (of_pod(PODS["apps", "Deployment"]), _selector, _rolling, _always),
     ("autoscaling", "HorizontalPodAutoscaler"): (_autoscaler,),
-    ("networking.k8s.io", "NetworkPolicy"): (_blocks,),
+    ("networking.k8s.io", "NetworkPolicy"): (_peers,),
     ("networking.k8s.io", "Ingress"): (_hosts, _paths),
     ("batch", "Job"): (of_pod(PODS["batch", "Job"]), _job(PODS["batch", "Job"])),
     ("batch", "CronJob"): (of_pod(PODS["batch", "CronJob"]), _job(PODS["batch", "CronJob"]), _cron),
     ("", "Service"): (_service,),
     ("", "PersistentVolumeClaim"): (_claim,),
-    ("", "ConfigMap"): (_keys,),
+    ("", "ConfigMap"): (_keys, _twice),
     ("", "Secret"): (_keys, _type),
     ("helm.toolkit.fluxcd.io", "HelmRelease"): (_renderers,),
     ("policy", "PodDisruptionBudget"): (_budget,),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_subjects, _cluster_role),
-    ("rbac.authorization.k8s.io", "Role"): (_policy_rules,),
-    ("rbac.authorization.k8s.io", "ClusterRole"): (_policy_rules,),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): (_definition,),
+    **OF_CLUSTERS,
     ("source.toolkit.fluxcd.io", "HelmRepository"): (_chart_repository,),
+}
+_NOTES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
+    ("batch", "CronJob"): (_deadline,),
+    ("networking.k8s.io", "Ingress"): (_expressions,),
+    ("", "Service"): (_address,),
 }

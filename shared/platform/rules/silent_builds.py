@@ -1,9 +1,13 @@
-"""Patches and images of kustomize that change nothing, because what they are for is not there.
+"""What a build does without a word: patches for nothing, variables without value, scripts that lose theirs.
 
 kustomize applies a patch to what its target selects, also where that is nothing, and stays silent (its issues
 4379 and 5093, devantler-tech/platform#2996; ``api/resmap/reswrangler.go`` Select, whose texts are regular
 expressions for a whole value). So it does with images (its issue 2798). Flux hands ``spec.patches`` and
-``spec.images`` to it. Every finding is a note: what a patch is for may be there on other clusters.
+``spec.images`` to it. These are notes: what a patch is for may be there on other clusters.
+
+Flux replaces ``${name}`` in everything that it builds where a Kustomization has variables (fluxcd/pkg
+``kustomize/kustomize_varsub.go``). A name without a value becomes empty, or, with a kustomize-controller that
+is strict, stops the whole Kustomization: fluxcd/kustomize-controller#253, #290; rwlove/home-ops#11150.
 """
 
 from __future__ import annotations
@@ -12,12 +16,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.language.resolve.problems import Path
+from shared.language.resolve.problems import Path, nearest
 from shared.platform.inventory import ObjectId, Owner
 from shared.platform.rules.finding import (
     ClusterPlatform,
     Files,
     Finding,
+    full_name,
     is_open,
     mapping,
     named,
@@ -25,6 +30,7 @@ from shared.platform.rules.finding import (
     texts_in,
 )
 from shared.platform.source.documents import UnreadableFile, documents
+from shared.platform.source.places import places_in_text
 from shared.platform.source.references import To, of_kustomization
 from shared.platform.source.tree import KUSTOMIZATION_FILES, joined
 
@@ -125,3 +131,48 @@ def _images(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping | list):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _images(inner)
+
+
+# Variables
+
+_DEFAULTED = re.compile(rb"\$\{([A-Za-z_][A-Za-z0-9_]*)(:?[-=+])")
+_SCRIPT = "#!"
+_DISABLE = "the annotation kustomize.toolkit.fluxcd.io/substitute: disabled leaves the whole object as it is"
+
+
+def missing_variables(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield each variable without a value, in each file that uses it."""
+    for owner in platform.inventory.owners.values():
+        for name, files in owner.missing.items():
+            for file in files:
+                yield Finding(file, None, (), _missing(name, owner), text=f"${{{name}")
+
+
+def _missing(name: str, owner: Owner) -> str:
+    near = nearest(name, sorted(owner.variables)) if owner.variables else ""
+    meant = f"did you mean {near}? Otherwise " if near else ""
+    return (
+        f"${{{name}}} has no value in Kustomization {full_name(owner.id)}, so Flux makes it empty, or "
+        f"applies nothing of it; {meant}give it a value, or a default as ${{{name}:=value}}; in a script, "
+        f"write $${{{name}}}, and {_DISABLE}"
+    )
+
+
+def defaults_in_scripts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
+    """Yield a note for each script whose own ``${name:-default}`` Flux replaces by the default."""
+    for owned in platform.of_kind("", "ConfigMap"):
+        scripts = [
+            value
+            for value in mapping(owned.manifest.get("data")).values()
+            if isinstance(value, str) and value.lstrip().startswith(_SCRIPT)
+        ]
+        variables, file = owned.owner.variables, owned.built.file
+        for found in places_in_text(files(file) or b"", _DEFAULTED) if scripts and variables and file else ():
+            name, text = found[1].decode(), found[0].decode()
+            if name not in variables and not any(text in script for script in scripts):
+                message = (
+                    f"Flux replaces {text}...}} by its default before the script runs; write ${text}...}} "
+                    f"where the script's own variable is meant; {_DISABLE}"
+                )
+                yield Finding(file, owned.id, (), message, is_note=True, text=text)
+                break

@@ -1,0 +1,147 @@
+"""What the API server takes, and what then does not do what is meant, is a note and no fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.platform.inventories import manifest
+from tests.platform.test_cluster_kinds import RBAC, cron, quota, webhook
+from tests.support.built_platforms import NAMESPACE, Platform, deployment
+
+CPU = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
+
+
+def workload(name: str = "web", container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(deployment(name, **spec))
+    found["spec"]["template"]["spec"]["containers"][0] |= container or {}
+    return found
+
+
+def pod(**given: Any) -> dict[str, Any]:
+    found = workload()
+    found["spec"]["template"]["spec"] |= given
+    return found
+
+
+def notes(*objects: dict[str, Any]) -> list[str]:
+    platform = Platform(NAMESPACE, *map(yaml.safe_dump, objects))
+    assert platform.problems == []
+    return platform.notes
+
+
+def ingress(path: str, kind: str) -> dict[str, Any]:
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    rules = [{"http": {"paths": [{"path": path, "pathType": kind, "backend": backend}]}}]
+    return manifest("Ingress", "platform/web", "networking.k8s.io/v1", spec={"rules": rules})
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    return manifest("Service", "platform/web", spec={"ports": [{"port": 80}], **spec})
+
+
+AGGREGATES = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
+
+
+def aggregated(**given: Any) -> dict[str, Any]:
+    return manifest("ClusterRole", "all", RBAC, aggregationRule=AGGREGATES, **given)
+
+
+SERVICE = service()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "told"),
+    [
+        ("/api(/|$)(.*)", "Prefix", True),
+        ("/v[12]", "Exact", True),
+        ("/api/.*", "Prefix", True),
+        ("/api(/|$)(.*)", "ImplementationSpecific", False),
+        ("/.well-known/a~b%20c/*", "Prefix", False),
+        ("/index.html", "Exact", False),
+    ],
+)
+def test_a_regular_expression_is_no_prefix(path: str, kind: str, told: bool) -> None:
+    found = [note for note in notes(SERVICE, ingress(path, kind)) if "letter for letter" in note]
+    assert bool(found) == told
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0, True), (9, True), (10, False)])
+def test_a_deadline_of_a_cron_job_is_longer_than_its_controller_sleeps(seconds: int, told: bool) -> None:
+    assert ["no Job may ever run" in note for note in notes(cron(startingDeadlineSeconds=seconds))] == [
+        True
+    ] * told
+
+
+@pytest.mark.parametrize(
+    ("objects", "told"),
+    [
+        (
+            [quota(**{"requests.cpu": "1"}), workload(container=CPU, replicas=4)],
+            "for 2, and this allows 1, so",
+        ),
+        ([quota(**{"requests.memory": "3Gi"}), workload(container=CPU, replicas=4)], "for 4096Mi"),
+        (
+            [quota(pods="3"), workload(replicas=2), workload("api", replicas=2)],
+            "for 4 pods, and this allows 3",
+        ),
+        (
+            [quota(pods="3"), workload(replicas=3)],
+            "for 4 pods, and this allows 3: the last is the pod that an",
+        ),
+        ([quota(pods="4"), workload(replicas=3)], ""),
+        ([quota(pods="3"), workload(replicas=3, strategy={"type": "Recreate"})], ""),
+        ([manifest("ResourceQuota", "apps/q", spec={"hard": {"pods": "1"}}), workload(replicas=3)], ""),
+    ],
+)
+def test_a_quota_is_large_enough_for_what_its_namespace_asks_for(
+    objects: list[dict[str, Any]], told: str
+) -> None:
+    found = [note for note in notes(*objects) if "the workloads of platform ask for" in note]
+    assert len(found) == bool(told)
+    assert told in "".join(found)
+
+
+def test_what_an_autoscaler_scales_counts_as_one_pod() -> None:
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": ref, "maxReplicas": 9}
+    scaler = manifest("HorizontalPodAutoscaler", "platform/web", "autoscaling/v2", spec=spec)
+    found = notes(quota(pods="2"), workload(replicas=9), scaler)
+    assert [note for note in found if "ask for" in note] == []
+
+
+TAKEN: list[tuple[dict[str, Any], str]] = [
+    (pod(nodeName="aks-system-1"), "aks-system-1 is a node of one cluster"),
+    (workload(container={"resources": {"requests": {"cpu": "100M"}}}), "100M is more than any node has"),
+    (workload(container={"resources": {"requests": {"cpu": "100m"}}}), ""),
+    (workload(container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}), "runAsUser is 0"),
+    (pod(securityContext={"runAsNonRoot": True, "runAsUser": 1000}), ""),
+    (service(clusterIP="10.0.1.2"), "10.0.1.2 is"),
+    (service(clusterIP="None"), ""),
+    (aggregated(rules=[]), "Flux takes"),
+    (aggregated(), ""),
+]
+"""Objects that the API server takes, with what is said of them."""
+
+
+@pytest.mark.parametrize(("given", "told"), TAKEN)
+def test_what_does_not_do_what_is_meant_is_a_note(given: dict[str, Any], told: str) -> None:
+    found = notes(given)
+    assert [told in note for note in found] == ([True] if told else [])
+
+
+def test_a_bundle_that_cert_manager_injects_is_not_in_git() -> None:
+    hooks = webhook(clientConfig={"url": "https://hooks.example", "caBundle": "Cg=="})
+    assert notes(hooks) == []
+    hooks["metadata"]["annotations"] = {"cert-manager.io/inject-apiserver-ca": "true"}
+    (note,) = notes(hooks)
+    assert "webhooks[0].clientConfig.caBundle: cert-manager writes caBundle" in note
+
+
+def test_a_claim_of_a_volume_of_another_cluster_is_a_note() -> None:
+    requests = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": requests, "volumeName": "pvc-1"}
+    (note,) = notes(manifest("PersistentVolumeClaim", "platform/a", spec=spec))
+    assert "nothing here defines PersistentVolume pvc-1, and without it it stays Pending" in note
