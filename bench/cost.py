@@ -28,7 +28,7 @@ from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports, Timing
 from shared.ports.tally import LEAST_SECONDS
-from shared.prices import own_prices
+from shared.prices import own_use
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push
@@ -61,12 +61,12 @@ COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
 """A busy month: commits that change five clusters, commits that change all, and what part comes and goes."""
 
 PRICES = {
-    "executions": own_prices.EXECUTION,
-    "gigabyte-seconds": own_prices.GIGABYTE_SECOND,
-    "tables": own_prices.TABLE_OPERATION,
-    "bus": own_prices.BUS_OPERATION,
+    "executions": own_use.EXECUTION,
+    "gigabyte-seconds": own_use.GIGABYTE_SECOND,
+    "tables": own_use.TABLE_OPERATION,
+    "bus": own_use.BUS_OPERATION,
 }
-NAMESPACE = own_prices.BUS_HOUR * 24 * DAYS
+NAMESPACE = own_use.BUS_HOUR * 24 * DAYS
 """The base charge of a Service Bus namespace in the Standard tier."""
 
 
@@ -82,7 +82,7 @@ class Usage:
 
     def dollars(self) -> float:
         """Return the price of it in a month, with the namespace."""
-        used = self.used | {"bus": max(0.0, self.used["bus"] - own_prices.BUS_INCLUDED)}
+        used = self.used | {"bus": max(0.0, self.used["bus"] - own_use.BUS_INCLUDED)}
         return NAMESPACE + sum(price * used[kind] for kind, price in PRICES.items())
 
 
@@ -139,7 +139,7 @@ class CountedCloud(MemoryCloud):
         before = self.usage.plus(Usage())
         super().deliver(queue, lock, ports)
         self._executed(before)
-        self.usage.used["bus"] += own_prices.RECEIVED
+        self.usage.used["bus"] += own_use.RECEIVED
 
     def run_timers(self, ports: Ports) -> None:
         """Run the timers without counting them: a month has a number of them."""
@@ -176,7 +176,7 @@ class CountedCloud(MemoryCloud):
         used = self.usage.used
         seconds = sum(each * (used[kind] - before.used[kind]) for kind, each in SECONDS.items())
         used["executions"] += 1
-        used["gigabyte-seconds"] += own_prices.GIGABYTES * max(LEAST_SECONDS, seconds)
+        used["gigabyte-seconds"] += own_use.GIGABYTES * max(LEAST_SECONDS, seconds)
 
 
 @dataclass(frozen=True)

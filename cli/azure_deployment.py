@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shared.prices.own_prices import warm_price
+from shared.prices.own_use import warm_price
 
 OWN = (
     "Microsoft.App",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.errors import CommandError
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -83,8 +85,11 @@ def print_yaml(value: Any) -> None:
     yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True, width=UNWRAPPED)
 
 
-def confirmed(question: str) -> bool:
-    """Ask on standard error; anything but yes means no."""
+def confirm(question: str, otherwise: str, *, yes: bool) -> None:
+    """Ask on standard error, unless ``yes``; anything but yes means no, and raises CommandError."""
+    if yes:
+        return
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CommandError(otherwise)

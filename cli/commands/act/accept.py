@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import ApiError, CommandError
+from cli.errors import ApiError
 from cli.options import Address, Reason, Yes, cluster_name
-from cli.terminal.output import confirmed, echo
+from cli.terminal.output import confirm, echo
 from shared.sentences import many
 
 
@@ -41,7 +41,6 @@ def accept(
         if missing is not None:
             raise ApiError(f"{missing} of {name} does not differ; roadstead drift {name} shows what does")
         echo(drift(view, name, datetime.now(UTC)))
-        if not yes and not confirmed(f"Accept {', '.join(chosen)}?"):
-            raise CommandError("nothing was accepted")
+        confirm(f"Accept {', '.join(chosen)}?", "nothing was accepted", yes=yes)
         api.accept(name, {path: shown[path]["live"] for path in chosen}, reason)
     echo(f"{many(len(chosen), 'field')} accepted. See roadstead drift {name}")

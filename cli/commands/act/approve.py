@@ -11,11 +11,11 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.errors import ApiError, CommandError, UsageError
+from cli.errors import ApiError, UsageError
 from cli.fleet_api.planned_commit import whole_commit
 from cli.options import Address, Reason, Yes, cluster_name, commit_id
 from cli.terminal.cluster_table import indented
-from cli.terminal.output import confirmed, echo
+from cli.terminal.output import confirm, echo
 from cli.text import line
 from shared.app.api import schema
 from shared.sentences import many
@@ -50,8 +50,7 @@ def approve(
         plan = _find(api, prefix)
         names = _needs_approval(plan)
         echo(_described(plan, names))
-        if not yes and not confirmed(_question(plan)):
-            raise CommandError("nothing was approved")
+        confirm(_question(plan), "nothing was approved", yes=yes)
         api.approve(plan["commit"], names, reason)
     echo("Approved. Watch it with roadstead status --watch")
 
@@ -64,8 +63,7 @@ def _approve_correction(api: Api, name: str, reason: str, *, yes: bool) -> None:
     if found is None:
         raise ApiError(f"no correction of {name} needs approval; roadstead drift {name} shows what differs")
     echo(drift(view, name, datetime.now(UTC)))
-    if not yes and not confirmed("Write git's values?"):
-        raise CommandError("nothing was approved")
+    confirm("Write git's values?", "nothing was approved", yes=yes)
     api.approve_correction(name, found["needsApproval"], reason)
     echo(f"Approved. Watch it with roadstead status {name} --watch")
 

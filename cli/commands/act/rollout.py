@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.commands.act.replay import replay_each
-from cli.errors import CommandError, UsageError
+from cli.errors import UsageError
 from cli.fleet_api.rollout_commit import commit_of, commit_with_items
 from cli.options import Address, Reason, Yes, cluster_name, commit_id
-from cli.terminal.output import confirmed, echo
+from cli.terminal.output import confirm, echo
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -137,6 +137,5 @@ def abort(
     with address.connect() as api:
         whole = _whole(api, commit)
         goes = ", and prune what only its commit has" if back else ""
-        if not yes and not confirmed(f"Abort the rollout of {whole[:8]}{goes}?"):
-            raise CommandError("nothing was aborted")
+        confirm(f"Abort the rollout of {whole[:8]}{goes}?", "nothing was aborted", yes=yes)
         _act(api, whole, "back" if back else "abort", reason)

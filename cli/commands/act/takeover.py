@@ -12,7 +12,7 @@ from rich.text import Text
 from cli.errors import CommandError, NotFound, RequestRefused, UsageError
 from cli.options import Address, Reason, Yes, cluster_name
 from cli.terminal.cluster_table import indented
-from cli.terminal.output import confirmed, echo
+from cli.terminal.output import confirm, echo
 from cli.text import line
 from shared.app.api import schema
 
@@ -51,8 +51,7 @@ def takeover(
         if not waiting:
             raise CommandError(f"{name or 'no cluster'} waits for {'no' if name else 'a'} takeover")
         echo(_described(waiting))
-        if not yes and not confirmed("Take them over?"):
-            raise CommandError("nothing was taken over")
+        confirm("Take them over?", "nothing was taken over", yes=yes)
         if not sum([_take_over(api, cluster["name"], reason) for cluster in waiting]):
             raise CommandError(f"took over none of {len(waiting)}")
 
@@ -60,8 +59,7 @@ def takeover(
 def _accept_repository(api: Api, reason: str, *, yes: bool) -> None:
     fleet = api.planned()
     echo(Text(line(fleet["problem"] or "The planner refuses no repository.")))
-    if not yes and not confirmed("Plan the fleet from it?"):
-        raise CommandError("nothing was accepted")
+    confirm("Plan the fleet from it?", "nothing was accepted", yes=yes)
     accepted = api.accept_repository(reason)
     echo(f"Accepted the repository {accepted['repositoryId']}, branch {accepted['branch']}.")
 

@@ -10,7 +10,7 @@ import typer
 from cli.errors import CommandError, UsageError
 from cli.options import Address, Reason, Yes
 from cli.terminal import render
-from cli.terminal.output import Output, OutputOption, confirmed, echo, show
+from cli.terminal.output import Output, OutputOption, confirm, echo, show
 from shared.sentences import many
 
 
@@ -47,8 +47,7 @@ def dead_letters(
         if not ((dismiss or replay) and found):
             return
         verb, done = ("Dismiss", "dismissed") if dismiss else ("Replay", "replayed")
-        if not yes and not confirmed(f"{verb} {many(len(found), 'dead letter')}?"):
-            raise CommandError(f"nothing was {done}")
+        confirm(f"{verb} {many(len(found), 'dead letter')}?", f"nothing was {done}", yes=yes)
         if dismiss:
             count = api.dismiss(found, reason)["dismissed"]
         else:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
 from cli.azure_deployment import Az, Deployment, DeploymentFailed, account, given_in
 from cli.deployment_checks import Obstacle, obstacles
@@ -75,12 +74,8 @@ def doctor(
         if azure:
             view["findings"] += _in_azure(azure, subscription, view["apps"], now)
         now = datetime.now(UTC)
-
-    def table(wide: bool) -> RenderableType:  # noqa: ARG001
-        return rendered(view, now)
-
     names = [f"problem/{finding['app']}/{finding['what']}" for finding in view["findings"]]
-    show(view, output, table=table, names=lambda: names)
+    show(view, output, table=lambda _: rendered(view, now), names=lambda: names)
     raise typer.Exit(ExitCode.FAILED if view["findings"] else ExitCode.OK)
 
 

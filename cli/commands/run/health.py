@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import typer
-from rich.console import RenderableType
 
 from cli.errors import ExitCode
 from cli.options import Address
@@ -20,11 +19,7 @@ def health(address: Address, *, output: OutputOption = Output.TABLE) -> None:
     """
     with address.connect() as api:
         view = api.health()
-
-    def table(wide: bool) -> RenderableType:  # noqa: ARG001
-        return rendered(view, datetime.now(UTC))
-
     parts = (*view["services"], *view["timers"], *view["credentials"])
     wrong = [f"problem/{part['name']}" for part in parts if not part["ok"]]
-    show(view, output, table=table, names=lambda: wrong)
+    show(view, output, table=lambda _: rendered(view, datetime.now(UTC)), names=lambda: wrong)
     raise typer.Exit(ExitCode.OK if view["ready"] else ExitCode.FAILED)

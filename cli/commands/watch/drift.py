@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
 
 from cli.options import Address, cluster_name
 from cli.terminal.drift_view import drift as rendered
@@ -26,13 +25,9 @@ def drift(
     name = cluster_name(name) if name else ""
     with address.connect() as api:
         view = api.drift(name)
-
-    def table(wide: bool) -> RenderableType:  # noqa: ARG001
-        return rendered(view, name, datetime.now(UTC))
-
     show(
         view,
         output,
-        table=table,
+        table=lambda _: rendered(view, name, datetime.now(UTC)),
         names=lambda: (f"cluster/{cluster['name']}" for cluster in view["clusters"]),
     )

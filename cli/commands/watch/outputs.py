@@ -44,11 +44,7 @@ def output(
     if as_map:
         print_json(outputs)
         return
-
-    def table(wide: bool) -> RenderableType:  # noqa: ARG001
-        return _table(outputs)
-
-    show(view, output, table=table, names=lambda: [f"output/{name}" for name in outputs])
+    show(view, output, table=lambda _: _table(outputs), names=lambda: [f"output/{name}" for name in outputs])
 
 
 def _table(outputs: dict[str, str]) -> RenderableType:

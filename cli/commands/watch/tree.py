@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from rich.console import RenderableType
-
 from cli.options import Address, ClusterArgument, cluster_name
 from cli.terminal.cluster_tree import cluster_tree
 from cli.terminal.output import Output, OutputOption, show
@@ -20,8 +18,9 @@ def tree(address: Address, name: ClusterArgument, *, output: OutputOption = Outp
     name = cluster_name(name)
     with address.connect() as api:
         view = api.tree(name)
-
-    def table(wide: bool) -> RenderableType:  # noqa: ARG001
-        return cluster_tree(view, datetime.now(UTC))
-
-    show(view, output, table=table, names=lambda: [f"cluster/{view['name']}"])
+    show(
+        view,
+        output,
+        table=lambda _: cluster_tree(view, datetime.now(UTC)),
+        names=lambda: [f"cluster/{view['name']}"],
+    )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from rich.console import RenderableType
-
 from cli.options import Address, ClusterArgument, cluster_name
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.render_cluster import why as rendered
@@ -20,8 +18,9 @@ def why(address: Address, name: ClusterArgument, *, output: OutputOption = Outpu
     name = cluster_name(name)
     with address.connect() as api:
         view = api.why(name)
-
-    def table(wide: bool) -> RenderableType:  # noqa: ARG001
-        return rendered(view, datetime.now(UTC))
-
-    show(view, output, table=table, names=lambda: [f"cluster/{view['name']}"])
+    show(
+        view,
+        output,
+        table=lambda _: rendered(view, datetime.now(UTC)),
+        names=lambda: [f"cluster/{view['name']}"],
+    )

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from shared.app.access.azure_state import FAILED_STATES, MISSING, busy, provisioning_error, state_of
 from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import live_digest
-from shared.azure.node_pools.asleep import some_pool_runs
+from shared.azure.node_pools.replacement import some_pool_runs
 from shared.azure.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, Installation, Owner, tag
 from shared.cluster.failures.errors import (
     ClusterContested,

@@ -1,9 +1,12 @@
-"""Which pools in Azure serve which pools of the manifest, and what to do with each next.
+"""Which pools in Azure serve which pools of the manifest, what to do with each next, and which of them sleep.
 
 A pool whose fixed properties changed is replaced: Roadstead creates a second pool under another name and with
 the tag ``roadstead-pool``, drains the first, then removes it. So a pool of the manifest has one pool in
 Azure, or two while it is being replaced. Every decision depends on the state of Azure alone, and can be
 repeated. A pool without our tags serves only where none of ours does, and is adopted before it is replaced.
+
+Where a cluster sleeps in pools (learn.microsoft.com/azure/aks/start-stop-nodepools), AKS stops no System
+pool. Spot pools stop, too. A pool that starts has as many nodes as before, and its autoscaler goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from string import ascii_lowercase
 
 from shared.azure.changes.comparison import Leaf
-from shared.azure.changes.writes import last_write_failed
+from shared.azure.changes.writes import last_write_failed, pool_is_stopped
 from shared.azure.node_pools.body import fixed_leaves
 from shared.azure.ownership import Owner
 from shared.frozen import dataclass
@@ -119,3 +122,28 @@ def _free(pool: NodePool, taken: set[str]) -> str:
     names = (pool.name[: longest - len(end)] + end for end in ends)
     free: str = next(name for name in names if name not in taken)
     return free
+
+
+def sleepers(desired: Desired, owner: Owner, live: Json) -> list[tuple[NodePool, Json]]:
+    """Return the pools that sleep with a cluster, each with what Azure has of it.
+
+    These are ours and User pools, and the manifest has them run.
+    """
+    mine = serving(_profiles(live), owner)
+    return [
+        (pool, profile)
+        for pool in desired.spec.node_pools
+        if pool.mode == "User" and not pool.stopped
+        for profile in mine.get(pool.name, ())
+        if owner.owns(profile)
+    ]
+
+
+def some_pool_runs(owner: Owner, live: Json) -> bool:
+    """Return whether a User pool of ours runs, for a list that is compared without any manifest."""
+    users = (profile for profile in _profiles(live) if profile.get("mode") == "User")
+    return any(owner.owns(profile) and not pool_is_stopped(profile) for profile in users)
+
+
+def _profiles(live: Json) -> Sequence[Json]:
+    return live["properties"].get("agentPoolProfiles") or ()

@@ -12,9 +12,8 @@ from shared.app.costs.known_costs import DAYS, FleetCosts, known_costs
 from shared.frozen import replace
 from shared.ports import Ports
 from shared.ports.state import SubscriptionCosts
-from shared.prices import own_prices
 from shared.prices.cost_groups import KnownCost, grouped
-from shared.prices.own_use import listed_use
+from shared.prices.own_use import MONTH_HOURS, REGION, listed_use
 
 ONE_DAY = 24
 
@@ -72,9 +71,9 @@ def own_use_view(ports: Ports) -> schema.OwnUse | None:
         "since": days[0].day,
         "hours": round(hours, 1),
         "listed": round(listed, 2),
-        "month": round(listed / hours * own_prices.MONTH_HOURS, 2) if hours >= ONE_DAY else None,
+        "month": round(listed / hours * MONTH_HOURS, 2) if hours >= ONE_DAY else None,
         "currency": "USD",
-        "region": own_prices.REGION,
+        "region": REGION,
         "operations": [
             projected(schema.UsedOperation, line, count=round(line.count, 1), listed=round(line.listed, 4))
             for line in lines

@@ -20,7 +20,7 @@ from shared.app.worker.steps.writable import (
     wait_for,
 )
 from shared.azure.changes.writes import is_stopped, last_write_failed, pool_is_stopped
-from shared.azure.node_pools.asleep import sleepers
+from shared.azure.node_pools.replacement import sleepers
 from shared.cluster.failures.errors import ClusterMissing, Interrupted, Terminal, Unauthorized
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait

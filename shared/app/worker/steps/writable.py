@@ -24,8 +24,8 @@ from shared.app.access.context import StepContext
 from shared.app.worker.steps.companions import differing_windows
 from shared.azure.changes.writes import is_final, is_stopped, last_write_failed, pool_is_stopped
 from shared.azure.differences import beyond_git, drift_of
-from shared.azure.node_pools.asleep import sleepers
 from shared.azure.node_pools.body import power_write
+from shared.azure.node_pools.replacement import sleepers
 from shared.cluster.divergence.verification import known_beyond
 from shared.cluster.failures.azure_failures import operation_failure as failed_operation
 from shared.cluster.failures.errors import (
