@@ -23,6 +23,7 @@ from bench.status import fleet_of
 from shared.adapters.tables import storage_tables
 from shared.app.console.recent import SECONDS
 from shared.ports import Ports, State
+from shared.ports.process import in_threads
 from shared.process_memory import collect_rarely
 from tests.support.azurite import connect, running
 from tests.support.console_pages import browse
@@ -82,7 +83,7 @@ def counted() -> Iterator[Calls]:
 
 
 def stored(clusters: int, service: TableServiceClient) -> Ports:
-    """Return ports on tables with a fleet of so many clusters, whose clock is that of this machine."""
+    """Return ports on tables with a fleet of so many clusters, with the clock and the threads of an app."""
     cloud = fleet_of(clusters)
     state = State(storage_tables(service), "bench")
     records = [replace(record, etag="") for record in cloud.state.clusters()]
@@ -92,7 +93,7 @@ def stored(clusters: int, service: TableServiceClient) -> Ports:
     for plan in filter(None, [cloud.state.plan(COMMIT)]):
         state.save_plan(replace(plan, etag=""))
     state.save_fleet(replace(cloud.state.fleet(), etag=""))
-    return replace(cloud.ports, state=state, elapsed=time.monotonic)
+    return replace(cloud.ports, state=state, elapsed=time.monotonic, together=in_threads)
 
 
 def opened(ports: Ports, address: str, calls: Calls) -> Opened:

@@ -104,3 +104,12 @@ def test_a_page_behind_the_last_cluster_does_not_say_that_the_fleet_has_none(clo
     page = shown(cloud.ports, "/clusters?sort=name&after=zzz")
     assert "No further cluster is like that." in page.text
     assert "/clusters?sort=name" in page.links
+
+
+def test_only_who_may_do_something_to_many_clusters_selects_them(cloud: MemoryCloud) -> None:
+    for role, selects in (("Reader", False), ("Approver", False), ("Operator", True)):
+        body = browse(cloud.ports, "/clusters", role=role).get_body().decode()
+        assert ("Select all on this page" in body, 'type="checkbox" name="clusters"' in body) == (
+            selects,
+            selects,
+        )
