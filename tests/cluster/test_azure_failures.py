@@ -279,6 +279,12 @@ def test_an_unknown_code_is_never_the_fault_of_the_manifest(status: int) -> None
         ('admission webhook "v.sh" denied the request: [azurepolicy-one] no', "kubernetes/AzurePolicyDenied"),
         ('failed calling webhook "v.io": no endpoints available', "kubernetes/WebhookFailed"),
         ("the current usage per region is 4", "arm/Transient"),
+        ("Timed out waiting for the resource to come to a ready state", "extension/NotReady"),
+        (
+            "Timed out waiting for the condition: ValidatingAdmissionPolicy"
+            " 'aks-managed-protect-system-namespaces' denied request: no",
+            "kubernetes/AksDenied",
+        ),
     ],
 )
 def test_what_the_api_server_refused_is_found_in_an_error_of_azure(text: str, entry: str) -> None:
