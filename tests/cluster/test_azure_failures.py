@@ -30,10 +30,6 @@ QUOTA = (
 INSIDE = "We are unable to serve this request due to an internal error, Correlation ID: 6d54e404."
 EXTENSION = "An internal error occurred while processing VM extension 'vmssCSE'."
 DEPRECATED = "Control Plane upgrade is blocked due to recent usage of a Kubernetes API deprecated in"
-LINKED = (  # Azure/ARO-HCP pull request 469
-    "If-none-match header (*) was specified in the request but resource /subscriptions/s/subnets/a/"
-    "serviceAssociationLinks/AzureKubernetesService already exists"
-)
 VNET = {"code": "VirtualNetworkNotInSucceededState", "message": "it is in Updating state"}
 
 
@@ -167,9 +163,6 @@ def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: 
         ({"code": "ValidationError", "message": "a wrong value"}, "InvalidManifest"),
         ({"code": "SomethingNew", "details": [{"code": "QuotaExceeded"}]}, "QuotaExceeded"),
         ({"code": "NobodyKnowsItVMExtensionError", "message": "no"}, "Obstructed"),
-        ({"code": "VMExtensionProvisioningError", "message": "exit status=173 [stdout]"}, "Unexplained"),
-        ({"code": "VMExtensionProvisioningError", "message": "exit status=160 [stdout]"}, "InvalidManifest"),
-        ({"code": "CreateVMSSAgentPoolFailed", "message": LINKED}, "Refused"),
         ({"code": "DeleteResourceGroupError", "details": [{"code": "InUseACannotBeDeleted"}]}, "Obstructed"),
     ],
 )
@@ -221,6 +214,14 @@ def test_an_error_without_a_code_does_not_hide_the_one_that_it_is_in() -> None:
     blocked = {"code": "ResourceGroupDeletionBlocked", "message": "not deleted", "details": [inside]}
     assert (failure(blocked).kind, failure(blocked).entry) == ("Obstructed", "network/DeleteResourceGroup")
     assert failure({"code": "", "message": "no"}).entry == "aks/Failed"
+
+
+def test_a_bad_request_behind_a_manifest_that_azure_accepted_is_not_the_manifests_fault() -> None:
+    inside = {"code": "BadRequest", "message": "its own words"}
+    for error in (inside, {"code": "CreateVMSSAgentPoolFailed", "message": "x", "details": [inside]}):
+        found = failure(error)
+        assert (found.kind, found.entry) == ("Unexplained", "aks/Failed")
+    assert refusal(400, inside, "its own words").kind == "InvalidManifest"
 
 
 def test_a_conflict_and_a_precondition_hide_nothing() -> None:
@@ -278,6 +279,12 @@ def test_an_unknown_code_is_never_the_fault_of_the_manifest(status: int) -> None
         ('admission webhook "v.sh" denied the request: [azurepolicy-one] no', "kubernetes/AzurePolicyDenied"),
         ('failed calling webhook "v.io": no endpoints available', "kubernetes/WebhookFailed"),
         ("the current usage per region is 4", "arm/Transient"),
+        ("Timed out waiting for the resource to come to a ready state", "extension/NotReady"),
+        (
+            "Timed out waiting for the condition: ValidatingAdmissionPolicy"
+            " 'aks-managed-protect-system-namespaces' denied request: no",
+            "kubernetes/AksDenied",
+        ),
     ],
 )
 def test_what_the_api_server_refused_is_found_in_an_error_of_azure(text: str, entry: str) -> None:

@@ -99,6 +99,11 @@ def test_what_others_say_is_cut_and_a_secret_shows_none_of_it(start: str) -> Non
         ('pods "a" is forbidden: User "b" cannot get resource "pods" in API group ""', Unauthorized),
         ('admission webhook "a.b" denied the request: User "x" cannot do this', errors.PolicyDenied),
         ('admission webhook "a.azmk8s.io" denied the request: managed by ARM', errors.Refused),
+        (  # Azure/AKS issue 5645
+            "ValidatingAdmissionPolicy 'aks-managed-protect-system-namespaces' with binding"
+            " 'aks-managed-protect-system-namespaces-binding' denied request: it is a system namespace",
+            errors.Refused,
+        ),
         ("something of a plugin that nobody knows", errors.Obstructed),
     ],
 )

@@ -179,4 +179,7 @@ ENTRIES: Mapping[str, str] = {
     "SkuNotAvailableForSubscription": "compute/SizeNotForSubscription",
     "OutboundAddressGone": "network/NotThereByText",
     "EndpointPolicies": "providers/EndpointPolicies",
+    "exit status=160": "nodes/Certificate",
+    "exit status=173": "nodes/Script",
+    "DelegationByText": "network/DelegationByText",
 }

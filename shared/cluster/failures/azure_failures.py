@@ -177,6 +177,8 @@ def operation_failure(state: str, error: Json, message: str, *, request_id: str 
     which the write is repeated.
     """
     entry = entry_for(error)
+    if entry is AZURE.find("BadRequest"):  # the manifest had been accepted: it says no more than "Failed"
+        entry = AZURE.find("Failed")
     return _error(_failed(state, entry), entry, error, message, request_id)
 
 

@@ -33,6 +33,7 @@ ENTRIES: tuple[Entry, ...] = (
             " of their namespace say what does.",
             Actor.PLATFORM,
             says=("timed out waiting for the", "backofflimitexceeded"),
+            wraps=True,
         ),
         Entry(
             "extension/Download",
