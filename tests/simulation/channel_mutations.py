@@ -111,5 +111,5 @@ CHANNEL_MUTATIONS = (
     mutation(a_branch_stays_at_what_git_had, CHANNELS, RULE),
     mutation(a_minor_is_left_when_it_has_ended, CHANNELS, RULE),
     mutation(nothing_is_proposed_while_nobody_says_what_it_fixes, CHANNELS, RULE),
-    mutation(a_version_of_a_clusters_own_file_is_promoted, CHANNELS, PROMOTION),
+    mutation(a_version_of_a_clusters_own_file_is_promoted, CHANNELS, PROMOTION, RULE),
 )
