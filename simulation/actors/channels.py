@@ -1,9 +1,10 @@
 """People of a fleet that follows channels, and AKS, which offers versions and node images one after another.
 
 The fleets have two environments, of which the first one's pull requests are the app's own. People merge and
-close these and those of the promotions, write a version themselves, and start the app's instances again.
-Nobody says at times what a version fixes. When the faults have ended, AKS offers the rest: what a channel has
-then must be proposed, moves nothing before its merge, and reaches all clusters by it and its promotion.
+close these and those of the promotions, write a version themselves or take one back, and start the app's
+instances again. Nobody says at times what a version fixes. When the faults have ended, AKS offers the rest:
+what a channel has then must be proposed, moves nothing before its merge, and reaches all clusters by it and
+its promotion.
 """
 
 from __future__ import annotations
@@ -87,13 +88,9 @@ class Channels(ActorUpkeep):
         """Let there be more clusters at first, and let them act at some moments of so many seconds."""
         for operators in self._everybody:
             self._loop.schedule(2, partial(self._add, operators))
-        acts: tuple[Any, ...] = (
-            self._offer,
-            self._decide,
-            self._decide,
-            self._write,
-            self._look,
-            self._silence,
+        acts = (
+            *(self._decide,) * 3,
+            *(self._offer, self._silence, self._write, self._take_back, self._look),
         )
         for _ in range(self._chance.randint(*ACTS)):
             later = partial(self._act, self._chance.choice(acts), self._chance.choice(self._everybody))
@@ -150,6 +147,13 @@ class Channels(ActorUpkeep):
         own = operators.now.environment(FIRST)
         found = what_follows(own, self._loop.azure.withheld, self._loop.clock().date())
         operators.push(operators.now.with_channel(FIRST, found.get(VERSION, own.version), own.image))
+
+    def _take_back(self, operators: Operators) -> None:
+        """Give the first environment what it had before."""
+        history, now = operators.history, operators.now.environment(FIRST)
+        former = (history.desired(commit).environment(FIRST) for commit in reversed(history.head_line))
+        before = next((own for own in former if own.values != now.values), now)
+        operators.push(operators.now.with_channel(FIRST, before.version, before.image))
 
     def _decide(self, operators: Operators) -> None:
         """Merge or close a pull request."""
@@ -240,6 +244,8 @@ class Channels(ActorUpkeep):
             if not settled(operators):
                 return
         self._must_have(operators, new)
+        self._take_back(operators)
+        idle(self._everybody, self._loop)
 
     @property
     def _withheld(self) -> list[str]:

@@ -16,6 +16,8 @@ from shared.app.proposals.evaluation import Branch, give, held_by
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import OwnBranch
 from shared.azure.availability import channels as offered
+from shared.azure.availability.vulnerabilities import Known
+from shared.ports import Ports
 from shared.ports.state import Promotion
 from shared.promotions import HoldReason
 from simulation.actors.kinds import CHANNELS
@@ -84,7 +86,13 @@ def a_minor_is_left_when_it_has_ended(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_proposed_while_nobody_says_what_it_fixes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(channels, "_active", lambda release, ports: ports.vulnerabilities.active(release))
+    original = channels._active
+
+    def active(release: str, ports: Ports) -> Known:
+        ports.vulnerabilities.active(release)
+        return original(release, ports)
+
+    patch.setattr(channels, "_active", active)
 
 
 def a_version_of_a_clusters_own_file_is_promoted(patch: pytest.MonkeyPatch) -> None:
@@ -103,5 +111,5 @@ CHANNEL_MUTATIONS = (
     mutation(a_branch_stays_at_what_git_had, CHANNELS, RULE),
     mutation(a_minor_is_left_when_it_has_ended, CHANNELS, RULE),
     mutation(nothing_is_proposed_while_nobody_says_what_it_fixes, CHANNELS, RULE),
-    mutation(a_version_of_a_clusters_own_file_is_promoted, CHANNELS, PROMOTION),
+    mutation(a_version_of_a_clusters_own_file_is_promoted, CHANNELS, PROMOTION, RULE),
 )
