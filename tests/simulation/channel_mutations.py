@@ -16,7 +16,7 @@ from shared.app.proposals.evaluation import Branch, give, held_by
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import OwnBranch
 from shared.azure.availability import channels as offered
-from shared.azure.availability.vulnerabilities import Known
+from shared.azure.availability.channels import Known
 from shared.ports import Ports
 from shared.ports.state import Promotion
 from shared.promotions import HoldReason
