@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.schemas import NULL, Schema
-from shared.azure.changes.effects import field_effect
 from shared.azure.changes.field_effects import Effect, FieldEffect, Way
+from shared.azure.changes.writes import field_effect
 
 _CHANGES = {
     "class": "as the fields that it sets",

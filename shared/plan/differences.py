@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from shared.azure.changes.comparison import alike
 from shared.azure.changes.conditions import Surroundings
-from shared.azure.changes.effects import planned_effect
 from shared.azure.changes.field_effects import Effect
+from shared.azure.changes.writes import planned_effect
 from shared.azure.running_versions import CONTROL_PLANE, Running
 from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, children, differing, path_text

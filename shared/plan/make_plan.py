@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from shared.azure.changes.comparison import alike
-from shared.azure.changes.effects import missing_conditions
 from shared.azure.changes.field_effects import Effect
+from shared.azure.changes.writes import missing_conditions
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired, is_attached

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from localcloud.azure.world.refusals import fixed
 from shared.azure.changes.conditions import Surroundings
-from shared.azure.changes.effects import effect_of, planned_effect
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
+from shared.azure.changes.writes import effect_of, planned_effect
 from shared.language.model.arm_types import OWNED_BY_AZURE
 from shared.language.model.base import models_in
 from shared.language.model.cluster.spec import ClusterSpec

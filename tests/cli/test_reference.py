@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from cli.pages import reference
 from cli.schemas import generated
-from shared.azure.changes.effects import field_effect
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
+from shared.azure.changes.writes import field_effect
 from shared.language.model.kinds import Cluster, Environment, Fleet, System
 
 pytestmark = pytest.mark.lives

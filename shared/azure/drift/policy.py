@@ -12,8 +12,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from shared.azure.changes.conditions import Surroundings
-from shared.azure.changes.effects import effect_of
 from shared.azure.changes.field_effects import Effect
+from shared.azure.changes.writes import effect_of
 from shared.azure.companions.companion_kinds import kind_of
 from shared.azure.differences import Difference
 from shared.frozen import dataclass, replace

@@ -11,12 +11,12 @@ from typing import Any
 
 from shared.azure.changes.comparison import Leaf, manifest_path, overlay, writable_pool
 from shared.azure.changes.conditions import Surroundings
-from shared.azure.changes.effects import effect_of
 from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.upgrades import next_version, no_newer_than
 from shared.azure.changes.writes import (
     PlannedWrite,
     at_running_version,
+    effect_of,
     last_write_failed,
     pool_is_stopped,
     refuse_fixed,

@@ -19,5 +19,4 @@ from shared.ports.azure.calls import *
 from shared.ports.azure.clusters import *
 from shared.ports.azure.companions import *
 from shared.ports.azure.costs import *
-from shared.ports.azure.flux_extension import *
 from shared.ports.azure.offers import *

@@ -10,7 +10,6 @@ from shared.app.api.schema.acts import *
 from shared.app.api.schema.cluster_details import *
 from shared.app.api.schema.clusters import *
 from shared.app.api.schema.costs import *
-from shared.app.api.schema.drift import *
 from shared.app.api.schema.fleet import *
 from shared.app.api.schema.plans import *
 from shared.app.api.schema.rollouts import *
