@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from shared.app.console.render import ASSETS
 from tests.support.locked_libraries import COMMAND, DECLARED, LOCK, LOCKED, PYTHONS, for_python, names, pins
 from tools.deployed import deployed
 
@@ -162,3 +164,13 @@ def test_every_locked_library_has_hashes_and_no_line_names_a_registry() -> None:
     assert len(entries) == len(LOCKED)
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
     assert not re.findall(r"https?://|^--", LOCK, re.MULTILINE)
+
+
+HTMX = "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
+"""The SHA-256 of dist/htmx.min.js in htmx.org 2.0.11, as npm has it."""
+
+
+def test_the_script_of_the_console_that_others_wrote_is_the_published_one_with_its_licence() -> None:
+    body = (ASSETS / "htmx.min.js").read_bytes()
+    assert (hashlib.sha256(body).hexdigest(), b'version:"2.0.11"' in body) == (HTMX, True)
+    assert "Zero-Clause BSD" in (ASSETS / "htmx.LICENSE.txt").read_text()

@@ -92,7 +92,7 @@ def test_the_link_on_a_commit_status_opens_after_a_sign_in(
         assert stranger.status_code == 302
         denied = browser.get(path)
         assert (denied.status_code, denied.headers["content-type"]) == (403, "text/html; charset=utf-8")
-        assert "this needs the role Reader; nobody@example.com has no role" in Shown(denied.text).text
+        assert "This needs the role Reader; nobody@example.com has no role" in Shown(denied.text).text
 
 
 def test_an_unknown_commit_is_a_page_too(cloud: MemoryCloud) -> None:

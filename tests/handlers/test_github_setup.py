@@ -140,7 +140,7 @@ def test_whoever_is_no_admin_sees_nothing_and_stores_nothing(
     back = visitor.registered()
     assert visitor.open(HOME, role=role).status_code == 403
     assert visitor.open(CREATED, role=role, form=back).status_code == 403
-    assert visitor.open(CREATED, role="", form=back).status_code == 302
+    assert visitor.open(CREATED, role="", form=back).status_code == 401
     assert fleet.secret(KEY) == ""
 
 
