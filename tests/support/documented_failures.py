@@ -182,4 +182,6 @@ ENTRIES: Mapping[str, str] = {
     "exit status=160": "nodes/Certificate",
     "exit status=173": "nodes/Script",
     "DelegationByText": "network/DelegationByText",
+    "SetupTimeout": "nodes/SetupTimeoutByText",
+    "ProvisionTimeout": "arm/NotInTimeByText",
 }

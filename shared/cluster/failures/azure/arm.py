@@ -17,9 +17,32 @@ from shared.cluster.failures.errors import (
 
 _PAGE = "https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/"
 _CHANGED = "Somebody else changed the resource a moment ago, or is changing it."
+_LATE = "Azure did not finish this in the time that it gives itself."
+_HEALTH = "Check Azure's health page; if it persists, contact Azure support with the request id."
 _LOG = "No action needed; if it persists, Azure's activity log shows who else changes the resource."
 
 ENTRIES: tuple[Entry, ...] = (
+    *sourced(
+        "Azure/azure-cli issue 20510, Azure/AKS issue 362",
+        Entry(
+            "arm/NotInTime",
+            Interrupted,
+            ("TemplateDeploymentTimedoutError", "RequestTimeout"),
+            _LATE,
+            _HEALTH,
+            Actor.NOBODY,
+            wraps=True,
+        ),
+        Entry(
+            "arm/NotInTimeByText",
+            Interrupted,
+            ("ResourceDeploymentFailure",),
+            _LATE,
+            _HEALTH,
+            Actor.NOBODY,
+            says=("did not complete within the allowed timeout period",),
+        ),
+    ),
     *sourced(
         f"{DEPLOYMENTS}common-deployment-errors.md",
         Entry(
@@ -47,7 +70,7 @@ ENTRIES: tuple[Entry, ...] = (
                 *("ServiceUnavailable", "OperationTimedOut", "InternalExecutionError"),
             ),
             "A service of Azure failed for a reason inside of it, or did not answer in time.",
-            "Check Azure's health page; if it persists, contact Azure support with the request id.",
+            _HEALTH,
             Actor.NOBODY,
             wraps=True,
         ),
@@ -256,7 +279,7 @@ ENTRIES: tuple[Entry, ...] = (
             Interrupted,
             ("InternalError", "InternalOperationError"),
             "AKS failed for a reason inside of it.",
-            "Check Azure's health page; if it persists, contact Azure support with the request id.",
+            _HEALTH,
             Actor.NOBODY,
             family=True,
             wraps=True,

@@ -18,10 +18,7 @@ ENTRIES: tuple[Entry, ...] = sourced(
     Entry(
         "named/Internal",
         Interrupted,
-        (
-            *("ControlPlaneProvisioningSyncError", "ControlPlaneNotAvailable"),
-            *("TemplateDeploymentTimedoutError", "Timeout", "RequestTimeout"),
-        ),
+        ("ControlPlaneProvisioningSyncError", "ControlPlaneNotAvailable", "Timeout"),
         "A service of Azure did not do this in time, or failed for a reason inside of it.",
         "Check Azure's health page; if it persists, contact Azure support with the request id.",
         Actor.NOBODY,

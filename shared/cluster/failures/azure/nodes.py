@@ -240,6 +240,15 @@ ENTRIES: tuple[Entry, ...] = (
             f"{_OUT} is in the way, or a DNS server does not resolve the names.",
             Actor.NETWORK,
         ),
+        Entry(
+            "nodes/SetupTimeoutByText",
+            Obstructed,
+            ("TemplateDeploymentTimedoutError",),
+            "The setup of the nodes took too long; mostly they cannot reach what AKS needs.",
+            f"{_OUT} is in the way, or a DNS server does not resolve the names.",
+            Actor.NETWORK,
+            says=("/extensions/cse", "/extensions/vmsscse"),
+        ),
     ),
     *support(
         "error-codes/windows-cse-error-check-api-server-connectivity-error",
