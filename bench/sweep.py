@@ -56,7 +56,9 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
     engine, template = cloud.azure.engine, record(cloud)
     live = engine.clusters.pop(key_of(ONE))
     cloud.state.delete(template)
-    engine.subscriptions = tuple(f"00000000-0000-0000-0000-{number:012}" for number in range(subscriptions))
+    engine.subscriptions = tuple(
+        f"00000000-0000-0000-0000-{number + 1:012}" for number in range(subscriptions)
+    )
     for number in range(clusters):
         name, subscription = f"cluster-{number:05}", engine.subscriptions[number % subscriptions]
         cluster = ClusterId(subscription, f"rg-{name}", name)

@@ -86,7 +86,7 @@ NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
 @cache
 def in_subscription(name: str, number: int) -> Desired:
-    return with_field(desired(name), "subscriptionId", f"00000000-0000-0000-0000-{number:012}")
+    return with_field(desired(name), "subscriptionId", f"00000000-0000-0000-0000-{number + 1:012}")
 
 
 def started(subscriptions: Sequence[int], action: Action = Action.CREATE) -> list[float]:
