@@ -22,6 +22,7 @@ from shared.ports import Clock
 
 SUBSCRIPTION = "1f8f7c5e-5d9c-4a63-9d6e-2f0d8f6a4b10"
 TIMEOUT = 20.0
+"""Chosen here: no page of Microsoft states it."""
 
 
 class ServiceHooks:

@@ -20,7 +20,8 @@ UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError
 T = TypeVar("T")
 _CHUNK = 1 << 16
 MOST_SECONDS = 60.0
-"""For one answer: a server that sends a byte now and then keeps nobody. GitLab gives up after 60."""
+"""For one answer: a server that sends a byte now and then keeps nobody. GitLab gives up after 60
+(docs.gitlab.com/administration/operations/puma, "Change the worker timeout")."""
 MOST_BYTES = 32 << 20
 """Bytes of an answer: all threads of a pull request, or a hundred notes, come in one."""
 

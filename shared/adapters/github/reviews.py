@@ -18,6 +18,7 @@ from shared.ports.git_host import Addressee, co_authors
 from shared.ports.pull_requests import MergedPull, PullAuthors, Review, ReviewState
 
 PAGES = 10
+"""Our own bound: a longer list counts as unknown."""
 COMMITS = 250
 """GitHub lists no more commits of a pull request, and does not say whether there are more."""
 _GONE = ("removed", "renamed")
