@@ -154,6 +154,68 @@ metadata: {{name: r, namespace: b}}
 spec:
   valuesFrom: [{{kind: ConfigMap, name: v, valuesKey: k}}]
   postRenderers: [{{kustomize: {{patches: [{{patch: 'a: b'}}]}}}}]
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {{name: p}}
+value: 1
+globalDefault: true
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {{name: w, annotations: {{cert-manager.io/inject-ca-from: b/api}}}}
+webhooks: [{{name: a.b.c, sideEffects: None, timeoutSeconds: 5, clientConfig: {{caBundle: Yg==}}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: ts.a.example}}
+spec:
+  group: a.example
+  names: {{kind: T, plural: ts}}
+  versions:
+    - name: v1
+      storage: true
+      schema: {{openAPIV3Schema: {{properties: {{a: {{x-kubernetes-validations: [{{rule: 'true'}}]}}}}}}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: r}}
+aggregationRule: {{clusterRoleSelectors: [{{matchLabels: {{a: b}}}}]}}
+rules: [{{apiGroups: [''], resources: [pods], verbs: [get]}}]
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {{name: m, namespace: b}}
+spec:
+  podSelector: {{matchLabels: {{a: b}}}}
+  ingress:
+    - ports: [{{port: 1, endPort: 2}}]
+      from: [{{ipBlock: {{cidr: 10.0.0.0/8, except: [10.1.0.0/16]}}}}]
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {{name: j, namespace: b}}
+spec:
+  schedule: '@daily'
+  startingDeadlineSeconds: 20
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          hostNetwork: true
+          nodeName: n
+          restartPolicy: Never
+          containers:
+            - name: a
+              image: a:1
+              ports: [{{containerPort: 80, hostPort: 80}}]
+              livenessProbe: {{httpGet: {{path: /, port: 80}}, successThreshold: 1}}
+              securityContext: {{privileged: true, runAsNonRoot: true, runAsUser: 1}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {{name: t, namespace: b}}
+spec: {{tls: [{{secretName: tls, hosts: [h]}}]}}
 """),
 ]
 KUSTOMIZATION: Any = {

@@ -122,18 +122,20 @@ def _definition(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     for number, version in enumerate(versions):
         if not mapping(mapping(version.get("schema")).get("openAPIV3Schema")):
             yield ("spec", "versions", number), "schema.openAPIV3Schema is missing; add it"
-        yield from _repeated(value_at(version, "schema.openAPIV3Schema"), ("spec", "versions", number))
+        place: Path = ("spec", "versions", number, "schema", "openAPIV3Schema")
+        yield from _repeated(value_at(version, "schema.openAPIV3Schema"), place)
 
 
-def _repeated(schema: Any, version: Path) -> Iterator[Fault]:
-    """Yield the rules that a schema has twice at one place."""
-    waiting = [(schema, (*version, "schema", "openAPIV3Schema"))]
+def _repeated(schema: Any, place: Path) -> Iterator[Fault]:
+    """Yield the rules that a schema, or one in it, has twice."""
+    waiting: list[tuple[Any, Path]] = [(schema, place)]
     while waiting:
-        part, place = waiting.pop()
-        for key, inner in part.items() if isinstance(part, Mapping) else enumerate(items(part)):
-            waiting.append((inner, (*place, key if isinstance(key, int) else str(key))))
-        if isinstance(part, Mapping) and _RULES_OF_SCHEMAS in part:
-            yield from once(part[_RULES_OF_SCHEMAS], ("rule",), (*place, _RULES_OF_SCHEMAS))
+        part, where = waiting.pop()
+        if isinstance(part, Mapping):
+            waiting += [(part.get(below), (*where, below)) for below in ("items", "additionalProperties")]
+            named = mapping(part.get("properties"))
+            waiting += [(inner, (*where, "properties", str(name))) for name, inner in named.items()]
+            yield from once(part.get(_RULES_OF_SCHEMAS), ("rule",), (*where, _RULES_OF_SCHEMAS))
 
 
 _RULES_OF_SCHEMAS = "x-kubernetes-validations"

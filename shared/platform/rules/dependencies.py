@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass
+from shared.json_tree import Json
 from shared.language.resolve.problems import Path
 from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import (
@@ -50,8 +51,7 @@ def missing_dependencies(platform: ClusterPlatform) -> Iterator[Finding]:
                 waiting.file,
                 object_id,
                 path,
-                f"there is no {wanted.kind} {full_name(wanted)}, so {object_id.kind} {full_name(object_id)} "
-                f"is never applied{hint_for(wanted, platform)}",
+                f"there is no {wanted}, so {object_id} is never applied{hint_for(wanted, platform)}",
                 is_note=not platform.is_whole,
             )
 
@@ -86,13 +86,19 @@ def _waiting(platform: ClusterPlatform) -> Mapping[ObjectId, _Waiting]:
     specs += [(owned.id, owned.spec, owned.file) for kind in _KINDS for owned in platform.of_kind(*kind)]
     for object_id, spec, file in specs:
         waits_for: dict[ObjectId, Path] = {}
-        for number, entry in objects_in(spec.get("dependsOn")):
-            name, namespace = str(entry.get("name") or ""), str(entry.get("namespace") or object_id.namespace)
-            if not (is_open(name) or is_open(namespace)):
-                wanted = ObjectId(object_id.group, object_id.kind, namespace, name)
-                waits_for.setdefault(wanted, ("spec", "dependsOn", number, "name"))
+        for path, wanted, _ in depends_on(object_id, spec):
+            if not (is_open(wanted.name) or is_open(wanted.namespace)):
+                waits_for.setdefault(wanted, path)
         found[object_id] = _Waiting(file, waits_for)
     return found
+
+
+def depends_on(waiter: ObjectId, spec: Json) -> Iterator[tuple[Path, ObjectId, Json]]:
+    """Yield what an object waits for, each with its place and its entry; of its own namespace by default."""
+    for number, entry in objects_in(spec.get("dependsOn")):
+        namespace = str(entry.get("namespace") or waiter.namespace)
+        wanted = waiter._replace(namespace=namespace, name=str(entry.get("name") or ""))
+        yield ("spec", "dependsOn", number, "name"), wanted, entry
 
 
 def _cycles(graph: Mapping[ObjectId, Sequence[ObjectId]]) -> Iterator[Sequence[ObjectId]]:

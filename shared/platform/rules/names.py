@@ -160,6 +160,11 @@ def _fits(name: str, form: re.Pattern[str], longest: int) -> bool:
     return len(name) <= longest and form.fullmatch(name) is not None
 
 
+def is_label(name: str) -> bool:
+    """Return whether a text is a label as DNS has it."""
+    return _fits(name, _LABEL, _LONGEST_LABEL)
+
+
 def _described(form: tuple[re.Pattern[str], int, str]) -> str:
     return f"at most {form[1]} {form[2]}"
 

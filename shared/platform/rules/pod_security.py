@@ -74,9 +74,13 @@ def refused_pods(platform: ClusterPlatform) -> Iterator[Finding]:
 def root_refused(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each container that is root and must not be: the kubelet does not start it.
 
-    Source: ``pkg/kubelet/kuberuntime/security_context_others.go``, verifyRunAsNonRoot.
+    A namespace that is restricted refuses it before. Source:
+    ``pkg/kubelet/kuberuntime/security_context_others.go``, verifyRunAsNonRoot.
     """
+    levels = _levels(platform)
     for owned, pod in platform.pods:
+        if levels.get(owned.id.namespace) == _RESTRICTED:
+            continue
         of_pod = mapping(pod.spec.get("securityContext"))
         for path, container in pod.containers():
             security = {**of_pod, **mapping(container.get("securityContext"))}

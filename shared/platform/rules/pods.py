@@ -13,10 +13,9 @@ from shared.language.resolve.problems import Path
 from shared.platform.changes.comparison import quantity
 from shared.platform.changes.objects import mapping_at, value_at
 from shared.platform.rules.finding import is_open, mapping, objects_in
-from shared.platform.rules.names import label_faults
+from shared.platform.rules.names import is_label, label_faults
 from shared.platform.schemas.fields import Fault
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_PORT_NAME = 15
 _IMAGE = re.compile(
@@ -227,8 +226,3 @@ def _no_port(name: Any, ports: Collection[Any], path: Path) -> Iterator[Fault]:
     """Yield a fault where a probe names a port that its container lacks (pkg/probe ResolveContainerPort)."""
     if isinstance(name, str) and name and name not in ports and not any(map(is_open, (name, *ports))):
         yield path, f"no port of this container is called {name}, so the probe always fails; name one so"
-
-
-def is_label(name: str) -> bool:
-    """Return whether a text is a label as DNS has it."""
-    return len(name) <= 63 and _LABEL.fullmatch(name) is not None

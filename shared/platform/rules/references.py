@@ -25,7 +25,7 @@ from shared.platform.rules.finding import (
     ClusterPlatform,
     Files,
     Finding,
-    full_name,
+    OwnedObject,
     is_kind,
     is_open,
     items,
@@ -75,20 +75,9 @@ _ALMOST = 0.85
 _LETTERS, _LONGEST_GUESSED = "abcdefghijklmnopqrstuvwxyz0123456789-.", 100
 
 
-@dataclass(frozen=True)
-class Referrer:
-    """An object of Flux that may refer to others: of the platform, or of the manifest of the cluster."""
-
-    id: ObjectId
-    spec: Mapping[str, Any]
-    file: str
-
-
-def referrers(platform: ClusterPlatform) -> Iterator[Referrer]:
-    """Yield the objects of Flux that the platform has."""
-    for owned in platform.objects:
-        if owned.id.group.endswith(FLUX):
-            yield Referrer(owned.id, owned.spec, owned.file)
+def _of_flux(platform: ClusterPlatform) -> Iterator[OwnedObject]:
+    """Yield the objects of Flux that the platform has, which may refer to others."""
+    return (owned for owned in platform.objects if owned.id.group.endswith(FLUX))
 
 
 def missing_sources(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -96,8 +85,8 @@ def missing_sources(platform: ClusterPlatform) -> Iterator[Finding]:
 
     They are notes where not everything is known.
     """
-    missing: dict[ObjectId, list[tuple[Referrer, Path]]] = {}
-    for referrer in referrers(platform):
+    missing: dict[ObjectId, list[tuple[OwnedObject, Path]]] = {}
+    for referrer in _of_flux(platform):
         for field, path, reference in _references(referrer):
             wanted = _wanted(referrer, field, reference)
             unknown = is_open(wanted.name) or is_open(wanted.namespace) or wanted.kind in MADE_ELSEWHERE
@@ -105,21 +94,15 @@ def missing_sources(platform: ClusterPlatform) -> Iterator[Finding]:
                 missing.setdefault(wanted, []).append((referrer, (*path, "name")))
     for wanted, places in missing.items():
         referrer, path = places[0]
-        names = named([f"{found.id.kind} {full_name(found.id)}" for found, _ in places])
+        names = named([str(found.id) for found, _ in places])
         never = "refers to, and so never becomes" if len(places) == 1 else "refer to, and so never become"
-        yield Finding(
-            referrer.file,
-            referrer.id,
-            path,
-            f"there is no {wanted.kind} {full_name(wanted)}, which {names} {never} "
-            f"Ready{hint_for(wanted, platform)}",
-            is_note=not platform.is_whole,
-        )
+        message = f"there is no {wanted}, which {names} {never} Ready{hint_for(wanted, platform)}"
+        yield referrer.finding(path, message, is_note=not platform.is_whole)
 
 
 def blocked_references(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the references to another namespace that a controller refuses, because Flux is locked down."""
-    for referrer in referrers(platform):
+    for referrer in _of_flux(platform):
         places = [
             (field.controller, (*path, "namespace"), _wanted(referrer, field, reference).namespace)
             for field, path, reference in _references(referrer)
@@ -134,14 +117,11 @@ def blocked_references(platform: ClusterPlatform) -> Iterator[Finding]:
             if controller not in platform.blocking or namespace == referrer.id.namespace:
                 continue
             if not (is_open(namespace) or is_open(referrer.id.namespace)):
-                yield Finding(
-                    referrer.file,
-                    referrer.id,
-                    path,
-                    f"{referrer.id.kind} {full_name(referrer.id)} refers to the namespace {namespace}, which "
-                    f"{controller} refuses, because Flux is locked down; move both into one namespace, or "
-                    "write spec.flux.lockdown: false",
+                message = (
+                    f"{referrer.id} refers to the namespace {namespace}, which {controller} refuses, because "
+                    "Flux is locked down; move both into one namespace, or write spec.flux.lockdown: false"
                 )
+                yield referrer.finding(path, message)
 
 
 def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -153,7 +133,7 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
     granted = _granted(platform)
     found = [
         referrer
-        for referrer in referrers(platform)
+        for referrer in _of_flux(platform)
         if _CONFINED.get(referrer.id.group) in platform.confining
         and not (referrer.spec.get("serviceAccountName") or referrer.spec.get("kubeConfig"))
         and not (granted & {"*", referrer.id.namespace} or is_open(referrer.id.namespace))
@@ -161,17 +141,14 @@ def without_rights(platform: ClusterPlatform) -> Iterator[Finding]:
     is_note = not platform.is_sure
     for referrer in found[: 1 if is_note else None]:
         concerned = found if is_note else [referrer]
-        names = named([f"{given.id.kind} {full_name(given.id)}" for given in concerned])
+        names = named([str(given.id) for given in concerned])
         which = f"{referrer.id.namespace}, " if len(concerned) == 1 else "their namespaces, "
         account = f" (in {NAMESPACE}: {_CONFINED[referrer.id.group]})"
-        yield Finding(
-            referrer.file,
-            referrer.id,
-            ("spec",),
+        message = (
             f"without serviceAccountName: {names}. Flux is locked down, and acts as the account default of "
-            f"{which}which nothing here gives rights; add spec.serviceAccountName{account}",
-            is_note=is_note,
+            f"{which}which nothing here gives rights; add spec.serviceAccountName{account}"
         )
+        yield referrer.finding(("spec",), message, is_note=is_note)
 
 
 def missing_charts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
@@ -185,7 +162,7 @@ def missing_charts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
         for owner in platform.inventory.owners.values()
         for ref in [mapping(owner.spec.get("sourceRef"))]
     }
-    for referrer in referrers(platform):
+    for referrer in _of_flux(platform):
         chart = mapping_at(referrer.spec, "chart.spec")
         ref = mapping(chart.get("sourceRef"))
         place = str(ref.get("kind")), str(ref.get("namespace") or referrer.id.namespace), str(ref.get("name"))
@@ -203,23 +180,20 @@ def missing_charts(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
                 yield _no_file(referrer, ("valuesFiles", number), message)
 
 
-def _no_file(referrer: Referrer, path: Path, message: str) -> Finding:
-    return Finding(
-        referrer.file,
-        referrer.id,
-        ("spec", "chart", "spec", *path),
-        f"{message}, and so {referrer.id.kind} {full_name(referrer.id)} never becomes Ready",
+def _no_file(release: OwnedObject, path: Path, message: str) -> Finding:
+    return release.finding(
+        ("spec", "chart", "spec", *path), f"{message}, and so {release.id} never becomes Ready"
     )
 
 
-def _references(referrer: Referrer) -> Iterator[tuple[ReferenceField, Path, Mapping[str, Any]]]:
+def _references(referrer: OwnedObject) -> Iterator[tuple[ReferenceField, Path, Mapping[str, Any]]]:
     for field in FIELDS:
         reference = mapping_at(referrer.spec, field.path)
         if reference and (field.owner_group, field.owner_kind) == referrer.id[:2]:
             yield field, ("spec", *field.path), reference
 
 
-def _wanted(referrer: Referrer, field: ReferenceField, reference: Mapping[str, Any]) -> ObjectId:
+def _wanted(referrer: OwnedObject, field: ReferenceField, reference: Mapping[str, Any]) -> ObjectId:
     kind = field.kind or str(reference.get("kind") or "")
     namespace = str(reference.get("namespace") or referrer.id.namespace)
     return ObjectId(field.group, kind, namespace, str(reference.get("name") or ""))

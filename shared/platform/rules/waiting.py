@@ -17,6 +17,7 @@ from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import is_definition, kind_defined
 from shared.platform.inventory import ObjectId, Owner
+from shared.platform.rules.dependencies import depends_on
 from shared.platform.rules.finding import (
     FLUX,
     HELM,
@@ -156,11 +157,9 @@ def _graph(platform: ClusterPlatform) -> _Graph:
 
 def _dependencies(owner: Owner) -> Iterator[tuple[Path, ObjectId]]:
     """Yield the Kustomizations that one depends on; with an expression of its own nobody knows when."""
-    for number, entry in objects_in(owner.spec.get("dependsOn")):
+    for path, wanted, entry in depends_on(owner.id, owner.spec):
         if not entry.get("readyExpr"):
-            namespace = str(entry.get("namespace") or owner.id.namespace)
-            wanted = owner.id._replace(namespace=namespace, name=str(entry.get("name") or ""))
-            yield ("spec", "dependsOn", number, "name"), wanted
+            yield path, wanted
 
 
 def _checked(owner: Owner, platform: ClusterPlatform) -> Iterator[tuple[_Step, bool]]:

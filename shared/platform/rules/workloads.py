@@ -27,7 +27,8 @@ from shared.platform.rules.finding import (
     mapping,
     objects_in,
 )
-from shared.platform.rules.pods import is_label, of_pod, once, port_name, port_number
+from shared.platform.rules.names import is_label
+from shared.platform.rules.pods import of_pod, once, port_name, port_number
 from shared.platform.schemas.fields import Fault
 from shared.platform.source.documents import UnreadableFile, documents
 
