@@ -171,6 +171,7 @@ class Lifetimes(ActorUpkeep):
         desired = operators.now.with_cluster(wanted)
         if self._freezes.random() < FROZEN:
             desired = replace(desired, staging=self._frozen(cluster.name))
+        former = operators.cloud.state.cluster(cluster.name)
         operators.push(desired)
         self._pass(timedelta(minutes=3))
         if self._chance.random() < 0.7:
@@ -184,7 +185,10 @@ class Lifetimes(ActorUpkeep):
         if record is None or record.phase is not Phase.READY or spec.get("lifetime") != "10m":
             return
         pulls = [pull for pull in self._pulls(operators) if f"/{cluster.name}-" in pull.head]
-        proposed = record.azure.lifetime.pull is not None
+        pull = record.azure.lifetime.pull
+        proposed = pull is not None
+        if proposed and former is not None and pull == former.azure.lifetime.pull:
+            return  # of this end already before the commit, which closes no pull request
         if proposed == wanted.protected:
             state = "is proposed" if proposed else "is not proposed"
             raise RuleViolated(RULE, f"the end of {cluster.name} has come, and {state}")

@@ -51,7 +51,9 @@ def _prune_blobs(ports: Ports) -> int:
 
 
 def _prune_pins(ports: Ports) -> int:
-    """Delete the branches of pins that no cluster has, or had before, and that no plan may give to one.
+    """Delete the branches of pins that no cluster has, had before or runs, and that no plan may give to one.
+
+    One that is stopped runs an older pin than those that it was given since.
 
     In a recovery nobody knows what a cluster pulls that has no record yet, or one that is recovering; nor
     before the first plan. A new manifest that is invalid may be that of such a cluster.
@@ -71,6 +73,8 @@ def _prune_pins(ports: Ports) -> int:
     pins = filter(None, (Pin.of(record.document) for record in listed))
     used = {fleet.commit, fleet.planning, fleet.rollout}.union(*({pin.commit, pin.before} for pin in pins))
     used |= {record.trial.pin().name for record in listed if record.trial}
+    ran = (record.observation.running for record in listed)
+    used |= {running.flux.revision.rpartition(":")[2] for running in ran if running and running.flux}
     unused = [name for name in branches if name.removeprefix(PIN_BRANCHES) not in used]
     for name in unused:
         host.delete_branch(name)

@@ -147,6 +147,18 @@ def test_a_pin_that_no_cluster_has_or_had_before_is_no_branch_any_more() -> None
     assert {*cloud.ports.git_host.branches(PIN_BRANCHES)} == {*pins[1:]}
 
 
+def test_the_pin_that_a_stopped_cluster_runs_stays_a_branch_whatever_it_was_given_since() -> None:
+    cloud, commits = MemoryCloud(), list[str]()
+    for version in range(4):
+        files = {**fleet_files.fleet("one"), "platform/version.yaml": VERSION.format(version).encode()}
+        commits.append(push(cloud, files))
+        cloud.run(seconds=1800)
+        cloud.azure.interventions.stop(cloud.state.clusters()[0].desired.id)
+    purge_expired(cloud.ports)
+    left = {name.removeprefix(PIN_BRANCHES) for name in cloud.ports.git_host.branches(PIN_BRANCHES)}
+    assert left == {commits[0], *commits[2:]}
+
+
 def test_no_pin_is_deleted_while_nobody_knows_what_a_cluster_pulls() -> None:
     cloud = MemoryCloud()
     first = push(cloud, fleet_files.fleet("one"))
