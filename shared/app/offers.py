@@ -116,6 +116,10 @@ def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> li
     return [wanted for wanted in asked if not wanted.is_attached]
 
 
+def _request(wanted: Desired, record: ClusterRecord | None) -> Request:
+    return Request.of(wanted, record.desired.spec, record.running) if record else Request.of(wanted, None)
+
+
 def what_is_short(
     asked: Sequence[Desired], records: Mapping[str, ClusterRecord], ports: Ports
 ) -> tuple[str, ...]:
@@ -123,10 +127,7 @@ def what_is_short(
     places = sorted({RegionId(*wanted.place) for wanted in asked})
     looked, more = places[:REGIONS], len(places) - REGIONS
     clusters = [wanted for wanted in asked if RegionId(*wanted.place) in looked]
-    requests = [
-        Request.of(wanted, records[wanted.name].desired.spec if wanted.name in records else None)
-        for wanted in clusters
-    ]
+    requests = [_request(wanted, records.get(wanted.name)) for wanted in clusters]
     worker = ports.config.worker
     needs = [need for wanted in clusters for need in needs_of(wanted)] if worker else []
     end = ports.elapsed() + SECONDS

@@ -62,6 +62,9 @@ class Running:
         return _has(self.pools.get(name, PoolVersions()).kubernetes, wanted)
 
 
+UNKNOWN = Running()
+
+
 def _has(runs: str, wanted: str) -> bool:
     return bool(numbers(runs) and numbers(wanted)) and not needs_upgrade(wanted, runs)
 

@@ -12,7 +12,7 @@ from shared.azure.changes.comparison import alike
 from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.writes import planned_effect
-from shared.azure.running_versions import CONTROL_PLANE, Running
+from shared.azure.running_versions import CONTROL_PLANE, UNKNOWN, Running
 from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, children, differing, path_text
 from shared.kubernetes_versions import is_version, needs_upgrade, stays_newer
@@ -47,11 +47,10 @@ class FieldChange:
         return self.effect in _DESTROYING
 
 
-_UNKNOWN = Running()
 _IMAGE = "minNodeImageVersion"
 
 
-def differences(old: Any, new: Any, runs: Running = _UNKNOWN) -> Iterator[FieldChange]:
+def differences(old: Any, new: Any, runs: Running = UNKNOWN) -> Iterator[FieldChange]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
     The order of a list counts only where it has a meaning; for taints it has none. ``runs`` are the versions

@@ -14,9 +14,10 @@ from difflib import get_close_matches
 from ipaddress import IPv4Network
 
 from shared.azure.availability.offered import Offer, Quota, Size, Subnet
+from shared.azure.running_versions import UNKNOWN, Running
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers
-from shared.language.desired import Desired
+from shared.language.desired import Desired, dumped_spec
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import AUTO, NodePool
 from shared.language.resolve.rules.refusal import completed, pod_ranges, service_ranges, surge_of
@@ -41,17 +42,19 @@ TOTAL, ADDRESSES, CLUSTERS = "cores", "IPv4StandardSkuPublicIpAddresses", "Manag
 class Request:
     """What the commit asks of one cluster: ``old`` is its spec before, None for a new one.
 
-    ``new`` has the values that AKS chooses for a new cluster where git names none.
+    ``new`` has the values that AKS chooses for a new cluster where git names none. ``runs`` are the versions
+    that it ran when it was read last.
     """
 
     cluster: str
     old: ClusterSpec | None
     new: ClusterSpec
+    runs: Running = UNKNOWN
 
     @classmethod
-    def of(cls, wanted: Desired, old: ClusterSpec | None) -> Request:
+    def of(cls, wanted: Desired, old: ClusterSpec | None, runs: Running = UNKNOWN) -> Request:
         """Return what is asked of a cluster; one that is adopted has the values of another day."""
-        return cls(wanted.name, old, wanted.spec if wanted.adopt else completed(wanted.spec))
+        return cls(wanted.name, old, wanted.spec if wanted.adopt else completed(wanted.spec), runs)
 
     @property
     def place(self) -> RegionId:
@@ -75,9 +78,11 @@ class Request:
 
     @property
     def reimages(self) -> bool:
-        """Whether git asks for newer images of all nodes."""
+        """Whether git asks for newer images than its nodes have, or may have."""
         old, wanted = self.old, self.new.min_node_image_version
-        return old is not None and wanted not in (None, old.min_node_image_version)
+        if old is None or wanted in (None, old.min_node_image_version):
+            return False
+        return not self.runs.has_image(wanted, dumped_spec(self.new))
 
     @property
     def networks_in(self) -> frozenset[str]:
