@@ -13,9 +13,7 @@ from shared.adapters.kubernetes import KubernetesConnections
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import KubernetesApi
 from tests.authority.real_cluster import RealCluster
-from tests.platform.test_cluster_kinds import OBJECTS
-from tests.platform.test_doubtful_objects import TAKEN, ingress
-from tests.platform.test_rule_pods import PODS, workload_with
+from tests.platform.judged_objects import OBJECTS, PODS, TAKEN, ingress, workload_with
 from tests.support.kubernetes_ports import CLUSTER
 
 CASES = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
-from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, QuotaExceeded
+from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, QuotaExceeded, Refused
 from shared.ports.azure import (
     DeleteFederatedCredential,
     DeleteIdentity,
@@ -115,7 +115,7 @@ def test_an_identity_takes_twenty_federated_credentials_and_each_service_account
         azure.call(PutFederatedCredential(SHOP, "one-more", credential("system:serviceaccount:more:a")))
     assert refused.value.entry == "access/TooManyFederatedCredentials"
     azure.call(PutFederatedCredential(SHOP, "api-0", credential("system:serviceaccount:changed:a")))
-    with pytest.raises(Conflict, match="already exists"):
+    with pytest.raises(Refused, match="already exists"):
         azure.call(PutFederatedCredential(SHOP, "api-1", credential("system:serviceaccount:2:a")))
 
 

@@ -55,7 +55,7 @@ def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Author
     assert EVENTS <= MOST_PENDING
     cloud = MemoryCloud()
     for n, name in enumerate(NAMES):
-        code = "InvalidParameter" if n % 3 else "BadRequest"
+        code = "InvalidParameter" if n % 3 else "LocationRequired"
         cloud.azure.interventions.fail_next(name, code, "no vCPUs are left")
     with (
         https_inbox(trusted) as slack,

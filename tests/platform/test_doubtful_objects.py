@@ -8,48 +8,17 @@ import pytest
 import yaml
 
 from tests.platform.inventories import manifest
-from tests.platform.test_cluster_kinds import RBAC, cron, quota, webhook
-from tests.support.built_platforms import NAMESPACE, Platform, deployment
+from tests.platform.judged_objects import TAKEN, cron, ingress, quota, service, webhook, workload
+from tests.support.built_platforms import NAMESPACE, Platform
 
+SERVICE = service()
 CPU = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
-
-
-def workload(name: str = "web", container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(deployment(name, **spec))
-    found["spec"]["template"]["spec"]["containers"][0] |= container or {}
-    return found
-
-
-def pod(**given: Any) -> dict[str, Any]:
-    found = workload()
-    found["spec"]["template"]["spec"] |= given
-    return found
 
 
 def notes(*objects: dict[str, Any]) -> list[str]:
     platform = Platform(NAMESPACE, *map(yaml.safe_dump, objects))
     assert platform.problems == []
     return platform.notes
-
-
-def ingress(path: str, kind: str) -> dict[str, Any]:
-    backend = {"service": {"name": "web", "port": {"number": 80}}}
-    rules = [{"http": {"paths": [{"path": path, "pathType": kind, "backend": backend}]}}]
-    return manifest("Ingress", "platform/web", "networking.k8s.io/v1", spec={"rules": rules})
-
-
-def service(**spec: Any) -> dict[str, Any]:
-    return manifest("Service", "platform/web", spec={"ports": [{"port": 80}], **spec})
-
-
-AGGREGATES = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
-
-
-def aggregated(**given: Any) -> dict[str, Any]:
-    return manifest("ClusterRole", "all", RBAC, aggregationRule=AGGREGATES, **given)
-
-
-SERVICE = service()
 
 
 @pytest.mark.parametrize(
@@ -110,20 +79,6 @@ def test_what_an_autoscaler_scales_counts_as_one_pod() -> None:
     scaler = manifest("HorizontalPodAutoscaler", "platform/web", "autoscaling/v2", spec=spec)
     found = notes(quota(pods="2"), workload(replicas=9), scaler)
     assert [note for note in found if "ask for" in note] == []
-
-
-TAKEN: list[tuple[dict[str, Any], str]] = [
-    (pod(nodeName="aks-system-1"), "aks-system-1 is a node of one cluster"),
-    (workload(container={"resources": {"requests": {"cpu": "100M"}}}), "100M is more than any node has"),
-    (workload(container={"resources": {"requests": {"cpu": "100m"}}}), ""),
-    (workload(container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}), "runAsUser is 0"),
-    (pod(securityContext={"runAsNonRoot": True, "runAsUser": 1000}), ""),
-    (service(clusterIP="10.0.1.2"), "10.0.1.2 is"),
-    (service(clusterIP="None"), ""),
-    (aggregated(rules=[]), "Flux takes"),
-    (aggregated(), ""),
-]
-"""Objects that the API server takes, with what is said of them."""
 
 
 @pytest.mark.parametrize(("given", "told"), TAKEN)

@@ -8,10 +8,9 @@ import pytest
 import yaml
 
 from tests.platform.inventories import release
-from tests.support.built_platforms import NAMESPACE, Platform, deployment
+from tests.platform.judged_objects import PODS, workload_with
+from tests.support.built_platforms import NAMESPACE, Platform
 
-HTTP = {"httpGet": {"path": "/", "port": 80}}
-INITIAL = {"name": "first", "image": "first:1"}
 SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 
 
@@ -51,47 +50,12 @@ def test_values_of_a_pod_are_those_that_there_are(
     assert [problem in text for text in found] == ([True] if problem else [])
 
 
-PODS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    (
-        {"volumes": [{"name": "a", "emptyDir": {}, "hostPath": {"path": "/a"}}]},
-        {},
-        "has emptyDir and hostPath; keep one",
-    ),
-    ({"volumes": [{"name": "a", "emptyDir": None, "hostPath": {"path": "/a"}}]}, {}, ""),
-    ({}, {"livenessProbe": {**HTTP, "successThreshold": 2}}, "must be 1 but of a readinessProbe, got 2"),
-    ({}, {"readinessProbe": {**HTTP, "successThreshold": 2}}, ""),
-    ({}, {"livenessProbe": {**HTTP, "exec": {"command": ["a"]}}}, "and has exec and httpGet"),
-    ({}, {"startupProbe": {"periodSeconds": 5}}, "and has none"),
-    ({"initContainers": [{**INITIAL, "livenessProbe": HTTP}]}, {}, "an init container has no probes"),
-    ({"initContainers": [{**INITIAL, "restartPolicy": "Always", "livenessProbe": HTTP}]}, {}, ""),
-    ({"hostNetwork": True}, {"ports": [{"containerPort": 80, "hostPort": 81}]}, "must be containerPort"),
-    ({"hostNetwork": True}, {"ports": [{"containerPort": 80, "hostPort": 80}]}, ""),
-    ({}, {"ports": [{"containerPort": 80, "hostPort": 81}]}, ""),
-    (
-        {},
-        {"securityContext": {"privileged": True, "allowPrivilegeEscalation": False}},
-        "must not be false where privileged is true",
-    ),
-    ({}, {"securityContext": {"privileged": True}}, ""),
-]
-"""Parts of a pod, and of its container, with what the API server refuses."""
-
-
 @pytest.mark.parametrize(("pod", "container", "problem"), PODS)
 def test_how_a_container_runs_is_what_the_api_server_takes(
     pod: dict[str, Any], container: dict[str, Any], problem: str
 ) -> None:
     found = Platform(NAMESPACE, yaml.safe_dump(workload_with(pod, container))).problems
     assert [problem in text for text in found] == ([True] if problem else [])
-
-
-def workload_with(pod: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
-    """Return a Deployment with more in its pod and in its container."""
-    workload: dict[str, Any] = yaml.safe_load(deployment())
-    spec = workload["spec"]["template"]["spec"]
-    spec["containers"][0] |= container
-    spec |= pod
-    return workload
 
 
 @pytest.mark.parametrize(
