@@ -177,7 +177,7 @@ def _is_schedule(text: str) -> bool:
 def _is_part(item: str, first: int, last: int) -> bool:
     if _NAMES_OF_TIME.search(item):
         return True
-    found = re.fullmatch(r"(?:[*?]|([0-9]+)(?:-([0-9]+))?)(?:/([0-9]+))?", item)
+    found = re.fullmatch(r"(?:[*?]|([0-9]{1,9})(?:-([0-9]{1,9}))?)(?:/([0-9]+))?", item)
     if found is None:
         return False
     numbers = [int(number) for number in found.groups()[:2] if number]
