@@ -233,6 +233,15 @@ def is_open(value: Any) -> bool:
     return isinstance(value, str) and "${" in value
 
 
+def lacks(document: Any, path: str) -> bool:
+    """Return whether nothing is at a path; a variable there, or on the way there, may be anything."""
+    for step in path.split("."):
+        if is_open(document):
+            return False
+        document = mapping(document).get(step)
+    return not document
+
+
 def is_kind(object_id: ObjectId, group: str, *kinds: str) -> bool:
     """Return whether an object is of one of the kinds of a group."""
     return object_id.group == group and object_id.kind in kinds

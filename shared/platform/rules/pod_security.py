@@ -62,6 +62,9 @@ def refused_pods(platform: ClusterPlatform) -> Iterator[Finding]:
         name, spec, level = owned.id, pod.spec, levels.get(owned.id.namespace)
         if not (level and spec) or spec.get("hostUsers") is False or value_at(spec, "os.name") == "windows":
             continue
+        parts = (spec, *(container for _, container in pod.containers()))
+        if any(is_open(part.get("securityContext")) for part in parts):
+            continue
         faults = [*_baseline(spec), *(_restricted(spec) if level == _RESTRICTED else ())]
         if faults:
             message = (

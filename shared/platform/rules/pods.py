@@ -12,7 +12,7 @@ from typing import Any
 from shared.language.resolve.problems import Path
 from shared.platform.changes.comparison import quantity
 from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.rules.finding import is_open, mapping, objects_in
+from shared.platform.rules.finding import is_open, lacks, mapping, objects_in
 from shared.platform.rules.names import is_label, label_faults
 from shared.platform.schemas.fields import Fault
 
@@ -41,7 +41,7 @@ def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Faul
             given = mapping_at(manifest, (*where, "labels"))
             texts = {key: value for key, value in given.items() if isinstance(value, str)}
             yield from label_faults({"labels": texts}, where)
-        if not spec or spec.get("containers") == []:
+        if spec.get("containers") == [] or lacks(manifest, ".".join(path)):
             yield (*path, "containers"), "a pod needs at least one container; add it"
         yield from _placing(spec, path)
         names: set[str] = set()
@@ -122,14 +122,15 @@ def _running(
         path = (*place, "securityContext", "allowPrivilegeEscalation")
         yield path, "must not be false where privileged is true"
     for number, port in objects_in(container.get("ports") if spec.get("hostNetwork") is True else None):
-        if port.get("hostPort") not in (None, 0, port.get("containerPort")):
+        same = (None, 0, port.get("containerPort"))
+        if port.get("hostPort") not in same and not any(map(is_open, (port.get("hostPort"), *same))):
             path = (*place, "ports", number, "hostPort")
             yield path, "must be containerPort, because the pod has the network of its node"
     for name in _PROBES:
-        probe = container.get(name)
+        probe, policy = container.get(name), container.get("restartPolicy")
         if not isinstance(probe, Mapping):
             continue
-        if runs_before and container.get("restartPolicy") != "Always":
+        if runs_before and policy != "Always" and not is_open(policy):
             yield (*place, name), "an init container has no probes, except with restartPolicy: Always"
         actions = [action for action in _ACTIONS if probe.get(action) is not None]
         if len(actions) != 1:
