@@ -112,9 +112,10 @@ def _webhooks(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _definition(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     spec = mapping_at(manifest, "spec")
-    wanted = f"{mapping(spec.get('names')).get('plural', '')}.{spec.get('group', '')}"
-    name = mapping_at(manifest, "metadata").get("name")
-    if isinstance(name, str) and name and name != wanted and not (is_open(name) or is_open(wanted)):
+    plural, group = value_at(spec, "names.plural"), spec.get("group")
+    wanted, name = f"{plural}.{group}", value_at(manifest, "metadata.name")
+    is_known = plural and group and not any(map(is_open, (name, wanted)))
+    if isinstance(name, str) and name and name != wanted and is_known:
         yield ("metadata", "name"), f"must be {wanted}, the plural and the group, got {name}"
     versions = [version for _, version in objects_in(spec.get("versions"))]
     if versions and sum(bool(version.get("storage")) for version in versions) != 1:

@@ -25,6 +25,7 @@ from shared.platform.rules.finding import (
     items,
     mapping,
     named,
+    names_in,
     objects_in,
 )
 from shared.platform.rules.limits import amount_of, defaults
@@ -184,12 +185,7 @@ _SELECTING = {
 
 
 def _ports_of(pods: Sequence[PodTemplate]) -> Collection[str]:
-    return {
-        str(port.get("name"))
-        for pod in pods
-        for _, container in pod.containers()
-        for _, port in objects_in(container.get("ports"))
-    }
+    return {name for pod in pods for _, found in pod.containers() for name in names_in(found.get("ports"))}
 
 
 def _unanswered(service: OwnedObject, names: Collection[str]) -> Iterator[Finding]:
@@ -203,6 +199,8 @@ def _unanswered(service: OwnedObject, names: Collection[str]) -> Iterator[Findin
 def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the network policies that cut the pods of Kubernetes off, DNS among them."""
     policies = _policies(platform).get("kube-system", [])
+    if any(is_open(policy.manifest.get("spec")) for policy in policies):
+        return
     for policy in policies:
         for direction, what in _CUT_OFF.items():
             allowed = any(other.spec.get(direction) for other in policies)

@@ -23,6 +23,7 @@ from shared.platform.rules.finding import (
     ClusterPlatform,
     Finding,
     is_open,
+    is_unknown,
     items,
     lacks,
     mapping,
@@ -56,17 +57,19 @@ def _chart_repository(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    labels = value_at(manifest, "spec.template.metadata.labels")
     wanted = mapping_at(manifest, "spec.selector.matchLabels")
     if all(lacks(manifest, f"spec.selector.match{kind}") for kind in ("Labels", "Expressions")):
         yield ("spec", "selector"), "a selector is needed; write matchLabels with labels of the template"
-    for key, value in () if is_open(labels) else wanted.items():
-        own = mapping(labels).get(key)
-        if not (is_open(value) or is_open(own)) and own != value:
+    for key, value in wanted.items():
+        place = (*_LABELS, key)
+        if value_at(manifest, place) != value and not (is_open(value) or is_unknown(manifest, place)):
             yield (
                 ("spec", "selector", "matchLabels", str(key)),
                 f"the template's labels have no {key}: {value}, so the selector does not match its own pods",
             )
+
+
+_LABELS = ("spec", "template", "metadata", "labels")
 
 
 def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -75,7 +78,7 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     if kind == "ExternalName" and not spec.get("externalName"):
         yield ("spec",), "externalName is missing, and type ExternalName needs it"
     headless = spec.get("clusterIP") == "None"
-    if lacks(spec, "ports") and not (headless or kind == "ExternalName" or is_open(kind)):
+    if lacks(manifest, "spec.ports") and not (headless or kind == "ExternalName" or is_open(kind)):
         yield ("spec",), "ports is missing; add at least one port"
     yield from once(spec.get("ports"), ("port", "protocol"), ("spec", "ports"))
     seen: set[str] = set()
