@@ -101,11 +101,12 @@ def is_own(req: func.HttpRequest) -> bool:
     if site:
         return site == "same-origin"
     origin = req.headers.get("origin") or ""
-    return bool(origin) and urlsplit(origin).netloc == (req.headers.get("host") or urlsplit(req.url).netloc)
+    return bool(origin) and origin.partition("://")[2] == (
+        req.headers.get("host") or urlsplit(req.url).netloc
+    )
 
 
 def inside(address: str) -> str:
     """Return an address of the console, "/" for any other."""
-    parts = urlsplit(address) if address.isprintable() else None
-    fits = parts and address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
+    fits = address.isprintable() and address.startswith("/") and not address.startswith(("//", "/\\"))
     return address if fits else "/"

@@ -30,6 +30,7 @@ QUOTA = (
 INSIDE = "We are unable to serve this request due to an internal error, Correlation ID: 6d54e404."
 EXTENSION = "An internal error occurred while processing VM extension 'vmssCSE'."
 DEPRECATED = "Control Plane upgrade is blocked due to recent usage of a Kubernetes API deprecated in"
+TOKEN = "Failed to refresh the Token for request to https://management.azure.com/: adal:"
 VNET = {"code": "VirtualNetworkNotInSucceededState", "message": "it is in Updating state"}
 
 
@@ -146,6 +147,8 @@ def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: 
         ({"code": "VMExtensionProvisioningError", "message": "exit status=84 [stdout]"}, "Refused"),
         ({"code": "InvalidParameter", "message": "the value of parameter x is invalid"}, "InvalidManifest"),
         ({"code": "CreateVMSSAgentPoolFailed", "message": "no reason"}, "Unexplained"),
+        ({"code": "Failed", "message": f"{TOKEN} AADSTS700016: Application 'a' was not found"}, "Refused"),
+        ({"code": "Failed", "message": f"{TOKEN} read: connection reset by peer"}, "Unexplained"),
         ({"code": "CreateVMSSAgentPoolFailed", "message": "SubCode: SubnetIsFull; x"}, "OutOfAddresses"),
         ({"code": "OperationNotAllowed", "message": QUOTA}, "QuotaExceeded"),
         ({"code": "CreateVMSSAgentPoolFailed", "details": [{"message": QUOTA}]}, "QuotaExceeded"),

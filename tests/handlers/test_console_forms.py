@@ -49,6 +49,7 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     "another origin": {"sec-fetch-site": "", "origin": "https://evil.example"},
     "another port": {"sec-fetch-site": "", "origin": "https://app.example:8443", "host": "app.example"},
     "an opaque origin": {"sec-fetch-site": "", "origin": "null"},
+    "an origin that is none": {"sec-fetch-site": "", "origin": "https://["},
     "no origin": {"sec-fetch-site": ""},
 }
 
@@ -210,7 +211,11 @@ def test_a_form_that_is_sent_after_the_session_has_ended_says_that_nothing_was_d
     cloud: MemoryCloud, done: list[str]
 ) -> None:
     """In rancher/dashboard#5418 people thought that their change was there."""
-    for back, leads in (("/clusters/one", "/clusters/one"), ("https://elsewhere.example", "/")):
+    for back, leads in (
+        ("/clusters/one", "/clusters/one"),
+        ("https://elsewhere.example", "/"),
+        ("//[", "/"),
+    ):
         reply = browse(cloud.ports, "/acts/replay", role="", form={"path:name": "one", "back": back})
         page = Shown(reply.get_body().decode())
         assert (reply.status_code, done) == (401, [])

@@ -199,7 +199,7 @@ def test_a_namespace_that_may_send_and_not_ask_dns_is_a_note(egress: list[dict[s
     assert any("no pod of platform may ask DNS" in note for note in notes) == cut
 
 
-def with_resources(**resources: dict[str, str]) -> str:
+def with_resources(**resources: dict[str, Any]) -> str:
     workload = yaml.safe_load(deployment())
     workload["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
     return yaml.safe_dump(workload)
@@ -220,6 +220,7 @@ COUNTED = with_resources(limits={"memory": "1Gi", "cpu": "1"})
         ([QUOTA], deployment(), "limits.memory (web) and requests.cpu (web)"),
         ([QUOTA], with_resources(limits={"memory": "1Gi"}), "requests.cpu (web)"),
         ([QUOTA], COUNTED, ""),
+        ([QUOTA], with_resources(limits={"memory": "1Gi"}, requests={"cpu": 0}), ""),
         ([QUOTA, RANGE], deployment(), "requests.cpu (web)"),
         ([QUOTA, manifest("LimitRange", "platform/r", spec=DEFAULTS)], deployment(), ""),
         ([SCOPED], deployment(), ""),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import yaml
 
+from shared.platform.rules import ClusterPlatform, Finding
+from shared.platform.rules.conflicts import selects_nothing
+from shared.platform.rules.limits import beyond_quota
 from tests.platform.inventories import manifest
 from tests.platform.judged_objects import TAKEN, cron, ingress, quota, service, webhook, workload
-from tests.support.built_platforms import NAMESPACE, Platform
+from tests.support.built_platforms import NAMESPACE, Platform, calls_of
 
 SERVICE = service()
 CPU = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
@@ -100,3 +104,20 @@ def test_a_claim_of_a_volume_of_another_cluster_is_a_note() -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": requests, "volumeName": "pvc-1"}
     (note,) = notes(manifest("PersistentVolumeClaim", "platform/a", spec=spec))
     assert "nothing here defines PersistentVolume pvc-1, and without it it stays Pending" in note
+
+
+def crowd(count: int) -> Platform:
+    """Return a platform with so many quotas, workloads with the same label, and Services of all of these."""
+    platform = Platform(NAMESPACE)
+    for number in range(count):
+        for given in (quota(pods="1"), service(selector={"app": "web"}), workload()):
+            given["metadata"]["name"] = f"{given['kind'].lower()}-{number}"
+            platform.add(yaml.safe_dump(given))
+    return platform
+
+
+@pytest.mark.parametrize("rule", [beyond_quota, selects_nothing])
+def test_the_work_grows_with_the_objects_and_not_with_their_square(
+    rule: Callable[[ClusterPlatform], Iterator[Finding]],
+) -> None:
+    assert calls_of(rule, crowd(80))[1] < 2.5 * calls_of(rule, crowd(40))[1]

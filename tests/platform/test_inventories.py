@@ -90,6 +90,19 @@ def test_documents_without_content_aliases_and_merged_keys_are_read_as_kustomize
     assert built.manifest["data"] == {"x": "y"}
 
 
+def test_a_number_of_more_than_64_bits_is_what_flux_reads() -> None:
+    numbers = {"decimal": "9" * 30, "hexadecimal": f"0x{'f' * 4000}", "least": str(-(2**63))}
+    data = "".join(f"  {name}: {number}\n" for name, number in numbers.items())
+    owner = owner_of(inventory_of({"platform/a.yaml": f"{config_map('a')}data:\n{data}"}))
+    assert owner.unbuilt == ""
+    (built,) = owner.objects.values()
+    assert built.manifest["data"] == {
+        "decimal": 1e30,
+        "hexadecimal": numbers["hexadecimal"],
+        "least": -(2**63),
+    }
+
+
 def test_the_kustomization_file_is_written_anew_as_flux_does_it() -> None:
     # To Flux, a number is a text where kustomize wants one. Without resources, objects say their origin.
     texts = {

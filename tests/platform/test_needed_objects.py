@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ import yaml
 
 from shared.platform.rules.needed_objects import missing_objects
 from tests.platform.inventories import release
-from tests.support.built_platforms import CERTIFICATES, Platform, deployment
+from tests.support.built_platforms import CERTIFICATES, Platform, calls_of, deployment
 
 THERE = """\
 apiVersion: v1
@@ -348,17 +346,7 @@ def many_missing(count: int) -> Platform:
 
 def calls_for(platform: Platform, count: int) -> int:
     """Return how many functions of Python the rule calls, which finds so many names."""
-    whole, counted = platform.platform, 0
-
-    def count_call(_frame: FrameType, event: str, _argument: Any) -> None:
-        nonlocal counted
-        counted += event == "call"
-
-    sys.setprofile(count_call)
-    try:
-        found = list(missing_objects(whole))
-    finally:
-        sys.setprofile(None)
+    found, counted = calls_of(missing_objects, platform)
     assert len(found) == count
     assert all("did you mean settings-of-a-team-" in finding.message for finding in found)
     return counted

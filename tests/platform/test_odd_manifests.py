@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -225,7 +226,20 @@ KUSTOMIZATION: Any = {
 }
 NAMED = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
 """What an object is called by; without it there is none."""
-ODD: list[Any] = [{"a": 1}, [1], [{"a": []}], "x", "", 3, True, None, f"{'9' * 5000}%"]
+ODD: list[Any] = [
+    {"a": 1},
+    [1],
+    [{"a": []}],
+    "x",
+    "",
+    3,
+    True,
+    None,
+    f"{'9' * 5000}%",
+    f"{'9' * 5000} * * * *",
+    math.inf,
+    math.nan,
+]
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -285,6 +299,7 @@ def test_no_form_of_a_value_stops_the_rules(place: tuple[int, Path], odd: Any) -
     ("number", "path"),
     [
         (1, (*CONTAINER, "ports", 0, "name")),
+        (1, (*CONTAINER, "ports", 0, "containerPort")),
         (1, (*CONTAINER, "env", 0, "valueFrom", "configMapKeyRef", "key")),
         (4, ("spec", "defaultBackend", "service", "port", "number")),
         (5, (*RULE, "port")),
@@ -294,6 +309,9 @@ def test_no_form_of_a_value_stops_the_rules(place: tuple[int, Path], odd: Any) -
         (13, ("spec", "secretName")),
         (15, ("spec", "ports", 0, "nodePort")),
         (16, ("spec", "rules", 0, "host")),
+        (18, ("value",)),
+        (19, ("webhooks", 0, "timeoutSeconds")),
+        (23, ("spec", "schedule")),
     ],
 )
 def test_a_value_that_is_compared_may_have_any_form(number: int, path: Path) -> None:

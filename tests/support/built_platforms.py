@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from textwrap import dedent
+from types import FrameType
 from typing import Any
 
 import yaml
 
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
-from shared.platform.rules import ClusterPlatform, findings_of, placed
+from shared.platform.rules import ClusterPlatform, Finding, findings_of, placed
 from tests.support.flux_definitions import real_definitions
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io"
@@ -100,6 +102,24 @@ class Platform:
     def _said(self, *, notes: bool) -> list[str]:
         found = [finding for finding in findings_of(self.platform, self.read) if finding.is_note == notes]
         return [str(problem) for problem in sorted({placed(finding, self.read) for finding in found})]
+
+
+def calls_of(
+    rule: Callable[[ClusterPlatform], Iterable[Finding]], platform: Platform
+) -> tuple[list[Finding], int]:
+    """Return what a rule finds, and how many functions of Python it calls for that."""
+    whole, counted = platform.platform, 0
+
+    def count_call(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal counted
+        counted += event == "call"
+
+    sys.setprofile(count_call)
+    try:
+        found = list(rule(whole))
+    finally:
+        sys.setprofile(None)
+    return found, counted
 
 
 def _spec(path: str) -> dict[str, Any]:

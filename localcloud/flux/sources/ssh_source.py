@@ -19,12 +19,13 @@ from urllib.parse import SplitResult, urlsplit
 
 import paramiko
 from dulwich.client import TraditionalGitClient
-from dulwich.errors import HangupException, NotGitRepository
+from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from dulwich.graph import can_fast_forward
-from dulwich.object_store import iter_tree_contents
+from dulwich.object_store import iter_tree_contents, peel_sha
+from dulwich.objects import valid_hexsha
 from dulwich.protocol import Protocol
 from dulwich.repo import Repo
-from paramiko.hostkeys import HostKeyEntry
+from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
 
 from localcloud.flux.flux_conditions import ObjectNotReady
 
@@ -47,7 +48,7 @@ class SshRepository:
                 raise ObjectNotReady(
                     "AuthenticationFailed", f"failed to configure authentication options: {why}"
                 )
-        self._place, self._key = urlsplit(url), _private_key(secret["identity"], secret.get("password"))
+        self._place, self._key = _place(url), _private_key(secret["identity"], secret.get("password"))
         self._known = _known_hosts(secret["known_hosts"])
         self._refs: Mapping[str, str] = {}
         self._repo = _folder(url)
@@ -61,7 +62,10 @@ class SshRepository:
             finally:
                 if client.opened:
                     client.opened.close()
-        self._refs = {ref.decode(): commit.decode() for ref, commit in refs.items() if commit}
+        store = self._repo.object_store
+        self._refs = {
+            ref.decode(): peel_sha(store, found)[1].id.decode() for ref, found in refs.items() if found
+        }
 
     def target(self, ref: str) -> str:
         """Return the commit that a reference points to, "" when there is none."""
@@ -75,14 +79,15 @@ class SshRepository:
         """Return whether a commit comes after another, or is it."""
         first: Any = earlier.encode()
         last: Any = commit.encode()
-        return first in self._repo.object_store and can_fast_forward(self._repo, first, last)
+        is_known = valid_hexsha(first) and first in self._repo.object_store
+        return is_known and can_fast_forward(self._repo, first, last)
 
     def files(self, commit: str) -> Mapping[str, bytes]:
         """Return the plain files of a commit."""
         store: Any = self._repo.object_store
         entries = iter_tree_contents(store, store[commit.encode()].tree)
         plain = (entry for entry in entries if stat.S_ISREG(entry.mode or 0))
-        return {(entry.path or b"").decode(): store[entry.sha].data for entry in plain}
+        return {(entry.path or b"").decode(errors="replace"): store[entry.sha].data for entry in plain}
 
 
 class _Client(TraditionalGitClient):
@@ -136,6 +141,8 @@ def _said(address: str) -> Iterator[None]:
         raise SshRefusal(f"ssh: handshake failed: ssh: unable to authenticate, {methods}") from None
     except HangupException:
         raise NotGitRepository from None
+    except GitProtocolError as error:
+        raise SshRefusal(str(error)) from None
     except paramiko.ssh_exception.NoValidConnectionsError:
         raise SshRefusal(f"dial tcp {address}: connect: connection refused") from None
     except (paramiko.SSHException, OSError) as error:
@@ -146,6 +153,15 @@ def _said(address: str) -> Iterator[None]:
 def _folder(_url: str) -> Repo:
     """Return the folder of an address, for the life of this process."""
     return Repo.init_bare(tempfile.mkdtemp(prefix="local-flux-"))
+
+
+def _place(url: str) -> SplitResult:
+    try:
+        place = urlsplit(url)
+        _ = place.port
+    except ValueError as error:
+        raise ObjectNotReady("URLInvalid", f"failed to parse url '{url}': {error}") from None
+    return place
 
 
 def _private_key(text: str, password: str | None) -> paramiko.PKey:
@@ -162,7 +178,10 @@ def _private_key(text: str, password: str | None) -> paramiko.PKey:
 def _known_hosts(text: str) -> paramiko.HostKeys:
     known = paramiko.HostKeys()
     for line in filter(None, map(str.strip, text.splitlines())):
-        entry = None if line.startswith("#") else HostKeyEntry.from_line(line)
+        try:
+            entry = None if line.startswith("#") else HostKeyEntry.from_line(line)
+        except (InvalidHostKey, paramiko.SSHException):
+            raise _unusable("knownhosts: a key of it cannot be read") from None
         if entry is None and not line.startswith("#"):
             raise _unusable("knownhosts: knownhosts: missing host pattern")
         for name in (entry.hostnames or ()) if entry else ():

@@ -95,9 +95,9 @@ class GitOverSsh:
 
     def _repository(self, name: str) -> Path | None:
         path = (self._root / name.lstrip("/")).resolve()
-        ending = path.with_name(f"{path.name}.git")  # git tries it by itself: git-upload-pack(1), --strict
-        found = next((place for place in (path, ending) if (place / "HEAD").is_file()), None)
-        return found if found and found.is_relative_to(self._root) else None
+        ending = path.parent / f"{path.name}.git"  # git tries it by itself: git-upload-pack(1), --strict
+        own = (place.resolve() for place in (path, ending))
+        return next((p for p in own if p.is_relative_to(self._root) and (p / "HEAD").is_file()), None)
 
 
 class _Opened(asyncssh.SSHServer):

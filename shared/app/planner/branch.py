@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 
 from shared.app.outbox import send, send_unlike
 from shared.app.planner.plan_problems import report_unreadable
@@ -96,7 +96,7 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
     if read is None:
         known = with_read(fleet, BranchRead(head, now))
         known = replace(known, origin=replace(known.origin, source=source_of(head, ports), other_source=None))
-    descends = partial(_is_descendant, ports)
+    descends = cache(partial(_is_descendant, ports))  # asked up to four times about the same two
     with about(commit=head.commit):
         decide = partial(
             decide_head,

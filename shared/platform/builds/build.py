@@ -362,13 +362,18 @@ _Loader.add_implicit_resolver(
 )
 
 
-def _integer(_: yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
+def _integer(_: yaml.CSafeLoader, node: yaml.ScalarNode) -> int | float | str:
+    """Return an integer; of more than 64 bits, goyaml.v2 makes a float of a decimal, and text of others."""
     text = str(node.value).replace("_", "")
     sign, digits = (-1 if text[0] == "-" else 1), text.lstrip("-+")
     octal = digits.startswith("0") and digits[1:2].isdigit()
-    return sign * int(f"0o{digits}" if octal else digits, 0)
+    value = sign * int(f"0o{digits}" if octal else digits, 0)
+    if value.bit_length() <= _BITS:
+        return value
+    return float(text) if digits.isdecimal() and not octal else text
 
 
+_BITS = 64
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from shared.language.resolve.problems import Path, nearest
 from shared.platform.changes.comparison import quantity
 from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.rules.finding import is_open, items, mapping, objects_in
+from shared.platform.rules.finding import is_open, lacks, mapping, objects_in
 from shared.platform.rules.pods import once
 from shared.platform.schemas.fields import Fault
 
@@ -27,14 +27,14 @@ def _subjects(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 def _policy_rules(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     for number, rule in objects_in(manifest.get("rules")):
         for field in ("verbs",) if rule.get("nonResourceURLs") else ("verbs", "apiGroups", "resources"):
-            if not items(rule.get(field)):
+            if lacks(rule, field):
                 hint = '; the core group is ""' if field == "apiGroups" else "; add at least one"
                 yield ("rules", number), f"{field} is missing{hint}"
 
 
 def _cluster_role(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     kind = value_at(manifest, "roleRef.kind")
-    if isinstance(kind, str) and kind != "ClusterRole":
+    if isinstance(kind, str) and kind != "ClusterRole" and not is_open(kind):
         yield ("roleRef", "kind"), f"must be ClusterRole, got {kind}"
 
 
@@ -112,15 +112,16 @@ def _webhooks(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _definition(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     spec = mapping_at(manifest, "spec")
-    wanted = f"{mapping(spec.get('names')).get('plural', '')}.{spec.get('group', '')}"
-    name = mapping_at(manifest, "metadata").get("name")
-    if isinstance(name, str) and name and name != wanted:
+    plural, group = value_at(spec, "names.plural"), spec.get("group")
+    wanted, name = f"{plural}.{group}", value_at(manifest, "metadata.name")
+    is_known = plural and group and not any(map(is_open, (name, wanted)))
+    if isinstance(name, str) and name and name != wanted and is_known:
         yield ("metadata", "name"), f"must be {wanted}, the plural and the group, got {name}"
     versions = [version for _, version in objects_in(spec.get("versions"))]
     if versions and sum(bool(version.get("storage")) for version in versions) != 1:
         yield ("spec", "versions"), "exactly one version must have storage: true"
     for number, version in enumerate(versions):
-        if not mapping(mapping(version.get("schema")).get("openAPIV3Schema")):
+        if lacks(version, "schema.openAPIV3Schema"):
             yield ("spec", "versions", number), "schema.openAPIV3Schema is missing; add it"
         place: Path = ("spec", "versions", number, "schema", "openAPIV3Schema")
         yield from _repeated(value_at(version, "schema.openAPIV3Schema"), place)

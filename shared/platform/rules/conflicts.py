@@ -8,7 +8,8 @@ asked about while it does not answer), "Service"; Azure/AKS#3558, #5767.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.json_tree import Json
@@ -24,6 +25,7 @@ from shared.platform.rules.finding import (
     items,
     mapping,
     named,
+    names_in,
     objects_in,
 )
 from shared.platform.rules.limits import amount_of, defaults
@@ -154,13 +156,18 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
     if not platform.is_sure:
         return
     labelled = _labelled(platform)
+    ports: dict[tuple[str, str], Collection[str] | None] = {}  # many select the same pods
     for (group, kind), fields in _SELECTING.items():
         for owned in platform.of_kind(group, kind):
             wanted = mapping_at(owned.manifest, fields)
             if not wanted or any(map(is_open, wanted.values())):
                 continue
-            chosen = _selected(labelled, owned.id.namespace, wanted)
-            if not chosen:
+            place = owned.id.namespace, json.dumps(wanted, sort_keys=True, default=str)
+            if place not in ports:
+                chosen = _selected(labelled, owned.id.namespace, wanted)
+                ports[place] = _ports_of([pod for _, pod in chosen]) if chosen else None
+            names = ports[place]
+            if names is None:
                 given = ", ".join(f"{key}={value}" for key, value in wanted.items())
                 message = (
                     f"no pod of {owned.id.namespace} here has {given}, so {owned.id} is for nothing; correct "
@@ -168,7 +175,7 @@ def selects_nothing(platform: ClusterPlatform) -> Iterator[Finding]:
                 )
                 yield owned.finding(fields, message, is_note=True)
             elif kind == "Service":
-                yield from _unanswered(owned, [pod for _, pod in chosen])
+                yield from _unanswered(owned, names)
 
 
 _SELECTING = {
@@ -177,16 +184,14 @@ _SELECTING = {
 }
 
 
-def _unanswered(service: OwnedObject, pods: Sequence[PodTemplate]) -> Iterator[Finding]:
-    names = {
-        str(port.get("name"))
-        for pod in pods
-        for _, container in pod.containers()
-        for _, port in objects_in(container.get("ports"))
-    }
+def _ports_of(pods: Sequence[PodTemplate]) -> Collection[str]:
+    return {name for pod in pods for _, found in pod.containers() for name in names_in(found.get("ports"))}
+
+
+def _unanswered(service: OwnedObject, names: Collection[str]) -> Iterator[Finding]:
     for number, port in objects_in(service.spec.get("ports")):
         target = port.get("targetPort")
-        if isinstance(target, str) and target not in names and not is_open(target):
+        if isinstance(target, str) and target not in names and not any(map(is_open, (target, *names))):
             message = f"no port of the pods that this selects is called {target}, so nothing answers there"
             yield service.finding(("spec", "ports", number, "targetPort"), message, is_note=True)
 
@@ -194,9 +199,11 @@ def _unanswered(service: OwnedObject, pods: Sequence[PodTemplate]) -> Iterator[F
 def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the network policies that cut the pods of Kubernetes off, DNS among them."""
     policies = _policies(platform).get("kube-system", [])
+    if any(is_open(policy.manifest.get("spec")) for policy in policies):
+        return
     for policy in policies:
         for direction, what in _CUT_OFF.items():
-            allowed = any(items(other.spec.get(direction)) for other in policies)
+            allowed = any(other.spec.get(direction) for other in policies)
             if _denies_all(policy.spec, direction) and not allowed:
                 yield policy.finding(("spec",), what)
                 break
@@ -220,8 +227,9 @@ _CUT_OFF = {
 
 def _denies_all(spec: Json, direction: str) -> bool:
     """Return whether a policy selects every pod and allows nothing in a direction."""
-    types = [str(kind).lower() for kind in items(spec.get("policyTypes")) or ["Ingress"]]
-    return not spec.get("podSelector") and direction in types and not items(spec.get(direction))
+    given = spec.get("policyTypes")
+    types = [str(kind).lower() for kind in (items(given) if given else ("Ingress",))]
+    return not spec.get("podSelector") and direction in types and not spec.get(direction)
 
 
 def without_dns(platform: ClusterPlatform) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_skipped, mapping_at, stem
+from shared.platform.changes.objects import is_skipped, mapping_at, stem, value_at
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from shared.platform.schemas.kinds import KnownKinds
 from shared.sentences import some_of
@@ -219,6 +219,12 @@ def objects_in(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield number, item
 
 
+def names_in(value: Any) -> frozenset[str]:
+    """Return the names of the objects of a list; a variable for the list, or for one of them, is one too."""
+    named = {str(item.get("name")) for _, item in objects_in(value)}
+    return frozenset((*named, *filter(is_open, (value, *items(value)))))
+
+
 def texts_in(value: Any) -> Iterator[str]:
     """Yield every text in a value, at any depth."""
     if isinstance(value, str):
@@ -231,6 +237,17 @@ def texts_in(value: Any) -> Iterator[str]:
 def is_open(value: Any) -> bool:
     """Return whether a value has a variable that nobody here knows the value of, as one of a Secret."""
     return isinstance(value, str) and "${" in value
+
+
+def lacks(document: Any, path: str | tuple[str, ...]) -> bool:
+    """Return whether nothing is at a path, nor may be."""
+    return not (value_at(document, path) or is_unknown(document, path))
+
+
+def is_unknown(document: Any, path: str | tuple[str, ...]) -> bool:
+    """Return whether a variable is at a path, or on the way there, which may be anything."""
+    steps = tuple(path.split(".")) if isinstance(path, str) else path
+    return any(is_open(value_at(document, steps[:count])) for count in range(len(steps) + 1))
 
 
 def is_kind(object_id: ObjectId, group: str, *kinds: str) -> bool:

@@ -7,7 +7,7 @@ Sources: ``plugin/pkg/admission/limitranger/admission.go`` (``min-``, ``maxConst
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,7 @@ from shared.platform.rules.finding import (
     Finding,
     OwnedObject,
     PodTemplate,
+    is_open,
     mapping,
     named,
     objects_in,
@@ -105,8 +106,15 @@ _DEFAULTS = {"limits": ("default", "max"), "requests": ("defaultRequest", "defau
 
 def amount_of(container: Mapping[str, Any], field: str, resource: str) -> Any:
     """Return what a container asks for; without a request it is its limit."""
-    limit = mapping_at(container, "resources.limits").get(resource)
-    return limit if field == "limits" else mapping_at(container, "resources.requests").get(resource) or limit
+    found = [mapping_at(container, f"resources.{name}").get(resource) for name in (field, "limits")]
+    return next((amount for amount in found if amount is not None), None)
+
+
+def _is_lacking(container: Mapping[str, Any], field: str, resource: str) -> bool:
+    """Return whether a container surely has no request, or limit, of something; 0 is one."""
+    given = container.get("resources")
+    is_unknown = any(map(is_open, (given, *mapping(given).values())))
+    return amount_of(container, field, resource) is None and not is_unknown
 
 
 # Quotas
@@ -143,7 +151,7 @@ def refused_by_quota(platform: ClusterPlatform) -> Iterator[Finding]:
             f"{field}.{resource} ({container.get('name')})"
             for field, resource in sorted(wanted.get(owned.id.namespace, set()) - {_PODS})
             for _, container in pod.containers()
-            if not (amount_of(container, field, resource) or pod.spec.get("resources"))
+            if _is_lacking(container, field, resource) and not pod.spec.get("resources")
         ]
         if lacking:
             message = (
@@ -167,12 +175,12 @@ def beyond_quota(platform: ClusterPlatform) -> Iterator[Finding]:
         replicas = 1 if is_scaled else owned.spec.get("replicas", 1)
         if owned.id.group == "apps" and isinstance(replicas, int):
             running.setdefault(owned.id.namespace, []).append((owned, pod, replicas))
+    sums: dict[tuple[str, _Counted], tuple[Decimal, Decimal]] = {}  # several quotas may count the same
     for quota, key, counted in _quotas(platform):
-        always, added = Decimal(0), Decimal(0)
-        for owned, pod, replicas in running.get(quota.id.namespace, ()):
-            amount = _amount(pod, counted)
-            always += amount * replicas
-            added = max(added, amount if adds_first(owned.id, owned.manifest) else Decimal(0))
+        place = quota.id.namespace, counted
+        if place not in sums:
+            sums[place] = _sums(running.get(quota.id.namespace, ()), counted)
+        always, added = sums[place]
         given = str(mapping(quota.spec.get("hard")).get(key))
         hard = quantity(given)
         if hard is not None and always + added > hard:
@@ -184,6 +192,18 @@ def beyond_quota(platform: ClusterPlatform) -> Iterator[Finding]:
                 effect = "no such update ends"
             message = f"{what}, so {effect}; raise it, or ask for less"
             yield quota.finding(("spec", "hard", key), message, is_note=True)
+
+
+def _sums(
+    running: Iterable[tuple[OwnedObject, PodTemplate, int]], counted: _Counted
+) -> tuple[Decimal, Decimal]:
+    """Return what workloads ask for always, and at most one of them in an update."""
+    always, added = Decimal(0), Decimal(0)
+    for owned, pod, replicas in running:
+        amount = _amount(pod, counted)
+        always += amount * replicas
+        added = max(added, amount if adds_first(owned.id, owned.manifest) else Decimal(0))
+    return always, added
 
 
 def _amount(pod: PodTemplate, counted: _Counted) -> Decimal:

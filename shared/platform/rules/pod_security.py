@@ -18,6 +18,7 @@ from shared.platform.rules.finding import (
     ClusterPlatform,
     Finding,
     is_open,
+    is_unknown,
     items,
     mapping,
     named,
@@ -61,6 +62,9 @@ def refused_pods(platform: ClusterPlatform) -> Iterator[Finding]:
     for owned, pod in platform.pods:
         name, spec, level = owned.id, pod.spec, levels.get(owned.id.namespace)
         if not (level and spec) or spec.get("hostUsers") is False or value_at(spec, "os.name") == "windows":
+            continue
+        parts = (spec, *(container for _, container in pod.containers()))
+        if any(is_open(part.get("securityContext")) for part in parts):
             continue
         faults = [*_baseline(spec), *(_restricted(spec) if level == _RESTRICTED else ())]
         if faults:
@@ -130,18 +134,16 @@ def _restricted(spec: _Object) -> Iterator[str]:
     for text, is_refused in _RESTRICTING.items():
         yield from _said(text, spec, is_refused)
     for text, (path, allowed) in _INHERITED.items():
-        yield from _said(
-            text, spec, partial(_lacks, path, allowed, value_at(spec, ("securityContext", *path)))
-        )
+        yield from _said(text, spec, partial(_lacks, path, allowed, mapping(spec.get("securityContext"))))
 
 
 def _lacks(
-    path: tuple[str, ...], allowed: tuple[Any, ...], of_pod: Any, security: _Object, _: _Object
+    path: tuple[str, ...], allowed: tuple[Any, ...], of_pod: _Object, security: _Object, _: _Object
 ) -> bool:
     """Return whether a container has another value, of its own or of its pod, than the allowed ones."""
-    own = value_at(security, path)
-    value = of_pod if own is None else own
-    return value not in allowed and not is_open(value)
+    is_own = value_at(security, path) is not None or is_unknown(security, path)
+    given = security if is_own else of_pod
+    return value_at(given, path) not in allowed and not is_unknown(given, path)
 
 
 def _is_root(security: _Object, _: _Object) -> bool:
@@ -203,7 +205,8 @@ _RESTRICTING: _Checks = {
         and not is_open(security.get("allowPrivilegeEscalation"))
     ),
     "capabilities.drop must have ALL": lambda security, _: (
-        "ALL" not in items(value_at(security, "capabilities.drop"))
+        not any(name == "ALL" or is_open(name) for name in items(value_at(security, "capabilities.drop")))
+        and not is_unknown(security, "capabilities.drop")
     ),
     "capabilities.add may have NET_BIND_SERVICE only": lambda security, _: (
         _adds_beyond(security, frozenset({"NET_BIND_SERVICE"})) and not _adds_beyond(security, _ADDED)

@@ -12,7 +12,7 @@ from typing import Any
 from shared.language.resolve.problems import Path
 from shared.platform.changes.comparison import quantity
 from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.rules.finding import is_open, mapping, objects_in
+from shared.platform.rules.finding import is_open, items, lacks, mapping, names_in, objects_in
 from shared.platform.rules.names import is_label, label_faults
 from shared.platform.schemas.fields import Fault
 
@@ -31,24 +31,22 @@ def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Faul
 
     def rule(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         spec = mapping_at(manifest, path)
-        volumes = {str(volume.get("name")) for _, volume in objects_in(spec.get("volumes"))}
-        claims = {
-            str(mapping(claim.get("metadata")).get("name"))
-            for _, claim in objects_in(value_at(manifest, "spec.volumeClaimTemplates"))
-        }
+        templates = value_at(manifest, "spec.volumeClaimTemplates")
+        claims = names_in([mapping(claim).get("metadata", claim) for claim in items(templates)] or templates)
+        volumes = names_in(spec.get("volumes")) | claims
         if path[:-1]:
             where = (*path[:-1], "metadata")
             given = mapping_at(manifest, (*where, "labels"))
             texts = {key: value for key, value in given.items() if isinstance(value, str)}
             yield from label_faults({"labels": texts}, where)
-        if not spec or spec.get("containers") == []:
+        if spec.get("containers") == [] or lacks(manifest, ".".join(path)):
             yield (*path, "containers"), "a pod needs at least one container; add it"
         yield from _placing(spec, path)
         names: set[str] = set()
         for field in ("initContainers", "containers"):
             for number, container in objects_in(spec.get(field)):
                 place: Path = (*path, field, number)
-                yield from _container(container, place, volumes | claims)
+                yield from _container(container, place, volumes)
                 yield from _running(container, spec, place, runs_before=field == "initContainers")
                 name = container.get("name")
                 if isinstance(name, str) and name in names and not is_open(name):
@@ -60,7 +58,11 @@ def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Faul
             if name and name in seen:
                 yield (*path, "volumes", number, "name"), f"two volumes are called {name}"
             seen.add(name)
-            sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
+            sources = sorted(
+                key
+                for key, value in volume.items()
+                if key != "name" and not (value is None or is_open(value))
+            )
             if len(sources) > 1:
                 message = f"has {' and '.join(map(str, sources))}; keep one (a patch removes one with null)"
                 yield (*path, "volumes", number), message
@@ -68,7 +70,7 @@ def of_pod(path: tuple[str, ...]) -> Callable[[Mapping[str, Any]], Iterator[Faul
     return rule
 
 
-def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> Iterator[Fault]:
+def _container(container: Mapping[str, Any], place: Path, volumes: Collection[str]) -> Iterator[Fault]:
     name = container.get("name")
     if isinstance(name, str) and name and not is_open(name) and not is_label(name):
         yield (
@@ -84,7 +86,7 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
     for number, port in objects_in(container.get("ports")):
         yield from port_number(port, "containerPort", (*place, "ports", number))
         yield from port_name(port, "name", (*place, "ports", number))
-    ports = {str(port.get("name")) for _, port in objects_in(container.get("ports"))}
+    ports = names_in(container.get("ports"))
     for probe in _PROBES:
         for action in ("httpGet", "tcpSocket"):
             asked, where = mapping_at(container, (probe, action)), (*place, probe, action)
@@ -100,7 +102,7 @@ def _container(container: Mapping[str, Any], place: Path, volumes: set[str]) -> 
             yield (*place, "env", number, "valueFrom"), "does not go with value; keep one of the two"
     for number, mount in objects_in(container.get("volumeMounts")):
         wanted = mount.get("name")
-        if isinstance(wanted, str) and not is_open(wanted) and wanted not in volumes:
+        if isinstance(wanted, str) and wanted not in volumes and not any(map(is_open, (wanted, *volumes))):
             yield (*place, "volumeMounts", number, "name"), f"there is no volume {wanted} in this pod"
     yield from _memory(container, place)
     limits, requests = (mapping_at(container, ("resources", field)) for field in ("limits", "requests"))
@@ -122,14 +124,15 @@ def _running(
         path = (*place, "securityContext", "allowPrivilegeEscalation")
         yield path, "must not be false where privileged is true"
     for number, port in objects_in(container.get("ports") if spec.get("hostNetwork") is True else None):
-        if port.get("hostPort") not in (None, 0, port.get("containerPort")):
+        same = (None, 0, port.get("containerPort"))
+        if port.get("hostPort") not in same and not any(map(is_open, (port.get("hostPort"), *same))):
             path = (*place, "ports", number, "hostPort")
             yield path, "must be containerPort, because the pod has the network of its node"
     for name in _PROBES:
-        probe = container.get(name)
+        probe, policy = container.get(name), container.get("restartPolicy")
         if not isinstance(probe, Mapping):
             continue
-        if runs_before and container.get("restartPolicy") != "Always":
+        if runs_before and policy != "Always" and not is_open(policy):
             yield (*place, name), "an init container has no probes, except with restartPolicy: Always"
         actions = [action for action in _ACTIONS if probe.get(action) is not None]
         if len(actions) != 1:

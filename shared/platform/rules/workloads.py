@@ -23,7 +23,9 @@ from shared.platform.rules.finding import (
     ClusterPlatform,
     Finding,
     is_open,
+    is_unknown,
     items,
+    lacks,
     mapping,
     objects_in,
 )
@@ -49,24 +51,25 @@ def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
 def _chart_repository(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     spec = mapping_at(manifest, "spec")
     url, is_oci = str(spec.get("url") or ""), spec.get("type") == "oci"
-    if url and not is_open(url) and is_oci != url.startswith("oci://"):
+    if url and not (is_open(url) or is_open(spec.get("type"))) and is_oci != url.startswith("oci://"):
         wanted = "an address with oci://" if is_oci else "type: oci, which an address with oci:// needs"
         yield ("spec", "url"), f"no chart is ever read from {url}; write {wanted}"
 
 
 def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    selector = mapping_at(manifest, "spec.selector")
-    template = mapping_at(manifest, "spec.template")
-    labels = mapping_at(template, "metadata.labels")
-    wanted = mapping(selector.get("matchLabels"))
-    if not (wanted or items(selector.get("matchExpressions"))):
+    wanted = mapping_at(manifest, "spec.selector.matchLabels")
+    if all(lacks(manifest, f"spec.selector.match{kind}") for kind in ("Labels", "Expressions")):
         yield ("spec", "selector"), "a selector is needed; write matchLabels with labels of the template"
     for key, value in wanted.items():
-        if not (is_open(value) or is_open(labels.get(key))) and labels.get(key) != value:
+        place = (*_LABELS, key)
+        if value_at(manifest, place) != value and not (is_open(value) or is_unknown(manifest, place)):
             yield (
                 ("spec", "selector", "matchLabels", str(key)),
                 f"the template's labels have no {key}: {value}, so the selector does not match its own pods",
             )
+
+
+_LABELS = ("spec", "template", "metadata", "labels")
 
 
 def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -74,7 +77,8 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     kind, ports = spec.get("type") or "ClusterIP", list(objects_in(spec.get("ports")))
     if kind == "ExternalName" and not spec.get("externalName"):
         yield ("spec",), "externalName is missing, and type ExternalName needs it"
-    if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
+    headless = spec.get("clusterIP") == "None"
+    if lacks(manifest, "spec.ports") and not (headless or kind == "ExternalName" or is_open(kind)):
         yield ("spec",), "ports is missing; add at least one port"
     yield from once(spec.get("ports"), ("port", "protocol"), ("spec", "ports"))
     seen: set[str] = set()
@@ -127,7 +131,7 @@ def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     if isinstance(least, int) and isinstance(most, int) and least > most:
         yield ("spec", "maxReplicas"), f"must be at least minReplicas, {least}, got {most}"
     kinds = {str(metric.get("type")) for _, metric in objects_in(spec.get("metrics"))}
-    if least == 0 and kinds and not {"Object", "External"} & kinds:
+    if least == 0 and kinds and not ({"Object", "External"} & kinds or any(map(is_open, kinds))):
         yield ("spec", "minReplicas"), "must be at least 1, except by a metric of type Object or External"
 
 
@@ -177,7 +181,7 @@ def _is_schedule(text: str) -> bool:
 def _is_part(item: str, first: int, last: int) -> bool:
     if _NAMES_OF_TIME.search(item):
         return True
-    found = re.fullmatch(r"(?:[*?]|([0-9]+)(?:-([0-9]+))?)(?:/([0-9]+))?", item)
+    found = re.fullmatch(r"(?:[*?]|([0-9]{1,9})(?:-([0-9]{1,9}))?)(?:/([0-9]+))?", item)
     if found is None:
         return False
     numbers = [int(number) for number in found.groups()[:2] if number]
@@ -269,10 +273,9 @@ def _budget(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _claim(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping_at(manifest, "spec")
-    if not items(spec.get("accessModes")):
+    if lacks(manifest, "spec.accessModes"):
         yield ("spec",), "accessModes is missing; add at least one"
-    if not mapping_at(spec, "resources.requests").get("storage"):
+    if lacks(manifest, "spec.resources.requests.storage"):
         yield ("spec",), "resources.requests.storage is missing; add it"
 
 

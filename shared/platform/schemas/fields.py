@@ -223,12 +223,12 @@ def _scalar_fault(kind: str, value: Any) -> str:
     if kind == "s":
         return "" if isinstance(value, str) else f"must be a string, got {described(value)}{_quoted(value)}"
     if kind in ("i", "n"):
-        fits = number and (kind == "n" or value == int(value))
+        fits = number and (kind == "n" or _is_whole(value))
         return "" if fits else f"must be a{'n integer' if kind == 'i' else ' number'}, got {described(value)}"
     if kind == "b":
         return "" if isinstance(value, bool) else f"must be true or false, got {described(value)}"
     if kind == INT_OR_STRING:
-        fits = isinstance(value, str) or (number and value == int(value))
+        fits = isinstance(value, str) or (number and _is_whole(value))
         return "" if fits else f"must be an integer or a string, got {described(value)}"
     if kind == QUANTITY:
         fits = number or (isinstance(value, str) and _QUANTITY.fullmatch(value) is not None)
@@ -236,6 +236,10 @@ def _scalar_fault(kind: str, value: Any) -> str:
     if kind == BYTES:
         return "" if isinstance(value, str) and _is_base64(value) else "must be base64"
     return ""
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, int) or value.is_integer()
 
 
 def _is_base64(value: str) -> bool:

@@ -288,9 +288,17 @@ def _follows_a_plan(cloud: MemoryCloud, pushed: int, asked: list[str], *, forced
 def test_a_head_that_follows_is_planned_at_once_where_the_log_of_the_host_has_its_push_after_the_last_plan(
     pushed: int, at_once: bool
 ) -> None:
-    cloud, asked = ready("one"), list[str]()
+    cloud, asked, compared = ready("one"), list[str](), list[str]()
     commit = _follows_a_plan(cloud, pushed, asked)
+    is_descendant = cloud.ports.git_host.is_descendant
+
+    def compare(of: str, earlier: str) -> bool:
+        compared.append(of)
+        return is_descendant(of, earlier)
+
+    around(cloud, "git_host", is_descendant=compare)
     cloud.run(5)
+    assert len(compared) == 1
     assert (cloud.state.fleet().commit == commit) is at_once
     cloud.run(60)
     assert cloud.state.fleet().commit == commit

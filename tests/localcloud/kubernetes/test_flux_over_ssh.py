@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from pathlib import Path
 
+from localcloud.git.world.git_commands import run_git
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support.recorded_answers import recorded
@@ -59,3 +60,32 @@ def test_the_small_flux_says_of_ssh_what_the_real_one_said(tmp_path: Path) -> No
             cluster.let_time_pass()
             told["changed"] = cluster.told("good")
     assert told == real
+
+
+ODD: Mapping[str, tuple[Mapping[str, object], str]] = {
+    "short-commit": ({"ref": {"commit": "abc"}}, "object not found"),
+    "no-number": ({"url": "ssh://git@127.0.0.1:abc/acme/fleet.git"}, "URLInvalid: failed to parse url"),
+    "no-port": ({"url": "ssh://git@127.0.0.1:99999/acme/fleet.git"}, "URLInvalid: failed to parse url"),
+    "no-address": ({"url": "ssh://git@[::1/acme/fleet.git"}, "URLInvalid: failed to parse url"),
+}
+
+
+def test_no_source_stops_the_others_and_an_annotated_tag_is_its_commit(tmp_path: Path) -> None:
+    cluster = OverSsh()
+    cluster.install()
+    with GitRepository.create(tmp_path / "acme" / "fleet.git") as repository, served(tmp_path) as server:
+        first = repository.commit({"a.yaml": MAP})
+        run_git(
+            repository.path, "-c", "user.name=a", "-c", "user.email=a", "tag", "-a", "-m", "a", "v1", first
+        )
+        url, good = server.url("acme/fleet"), secrets(server.known_hosts)["good"]
+        for name, (spec, _) in ODD.items():
+            cluster.add(name, good, {"url": url, **spec})
+        hosts = f"git.example.com ssh-ed25519 AAAA\n{server.known_hosts}"
+        cluster.add("broken-host-key", {**good, "known_hosts": hosts}, {"url": url})
+        cluster.add("tagged", good, {"url": url, "ref": {"tag": "v1"}})
+        cluster.let_time_pass()
+        assert cluster.told("tagged") == "Succeeded: stored artifact for revision 'v1@sha1:COMMIT'"
+        assert cluster.told("broken-host-key").endswith("knownhosts: a key of it cannot be read")
+        for name, (_, said) in ODD.items():
+            assert said in cluster.told(name)

@@ -308,7 +308,6 @@ ENTRIES: tuple[Entry, ...] = (
             "aks/ServicePrincipalProfile",
             ("BadRequest", "ReconcileStandardLoadBalancerError", "DeleteResourceGroupError", *WRAPPERS),
             *("serviceprincipalprofile", "aadsts7000222", "aadsts7000215", "aadsts700016"),
-            "failed to refresh the token",
         ),
     ),
     *support(
