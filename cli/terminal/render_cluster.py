@@ -13,7 +13,7 @@ from cli.terminal.cluster_table import applied, not_carried_out, phase
 from cli.text import printable
 from cli.times import age, times, until
 from shared.app.api import schema
-from shared.azure.companions.policies import NON_COMPLIANT, NOT_EVALUATED
+from shared.azure.companions.compliance import NON_COMPLIANT, NOT_EVALUATED
 from shared.cluster.history import by_whom
 from shared.sentences import many, some_of
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from shared.azure.companions.policies import Compliance
+from shared.azure.companions.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
 from shared.azure.running_versions import PoolVersions

@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
-from shared.azure.companions.policies import compliance_of
+from shared.azure.companions.compliance import compliance_of
 from shared.azure.costs import Places, costs_in
 from shared.azure.drift.activity import writes_in
 from shared.azure.importer import NotImportable, imported

@@ -26,8 +26,9 @@ from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited
 from shared.app.outbox import send
 from shared.azure.companions.companion import Live
+from shared.azure.companions.compliance import Compliance, compliance_of
 from shared.azure.companions.identity_access import RoleCompanion
-from shared.azure.companions.policies import Compliance, PolicyCompanion, compliance_of
+from shared.azure.companions.policies import PolicyCompanion
 from shared.azure.differences import Difference
 from shared.cluster.failures.errors import Dependency, ReconcileError
 from shared.cluster.queues.messages import SweepRequest
