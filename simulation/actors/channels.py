@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from localcloud.git.world.pull_requests import PullRecord
 from shared.app.intake.accept import accept
@@ -23,7 +22,7 @@ from shared.cluster.failures.errors import Conflict, Unavailable
 from shared.ports.process import KnownAnswers
 from simulation.actors.kinds import CHANNELS
 from simulation.actors.promotions import idle, settled
-from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.upkeep import EnvironmentActor
 from simulation.channel_values import CHANNEL as RULE
 from simulation.channel_values import as_numbers, given_in, values_of, what_follows
 from simulation.desired_files import files_of, path_of
@@ -47,15 +46,17 @@ BEGIN = {"rapid": "1.36.2", "stable": "1.35.6", "patch": "1.35.6"}
 NOT_YET = ("1.35.7", "1.36.3", "1.37.1", NEWEST_IMAGE)
 WITH_IMAGES, AT_FIRST = 0.5, 0.4
 """How many fleets follow node images, too, and how much of what is new AKS offers before the faults end."""
-ACTS, SOAKS, LOST = (5, 12), (0, 30, 600), 0.3
+SOAKS, LOST = (0, 30, 600), 0.3
 BEFORE_AN_END = datetime(2027, 1, 29, 22, 30, tzinfo=UTC)
 """So soon the channel ``patch`` leaves a minor."""
 REMEMBERED = timedelta(hours=7)
 """Longer than an instance remembers a list."""
 
 
-class Channels(ActorUpkeep):
+class Channels(EnvironmentActor):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
+
+    fewest_acts, most_acts = 5, 12
 
     def __init__(
         self,
@@ -81,32 +82,20 @@ class Channels(ActorUpkeep):
         )
         found = replace(wanted, environments=environments, soak=self._chance.choice(SOAKS))
         for name in wanted.clusters:
-            found = found.with_cluster(DesiredCluster(name, version=""))
+            found = found.with_cluster(self.new_cluster(name))
         return found
 
+    def new_cluster(self, name: str) -> DesiredCluster:
+        """Return a cluster with the version of its environment."""
+        return DesiredCluster(name, version="")
+
     def schedule(self, seconds: float) -> None:
-        """Let there be more clusters at first, and let them act at some moments of so many seconds."""
-        for operators in self._everybody:
-            self._loop.schedule(2, partial(self._add, operators))
+        """Let them act at some moments of so many seconds."""
         acts = (
             *(self._decide,) * 3,
             *(self._offer, self._silence, self._write, self._take_back, self._look),
         )
-        for _ in range(self._chance.randint(*ACTS)):
-            later = partial(self._act, self._chance.choice(acts), self._chance.choice(self._everybody))
-            self._loop.schedule(self._chance.uniform(0, max(seconds, 900.0)), later)
-
-    def _act(self, act: Any, operators: Operators) -> None:
-        if not self._loop.peaceful and operators.now.environments:
-            self.acts += 1
-            act(operators)
-
-    def _add(self, operators: Operators) -> None:
-        desired = operators.now
-        for name in operators.names:
-            if name not in desired.clusters:
-                desired = desired.with_cluster(DesiredCluster(name, version=""))
-        operators.push(desired)
+        self.schedule_acts(acts, seconds)
 
     # AKS
 

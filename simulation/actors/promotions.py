@@ -26,15 +26,15 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
-from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.upkeep import EnvironmentActor
 from simulation.desired_files import files_of
-from simulation.desired_state import DesiredCluster, RequestedFleet, SharedEnvironment
+from simulation.desired_state import RequestedFleet, SharedEnvironment
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
 
 RULE = "promotion"
-ACTS, ACCEPTED = (4, 10), 202
+ACCEPTED = 202
 FIRST, LAST = "test", "prod"
 RULED, SOAKS = 0.8, (0, 30, 120, 600)
 """How many fleets have a rule, and after how many seconds it proposes."""
@@ -43,7 +43,7 @@ LOST = 0.3
 QUIET = timedelta(hours=4)
 
 
-class PromotionActor(ActorUpkeep):
+class PromotionActor(EnvironmentActor):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
     def __init__(
@@ -62,25 +62,9 @@ class PromotionActor(ActorUpkeep):
         )
 
     def schedule(self, seconds: float) -> None:
-        """Let there be more clusters at first, and let them act at some moments of so many seconds."""
-        for operators in self._everybody:
-            self._loop.schedule(2, partial(self._add, operators))
+        """Let them act at some moments of so many seconds."""
         acts = (*(self._prove,) * 3, self._give, self._take_back, *(self._promote,) * 2, *(self._decide,) * 4)
-        for _ in range(self._chance.randint(*ACTS)):
-            later = partial(self._act, self._chance.choice(acts), self._chance.choice(self._everybody))
-            self._loop.schedule(self._chance.uniform(0, max(seconds, 900.0)), later)
-
-    def _act(self, act: Any, operators: Operators) -> None:
-        if not self._loop.peaceful and operators.now.environments:
-            self.acts += 1
-            act(operators)
-
-    def _add(self, operators: Operators) -> None:
-        desired = operators.now
-        for name in operators.names:
-            if name not in desired.clusters:
-                desired = desired.with_cluster(DesiredCluster(name))
-        operators.push(desired)
+        self.schedule_acts(acts, seconds)
 
     def _new_value(self) -> str:
         self._values += 1
