@@ -30,6 +30,8 @@ WALKS = {"e2e": 4, "browser": 2}
 
 Those with the marker ``always`` come on top: together, a browser does in each run what the console is for.
 """
+LONGEST = {"simulation", "browser"}
+"""The folders whose tests take longest, and so do those with the marker ``long``."""
 LIVES = 12
 """And one of so many of the tests of a folder with the marker ``lives``, one at least."""
 
@@ -75,19 +77,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Draw the tests of this run; begin half of the workers with those that mostly wait.
 
-    The others use the processor meanwhile. Each worker begins with a part of the list, and takes some of
-    another one's end when it has run out.
+    The others use the processor meanwhile, and begin with what takes longest: at the end it would run alone.
+    Each worker begins with a part of the list, and takes some of another one's end when it has run out.
     """
     left_out = _left_out(items)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=[*left_out])
-    waits, computes = list[pytest.Item](), list[pytest.Item]()
+    waits, longest, others = list[pytest.Item](), list[pytest.Item](), list[pytest.Item]()
     for item in items:
-        (waits if "e2e" in item.path.parts else computes).append(item)
+        folders, is_long = {*item.path.parts}, item.get_closest_marker("long") is not None
+        kind = waits if "e2e" in folders else longest if is_long or folders & LONGEST else others
+        kind.append(item)
     workers = getattr(config, "workerinput", {"workercount": 1})["workercount"]
-    waiting, each, rest = (workers + 1) // 2, len(items) // workers, iter(computes)
-    parts = (waits[number::waiting] for number in range(waiting))
-    items[:] = [item for part in parts for item in (*part, *islice(rest, max(each - len(part), 0)))]
+    waiting, size, rest = (workers + 1) // 2, len(items) // workers, iter(others)
+    computing = max(workers - waiting, 1)
+    firsts = [waits[number::waiting] for number in range(waiting)]
+    firsts += [longest[number::computing] for number in range(computing)]
+    items[:] = [item for first in firsts for item in (*first, *islice(rest, max(size - len(first), 0)))]
     items += rest
 
 

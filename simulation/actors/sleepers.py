@@ -45,7 +45,7 @@ BEFORE_THE_CHANGE = datetime(2026, 4, 4, tzinfo=UTC)
 UNCLEAR = HALF
 """So long after that a minute of the clock comes for the second time, and no schedule counts it again."""
 STEP = timedelta(minutes=1)
-ACTS = (2, 5)
+ACTS, OF_POOLS = (2, 5), 0.9
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Sleepers(ActorUpkeep):
 
     def _stop(self, operators: Operators, name: str) -> None:
         self._stopped[name] = self._loop.clock()
-        if self._chance.random() < 0.5 and self._in_pools(operators, name):
+        if self._chance.random() < OF_POOLS and self._in_pools(operators, name):
             self._switch_pools(name, "Stopped")
         else:
             operators.stop(cluster_id(name))
