@@ -258,7 +258,7 @@ def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: 
         _, err = process.communicate(timeout=60)
         assert time.monotonic() - asked < 3
     assert (process.returncode, err) == (0, "")
-    until(lambda: not any_lives([*below]))
+    until(lambda: not any_lives([*below]), seconds=2)
 
 
 def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path) -> None:
@@ -284,7 +284,7 @@ def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: P
         process.kill()
         process.communicate()
     assert len(below) >= len(PARTS) + 1
-    until(lambda: not any_lives([*below]))
+    until(lambda: not any_lives([*below]), seconds=2)
 
 
 def test_each_part_that_is_killed_is_named(tmp_path: Path) -> None:
