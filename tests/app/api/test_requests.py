@@ -252,6 +252,14 @@ def test_a_request_that_would_be_invalid_is_refused_before_anything_is_written()
     assert cloud.ports.git_host.branches("roadstead/request/") == {}
 
 
+def test_an_invalid_request_without_a_location_says_which_ones_it_may_name() -> None:
+    cloud = fleet(RULE.replace("small", "nowhere").replace("[eastus]", "[eastus, westeurope]"))
+    for location, says in (("", True), ("eastus", False)):
+        refused = ask(cloud, replace(ASKED, cluster_class="nowhere", location=location))
+        hint = "a request may name the location: eastus, westeurope"
+        assert (refused.status, hint in str(refused.body["error"])) == (409, says)
+
+
 def test_the_file_is_plain_yaml_whatever_the_caller_is_called() -> None:
     cloud = fleet(RULE)
     ask(cloud, principal=replace(SOMEBODY, name='x"}\nspec: {evil: true}'))

@@ -65,7 +65,9 @@ def request_cluster(
             raise Refusal(409, f"there is a cluster {asked.name} already: choose another name")
         found = head.resolve(asked.name, manifest)
         if not isinstance(found, Desired):
-            raise Refusal(409, f"the cluster would be invalid: {found}")
+            unnamed = bool(rule.locations) and not asked.location
+            hint = f"; a request may name the location: {', '.join(rule.locations)}" if unnamed else ""
+            raise Refusal(409, f"the cluster would be invalid: {found}{hint}")
         branch = f"{branches_of(who, ports)}{who.name}/{asked.name}-{digest_of(manifest)[:12]}"
         check_others(found, branch, who, rule, head)
         check_quotas(found, head)
