@@ -54,12 +54,17 @@ class Week:
         return datetime.now(UTC) + timedelta(seconds=self._clock.seconds)
 
     def live(self) -> Sequence[Any]:
-        """Return the clusters, as Azure lists them."""
-        self.own += 1
+        """Return the clusters, as Azure lists them, page by page."""
+        found: list[Any] = []
+        address = httpx.URL(_LIST, params={"api-version": "2025-08-01"})
         with arm(self._operator) as azure:
-            answer = azure.get(_LIST, params={"api-version": "2025-08-01"})
-        found: Sequence[Any] = answer.raise_for_status().json()["value"]
-        return found
+            while True:
+                self.own += 1
+                page = azure.get(address).raise_for_status().json()
+                found += page["value"]
+                if "nextLink" not in page:
+                    return found
+                address = httpx.URL(page["nextLink"])
 
     def read_again(self) -> int:
         """Return how many reads were repeated so far because the machine was too slow."""
