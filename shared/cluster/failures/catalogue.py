@@ -135,9 +135,12 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
 """What stands for several codes in a table."""
 _USUAL: Mapping[type[ReconcileError], str] = {
     **dict.fromkeys((errors.InvalidManifest, errors.Immutable, errors.TooLarge), "author"),
-    **dict.fromkeys((errors.Interrupted, errors.Conflict, errors.Throttled), "nobody"),
+    **dict.fromkeys((errors.Interrupted, errors.Conflict, errors.Throttled, errors.OutOfCapacity), "nobody"),
     **dict.fromkeys((errors.RoleNotEffective, errors.Unauthorized), "access"),
+    errors.Obstructed: "network",
     errors.QuotaExceeded: "subscription",
+    errors.Unexplained: "support",
+    errors.Unauthenticated: "operator",
     errors.PolicyDenied: "policy",
     errors.WebhookDown: "platform",
     errors.Blocked: "workload",
