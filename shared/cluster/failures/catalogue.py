@@ -3,7 +3,7 @@
 The files in ``tables`` have an entry by its key, with the fields of ``Entry`` that are not as usual: the code
 is the last part of the key, and the actor that of ``_USUAL``. ``statuses`` are exit statuses of the script
 that sets a node up, in the texts of the codes ``SETUP``. ``page`` is one of Microsoft's support articles
-about AKS.
+about AKS, and ``docs`` a page of the documentation of Azure.
 """
 
 from __future__ import annotations
@@ -162,12 +162,18 @@ def _entries(table: str) -> Iterator[Entry]:
 
 def _entry(key: str, stored: Json) -> Entry:
     fields: dict[str, Any] = dict(stored)
-    kind, page = getattr(errors, fields.pop("kind")), fields.pop("page", "")
+    kind, page, docs = getattr(errors, fields.pop("kind")), fields.pop("page", ""), fields.pop("docs", "")
     statuses = tuple(_exits(fields.pop("statuses", ())))
     codes = fields.pop("codes", key.partition("/")[2])
     named = ["SETUP"] if statuses else codes.split() if isinstance(codes, str) else codes
     if page:
         fields |= {"source": f"{_SUPPORT}{page}.md", "link": f"{_LEARN}{page}"}
+    if docs:
+        repository = "azure-aks-docs" if docs.startswith("aks/") else "azure-docs"
+        fields["source"] = f"MicrosoftDocs/{repository} articles/{docs}.md"
+        fields["link"] = f"https://learn.microsoft.com/azure/{docs}"
+    if kind is errors.InvalidManifest:
+        fields.setdefault("remedy", "Correct the value in the message.")
     fields["source"] = fields["source"].replace("{codes}", _CODES)
     return Entry(
         key=key,
