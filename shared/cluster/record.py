@@ -349,8 +349,3 @@ def _check(record: ClusterRecord) -> None:
     for name in _PLACE:
         if not isinstance(spec.get(name), str):
             raise WrongText(f"document.spec.{name} is missing, or has a wrong type")
-
-
-def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
-    """Return the record as the version that was saved."""
-    return replace(record, etag=etag)

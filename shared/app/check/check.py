@@ -54,7 +54,7 @@ from shared.cluster.queues.envelopes import Envelope, checks_of
 from shared.cluster.queues.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import AppliedRevision, Condition, RunningVersions
-from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
+from shared.cluster.reporting.events import FLUX_REPORTED, event_of, events_between
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.frozen import replace
@@ -328,7 +328,7 @@ def conclude(
         outcome = outcome_of(after, now, patience)
         if renewed:
             after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
-        events = [renewed_event(after, reason, what) for reason, what in (renewed or {}).items()]
+        events = [event_of(after, reason, what) for reason, what in (renewed or {}).items()]
         first = list[Envelope]()
         if outcome is not None:
             concluded = apply_outcome(after, outcome, now=now, jitter=0)
