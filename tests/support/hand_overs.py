@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.queues.bodies import request_of
-from shared.cluster.queues.messages import ToPlan
+from shared.cluster.queues.bodies import message_of
+from shared.cluster.queues.messages import QueueRequest, ToPlan
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig, Message, Timing
 from tests.support.replaced_ports import around
@@ -48,7 +48,7 @@ class Counts:
 def waiting_plans(cloud: MemoryCloud) -> list[ToPlan]:
     """Return what the planner is to do next."""
     messages = cloud.broker.peek("plans", session=cloud.ports.config.fleet)
-    read = (request_of(message.draft.body) for message in messages)
+    read = (message_of(message.draft.body, QueueRequest) for message in messages)
     return [request for request in read if isinstance(request, ToPlan)]
 
 

@@ -1,4 +1,4 @@
-"""Messages from the bodies that the queues have of them.
+"""Messages from the bodies that the queues have of them: the ``kind`` of a body says which one it is.
 
 An unreadable or unknown one raises ``ValueError``, so that the host abandons it and the queue moves it to its
 dead letters, and no message is lost. One of a newer form raises NewerForm, and waits in its queue.
@@ -7,36 +7,36 @@ dead letters, and no message is lost. One of a newer form raises NewerForm, and 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Tag, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from shared.cluster.forms import VERSION, present
 from shared.cluster.queues.messages import (
-    REQUESTS,
-    CheckMessage,
-    JobMessage,
+    KINDS,
     OutdatedRequest,
     PreviewRequest,
-    QueueRequest,
-    ReadinessMessage,
+    QueueMessage,
     ReviewRequest,
     StatusRequest,
     ToPlan,
 )
 
-_DEFERRED = ConfigDict(defer_build=True)
-_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any], config=_DEFERRED)
+M = TypeVar("M", bound=QueueMessage)
+_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any], config=ConfigDict(defer_build=True))
+EXAMINATION = b'"kind":"examine"'
+"""What an examination says, and no other message: JSON escapes the quotes in the texts of fields."""
 
 
-def request_of(body: bytes | str) -> QueueRequest:
-    """Return a message of the queues ``plans`` and ``previews``; raise ValueError for any other body."""
-    read = _OBJECT.validate_json(body)
-    request = present("QueueRequest", QueueRequest.model_fields[VERSION].default, read)
-    kind = request.get("kind")
-    if not isinstance(kind, str) or kind not in REQUESTS:
-        raise ValueError("the queues have no message of this kind")
-    return REQUESTS[kind].model_validate_json(json.dumps(request))
+def message_of(body: bytes | str, expected: type[M]) -> M:
+    """Return a message of a class; raise ValueError for any other body."""
+    known = QueueMessage.model_fields[VERSION].default
+    read = present(QueueMessage.__name__, known, _OBJECT.validate_json(body))
+    kind = read.get("kind")
+    found = KINDS.get(kind) if isinstance(kind, str) else None
+    if found is None or not issubclass(found, expected):
+        raise ValueError("the queue has no message of this kind")
+    return found.model_validate_json(json.dumps(read))
 
 
 def commit_of(message: BaseModel | None) -> str:
@@ -45,29 +45,3 @@ def commit_of(message: BaseModel | None) -> str:
         return message.head
     about = ToPlan | ReviewRequest | StatusRequest | OutdatedRequest
     return message.commit if isinstance(message, about) else ""
-
-
-def _kind(read: Any) -> str:
-    kinds = ("check", "reading") if isinstance(read, dict) else ()
-    return next((kind for kind in kinds if kind in read), "job")
-
-
-WorkerMessage = JobMessage | CheckMessage | ReadinessMessage | QueueRequest
-_OF_WORKER: TypeAdapter[JobMessage | CheckMessage | ReadinessMessage] = TypeAdapter(
-    Annotated[
-        Annotated[JobMessage, Tag("job")]
-        | Annotated[CheckMessage, Tag("check")]
-        | Annotated[ReadinessMessage, Tag("reading")],
-        Discriminator(_kind),
-    ],
-    config=_DEFERRED,
-)
-
-
-EXAMINATION = b'"kind":"examine"'
-"""What an examination says, and no other message: JSON escapes the quotes in the texts of fields."""
-
-
-def message_of_worker(body: bytes) -> WorkerMessage:
-    """Return a message of a queue of jobs; raise ValueError for any other body."""
-    return request_of(body) if EXAMINATION in body else _OF_WORKER.validate_json(body)

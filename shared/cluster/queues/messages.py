@@ -8,13 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import (
-    Field,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import Field
 
-from shared.cluster.forms import VERSION, present
 from shared.cluster.queues.message_parts import (
     Approval,
     HeadConfirmation,
@@ -27,6 +22,10 @@ from shared.schedules import CLOCK_SKEW
 
 CLOCKS_DIFFER = 2 * CLOCK_SKEW
 """By how much two clocks may differ: the one message comes that much after the last event."""
+
+
+KINDS: dict[str, type[QueueMessage]] = {}
+"""The classes of messages by their kind."""
 
 
 class QueueMessage(Wire):
@@ -45,23 +44,25 @@ class QueueMessage(Wire):
     NAME: ClassVar[str] = ""
 
     schema_version: Literal[1] = 1
+    kind: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Note the kind of a class that has one."""
+        kind = cls.model_fields["kind"].default
+        if isinstance(kind, str):
+            KINDS.setdefault(kind, cls)
 
     def session(self, fleet: str, digest: str) -> str:
         """Return the session of the message."""
         return self.SESSION.format(**dict(self), fleet=fleet, digest=digest)
 
 
-class _OfWorker(QueueMessage):
-    @model_validator(mode="before")
-    @classmethod
-    def _of_the_present_form(cls, read: Any, info: ValidationInfo) -> Any:
-        """Return a queued message in the present form; a message that this code creates has it."""
-        if info.mode == "json" and isinstance(read, dict):
-            return present(cls.__name__, cls.model_fields[VERSION].default, read)
-        return read
+class WorkerMessage(QueueMessage):
+    """A message for a worker."""
 
 
-class JobMessage(_OfWorker):
+class JobMessage(WorkerMessage):
     """Run the next step of a cluster's job, if the record is still at this moment.
 
     ``at`` is the time for which it was scheduled, by the sender's clock; None for at once. The record says
@@ -70,7 +71,7 @@ class JobMessage(_OfWorker):
 
     SESSION = "{cluster}"
     ID = "{cluster}:{uid}:{generation}:{sequence}"
-
+    kind: Literal["job"] = "job"
     cluster: str
     uid: str
     generation: int
@@ -85,7 +86,7 @@ A check of the whole fleet has sessions of its own: whoever asks for some cluste
 """
 
 
-class CheckMessage(_OfWorker):
+class CheckMessage(WorkerMessage):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
     ``check`` is the id of what asked for it, a number for the whole fleet, ``attempt`` counts how often the
@@ -94,7 +95,7 @@ class CheckMessage(_OfWorker):
     """
 
     ID = "check:{check}:{digest}"
-
+    kind: Literal["check"] = "check"
     check: str
     clusters: tuple[str, ...] = ()
     at: datetime | None = None
@@ -111,7 +112,7 @@ class CheckMessage(_OfWorker):
         return self.at is None and self.check.isdecimal()
 
 
-class ReadinessMessage(_OfWorker):
+class ReadinessMessage(WorkerMessage):
     """Read what stands in the way of an upgrade of a cluster, or, without ``cluster``, have all of them read.
 
     With ``counting`` its objects of these kinds are counted instead: names of definitions, API versions and
@@ -119,7 +120,7 @@ class ReadinessMessage(_OfWorker):
     """
 
     ID = "readiness:{reading}:{digest}"
-
+    kind: Literal["readiness"] = "readiness"
     reading: str
     cluster: str = ""
     counting: tuple[tuple[str, str, str], ...] = ()
@@ -128,10 +129,6 @@ class ReadinessMessage(_OfWorker):
     def session(self, fleet: str, digest: str) -> str:
         """Return one of the sessions of readings."""
         return f"{fleet}:readiness:{int(digest[:8], 16) % CHECK_SESSIONS}"
-
-
-REQUESTS: dict[str, type[QueueRequest]] = {}
-"""The classes of requests by their kind."""
 
 
 class QueueRequest(QueueMessage):
@@ -144,13 +141,7 @@ class QueueRequest(QueueMessage):
     SESSION = "{fleet}"
     ASKED: ClassVar[bool] = False
 
-    kind: str
     attempt: int = 0
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Note the kind of a class."""
-        REQUESTS[cls.model_fields["kind"].default] = cls
 
     def next_attempt(self) -> Self:
         """Return the request with one more failed attempt."""
