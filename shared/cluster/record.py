@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from shared.azure.running_versions import Running
+from shared.azure.running_versions import UNKNOWN, RunningVersions
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.errors import (
     OUTSIDE,
@@ -152,13 +152,12 @@ class ClusterRecord:
     @property
     def running_version(self) -> str:
         """The Kubernetes version of the control plane when it was read last, "" if it never was."""
-        return self.observation.running.kubernetes_version if self.observation.running else ""
+        return self.running.kubernetes_version
 
     @property
-    def running(self) -> Running:
-        """The versions that it ran when it was read last; empty if it never was."""
-        found = self.observation.running
-        return Running(found.kubernetes_version, found.pools) if found else Running()
+    def running(self) -> RunningVersions:
+        """What it ran when it was read last; empty if it never was."""
+        return self.observation.running or UNKNOWN
 
     @property
     def needs_action(self) -> bool:

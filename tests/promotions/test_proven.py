@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from shared.azure.running_versions import RunningVersions
 from shared.cluster.divergence.drift import Drift, DriftedField
-from shared.cluster.record_parts import Condition, Divergence, Observation, Ownership, Phase, RunningVersions
+from shared.cluster.record_parts import Condition, Divergence, Observation, Ownership, Phase
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
 from shared.language.stored_cluster import StoredCluster

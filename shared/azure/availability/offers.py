@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from ipaddress import IPv4Network
 
 from shared.azure.availability.offered import Offer, Quota, Size, Subnet
-from shared.azure.running_versions import UNKNOWN, Running
+from shared.azure.running_versions import UNKNOWN, RunningVersions
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.desired import Desired, dumped_spec
@@ -49,10 +49,10 @@ class Request:
     cluster: str
     old: ClusterSpec | None
     new: ClusterSpec
-    runs: Running = UNKNOWN
+    runs: RunningVersions = UNKNOWN
 
     @classmethod
-    def of(cls, wanted: Desired, old: ClusterSpec | None, runs: Running = UNKNOWN) -> Request:
+    def of(cls, wanted: Desired, old: ClusterSpec | None, runs: RunningVersions = UNKNOWN) -> Request:
         """Return what is asked of a cluster; one that is adopted has the values of another day."""
         return cls(wanted.name, old, wanted.spec if wanted.adopt else completed(wanted.spec), runs)
 
