@@ -24,8 +24,7 @@ from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
 from shared.app.worker import worker
 from shared.cluster.job import Delay, JobQueue
-from shared.cluster.queues.bodies import message_of
-from shared.cluster.queues.messages import JobMessage, QueueRequest
+from shared.cluster.queues.messages import JobMessage, QueueRequest, message_of
 from shared.ports import Ports
 from shared.ports.process import Stays, TokenCache
 

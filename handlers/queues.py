@@ -17,8 +17,8 @@ import azure.functions as func
 from handlers.executions import counted
 from shared.app.door import enter, receive
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.bodies import EXAMINATION, commit_of, message_of
 from shared.cluster.queues.messages import (
+    EXAMINATION,
     CheckMessage,
     IssueRequest,
     JobMessage,
@@ -31,6 +31,8 @@ from shared.cluster.queues.messages import (
     SweepRequest,
     TryRequest,
     WorkerMessage,
+    commit_of,
+    message_of,
 )
 from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about

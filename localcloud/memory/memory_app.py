@@ -21,13 +21,14 @@ from shared.app.sweep import sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.bodies import EXAMINATION, message_of
 from shared.cluster.queues.messages import (
+    EXAMINATION,
     CheckMessage,
     JobMessage,
     QueueRequest,
     ReadinessMessage,
     WorkerMessage,
+    message_of,
 )
 from shared.ports import Ports
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
-from shared.cluster.queues.bodies import message_of
-from shared.cluster.queues.messages import JobMessage, QueueMessage
+from shared.cluster.queues.messages import JobMessage, QueueMessage, message_of
 from shared.ports import Message
 from simulation.invariants.context import Context, moment, moment_of_message
 from simulation.newer_forms import known_body

@@ -8,7 +8,6 @@ import pytest
 from pydantic import BaseModel
 
 from shared.cluster.forms import NewerForm
-from shared.cluster.queues.bodies import commit_of, message_of
 from shared.cluster.queues.envelopes import job_message
 from shared.cluster.queues.messages import (
     JobMessage,
@@ -27,6 +26,8 @@ from shared.cluster.queues.messages import (
     SweepRequest,
     TryRequest,
     WorkerMessage,
+    commit_of,
+    message_of,
 )
 from tests.support.cluster_records import record
 

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.queues.bodies import message_of
-from shared.cluster.queues.messages import QueueRequest, ToPlan
+from shared.cluster.queues.messages import QueueRequest, ToPlan, message_of
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig, Message, Timing
 from tests.support.replaced_ports import around

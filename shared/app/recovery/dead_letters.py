@@ -20,7 +20,6 @@ from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.outcomes import Fail
-from shared.cluster.queues.bodies import commit_of, message_of
 from shared.cluster.queues.envelopes import Envelope, copy_of
 from shared.cluster.queues.messages import (
     CheckMessage,
@@ -33,6 +32,8 @@ from shared.cluster.queues.messages import (
     ReportRequest,
     ToPlan,
     WorkerMessage,
+    commit_of,
+    message_of,
 )
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import events_between

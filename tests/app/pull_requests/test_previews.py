@@ -13,13 +13,13 @@ from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged, Push
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unavailable
-from shared.cluster.queues.bodies import message_of
 from shared.cluster.queues.messages import (
     CLOCKS_DIFFER,
     OutdatedRequest,
     PlanRequest,
     PreviewRequest,
     QueueRequest,
+    message_of,
 )
 from shared.ports import FleetConfig, PlanLimits, TreeEntry
 from tests.support import fleet_files

@@ -18,8 +18,7 @@ from shared.app.sweep.events import handle
 from shared.azure.companions.identity_access import credential_name
 from shared.azure.ownership import correlation_id
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.queues.bodies import message_of
-from shared.cluster.queues.messages import QueueRequest, SweepRequest
+from shared.cluster.queues.messages import QueueRequest, SweepRequest, message_of
 from shared.notifications.kinds import NotificationKind
 from shared.ports.azure import GetCluster
 from tests.support.activity import ANN, BOB, asked, changes
