@@ -3,7 +3,7 @@
 The files in ``tables`` have an entry by its key, with the fields of ``Entry`` that are not as usual: the code
 is the last part of the key, and the actor that of ``_USUAL``. ``statuses`` are exit statuses of the script
 that sets a node up, in the texts of the codes ``SETUP``. ``page`` is one of Microsoft's support articles
-about AKS, and ``docs`` a page of the documentation of Azure.
+about AKS, and ``docs`` a page of the documentation of Azure. A file may begin with what is ``usual`` in it.
 """
 
 from __future__ import annotations
@@ -156,8 +156,10 @@ _ENDS = (" ", "\n", "\\", ",", ":", ";", '"', ".", ")")
 
 def _entries(table: str) -> Iterator[Entry]:
     text = (files(__package__) / "tables" / f"{table}.yaml").read_text()
-    for key, stored in yaml.load(text, Loader=yaml.CSafeLoader).items():
-        yield _entry(key, stored)
+    read = yaml.load(text, Loader=yaml.CSafeLoader)
+    usual = read.pop("usual", {})
+    for key, stored in read.items():
+        yield _entry(key, usual | stored)
 
 
 def _entry(key: str, stored: Json) -> Entry:
