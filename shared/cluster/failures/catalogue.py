@@ -1,9 +1,10 @@
 """The catalogue of documented errors: the one table that people's answers and retries are read from.
 
 The files in ``tables`` have an entry by its key, with the fields of ``Entry`` that are not as usual: the code
-is the last part of the key, and the actor that of ``_USUAL``. ``statuses`` are exit statuses of the script
-that sets a node up, in the texts of the codes ``SETUP``. ``page`` is one of Microsoft's support articles
-about AKS, and ``docs`` a page of the documentation of Azure. A file may begin with what is ``usual`` in it.
+is the last part of the key, the actor that of ``_USUAL``, and the remedy of an InvalidManifest to correct the
+value. A file may begin with what is ``usual`` in it. ``statuses`` are exit statuses of the script that sets a
+node up, in the texts of the codes ``SETUP``. ``page`` is one of Microsoft's support articles about AKS, and
+``docs`` a page of the documentation of Azure.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ _ENDS = (" ", "\n", "\\", ",", ":", ";", '"', ".", ")")
 
 
 def _entries(table: str) -> Iterator[Entry]:
-    text = (files(__package__) / "tables" / f"{table}.yaml").read_text()
+    text = (files(__package__) / "tables" / f"{table}.yaml").read_text("utf-8")
     read = yaml.load(text, Loader=yaml.CSafeLoader)
     usual = read.pop("usual", {})
     for key, stored in read.items():
