@@ -24,8 +24,7 @@ from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
 from shared.app.worker import worker
 from shared.cluster.job import Delay, JobQueue
-from shared.cluster.queues.bodies import request_of
-from shared.cluster.queues.messages import JobMessage
+from shared.cluster.queues.messages import JobMessage, QueueRequest, message_of
 from shared.ports import Ports
 from shared.ports.process import Stays, TokenCache
 
@@ -68,9 +67,9 @@ class Host:
         """Run the function with a message; return how long its calls take."""
         self.spent = 0.0
         if self.queue == "plans":
-            handle_request(request_of(body), self.ports)
+            handle_request(message_of(body, QueueRequest), self.ports)
         elif self.queue in JOB_QUEUES:
-            message = JobMessage.model_validate_json(body)
+            message = message_of(body, JobMessage)
             self._waits.begins(message.cluster)
             worker.handle(message, JobQueue(self.queue), self.ports)
             self._waits.ended(message.cluster)

@@ -17,13 +17,8 @@ import azure.functions as func
 from handlers.executions import counted
 from shared.app.door import enter, receive
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.bodies import (
-    EXAMINATION,
-    commit_of,
-    message_of_worker,
-    request_of,
-)
 from shared.cluster.queues.messages import (
+    EXAMINATION,
     CheckMessage,
     IssueRequest,
     JobMessage,
@@ -35,6 +30,9 @@ from shared.cluster.queues.messages import (
     ReadinessMessage,
     SweepRequest,
     TryRequest,
+    WorkerMessage,
+    commit_of,
+    message_of,
 )
 from shared.cluster.reporting.measurements import QUEUE_DELAY, Measurement
 from shared.logs import about
@@ -119,7 +117,12 @@ def planner(ports: Ports) -> func.Blueprint:
     )
     @counted("planner", ports)
     def plan(message: func.ServiceBusMessage) -> None:
-        _receive(message, "plans", ports, lambda body, inside: handle_request(request_of(body), inside))
+        _receive(
+            message,
+            "plans",
+            ports,
+            lambda body, inside: handle_request(message_of(body, QueueRequest), inside),
+        )
 
     return bp
 
@@ -129,7 +132,7 @@ def previewer(ports: Ports) -> func.Blueprint:
     bp = func.Blueprint()
 
     def handle(body: bytes, ports: Ports) -> None:
-        request = request_of(body)
+        request = message_of(body, QueueRequest)
         with about(commit=commit_of(request)):
             handle_preview(request, ports)
 
@@ -180,7 +183,7 @@ def worker(ports: Ports) -> func.Blueprint:
     bp = func.Blueprint()
 
     def handle(body: bytes, ports: Ports) -> None:
-        read = message_of_worker(body)
+        read = message_of(body, WorkerMessage)
         if isinstance(read, CheckMessage):
             from shared.app.check import check
 
@@ -235,7 +238,7 @@ def deleter(ports: Ports) -> func.Blueprint:
 
 def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
     def handle(body: bytes, ports: Ports) -> None:
-        _handle_job(JobMessage.model_validate_json(body), queue, ports)
+        _handle_job(message_of(body, JobMessage), queue, ports)
 
     _receive(message, queue, ports, handle)
 

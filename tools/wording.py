@@ -18,7 +18,7 @@ CHECKED = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples", "infra"),
     *("function_app.py", "handlers", "shared", "cli", "localcloud", "simulation", "bench", "tests"),
 )
-"""Files, and folders with their ``.md`` and ``.py`` files."""
+"""Files, and folders with their ``.md`` and ``.py`` files, and the tables of ``shared``."""
 
 
 def vocabulary(text: str) -> Mapping[re.Pattern[str], str]:
@@ -55,7 +55,8 @@ def files(root: Path, checked: tuple[str, ...]) -> Iterator[Path]:
     """Yield every file to check."""
     for name in checked:
         path = root / name
-        yield from [path] if path.is_file() else sorted((*path.rglob("*.md"), *path.rglob("*.py")))
+        kinds = ("*.md", "*.py", "*.yaml") if name == "shared" else ("*.md", "*.py")
+        yield from [path] if path.is_file() else sorted(file for kind in kinds for file in path.rglob(kind))
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from cli.fleet_api.followed import followed_of
 from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema
-from shared.azure.running_versions import PoolVersions, Running
+from shared.azure.running_versions import PoolVersions, RunningVersions
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.holds import Postponement
@@ -40,7 +40,7 @@ class AcceptedSpec:
     deleting: bool
     restorable: bool
     retryable_failure: bool
-    running: Running
+    running: RunningVersions
     rebuilt_for: str = ""
     ready: bool = False
     recovering: bool = False
@@ -153,7 +153,7 @@ def committed(tree: Worktree) -> Against:
             deleting=False,
             restorable=False,
             retryable_failure=False,
-            running=Running(),
+            running=RunningVersions(),
             rebuilt_for=cluster.rebuild,
             ready=True,
         )
@@ -199,9 +199,9 @@ def _hold(found: schema.RecordedCluster) -> Postponement | None:
     return Postponement(until, found["heldBy"], found["heldBecause"], until)
 
 
-def _running(found: schema.RecordedCluster) -> Running:
+def _running(found: schema.RecordedCluster) -> RunningVersions:
     pools = {
         pool["name"]: PoolVersions(pool["kubernetesVersion"], pool["nodeImageVersion"])
         for pool in found["runningPools"]
     }
-    return Running(found["runningVersion"], pools)
+    return RunningVersions(found["runningVersion"], pools=pools)

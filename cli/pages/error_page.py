@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from shared.cluster.failures.advice import ADDRESSES, remedy_for
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES
-from shared.cluster.failures.entry import Entry
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Entry
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.failures.remedies import REMEDIES, reaction, suggested_action
 from shared.cluster.failures.retry import policy_for

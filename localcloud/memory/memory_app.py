@@ -21,8 +21,15 @@ from shared.app.sweep import sweep
 from shared.app.worker import worker
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.bodies import EXAMINATION, message_of_worker, request_of
-from shared.cluster.queues.messages import CheckMessage, JobMessage, ReadinessMessage
+from shared.cluster.queues.messages import (
+    EXAMINATION,
+    CheckMessage,
+    JobMessage,
+    QueueRequest,
+    ReadinessMessage,
+    WorkerMessage,
+    message_of,
+)
 from shared.ports import Ports
 
 _PROMOTES = dict.fromkeys(("promote", "promotion"), promote)
@@ -39,13 +46,13 @@ def handle(queue: str, body: bytes, ports: Ports) -> None:
     if EXAMINATION in body:
         examine(_APPS.get(queue, "control"), ports)
     elif queue == "plans":
-        request = request_of(body)
+        request = message_of(body, QueueRequest)
         _HANDLERS.get(request.kind, planner).handle(request, ports)
     elif queue == "previews":
-        request = request_of(body)
+        request = message_of(body, QueueRequest)
         (tries if request.kind == "try" else pull_requests).handle(request, ports)
     else:
-        message = message_of_worker(body)
+        message = message_of(body, WorkerMessage)
         if isinstance(message, CheckMessage):
             checks.handle(message, ports)
         elif isinstance(message, ReadinessMessage):

@@ -22,7 +22,7 @@ from shared.app.records import again
 from shared.azure.ownership import tag
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.cluster.job import JobQueue
-from shared.cluster.queues.bodies import EXAMINATION
+from shared.cluster.queues.messages import EXAMINATION
 from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.ports import FleetConfig, FleetRecord, Ports

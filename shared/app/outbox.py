@@ -17,9 +17,15 @@ from shared.cluster.failures.errors import ReconcileError, Retryable, Unreadable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.health import needs_check, next_check
 from shared.cluster.forms import NewerForm
-from shared.cluster.queues.bodies import commit_of
 from shared.cluster.queues.envelopes import Envelope
-from shared.cluster.queues.messages import CheckMessage, PlanRequest, QueueMessage, QueueRequest, SweepRequest
+from shared.cluster.queues.messages import (
+    CheckMessage,
+    PlanRequest,
+    QueueMessage,
+    QueueRequest,
+    SweepRequest,
+    commit_of,
+)
 from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase

@@ -8,7 +8,6 @@ does. Kubernetes versions are never downgraded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf, manifest_path, overlay, without_left, writable_cluster
@@ -19,6 +18,7 @@ from shared.azure.changes.writes import (
     PlannedWrite,
     at_running_version,
     last_write_failed,
+    profiles_of,
     refuse_fixed,
     running_version,
 )
@@ -103,18 +103,13 @@ def control_plane(live: Json) -> str:
     return running_version(live["properties"], "kubernetesVersion")
 
 
-def pools_behind(desired: Desired, owner: Owner, live: Json) -> list[str]:
-    """Return the pools that have to reach the control plane's minor before its next upgrade."""
-    return behind(control_plane(live), _pool_versions(desired, owner, live))
-
-
 def pools_to_upgrade(desired: Desired, owner: Owner, live: Json) -> dict[str, tuple[str, str]]:
     """Return (requested version, running version) of each pool with a version of its own to upgrade to.
 
     The key is the pool's name in the manifest; a new pool has "" as its running version.
     """
     upgrades = {}
-    mine = serving(_profiles(live), owner)
+    mine = serving(profiles_of(live), owner)
     for pool in desired.spec.node_pools:
         runs = [running_version(profile, "orchestratorVersion") for profile in mine.get(pool.name, ())]
         oldest = min(runs, key=numbers, default="")
@@ -133,7 +128,7 @@ def outdated_foreign_pools(desired: Desired, owner: Owner, live: Json) -> list[s
     ours = _pool_versions(desired, owner, live)
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
-        for profile in _profiles(live)
+        for profile in profiles_of(live)
         if profile["name"] not in ours and not owner.owns(profile)
     }
     wanted = desired.spec.kubernetes_version
@@ -154,16 +149,12 @@ def newer_than_requested(desired: Desired, owner: Owner, live: Json) -> tuple[st
 
 def _pool_versions(desired: Desired, owner: Owner, live: Json) -> dict[str, tuple[str, str]]:
     """Return (requested version, running version) by the pool's name in Azure."""
-    mine = serving(_profiles(live), owner)
+    mine = serving(profiles_of(live), owner)
     return {
         str(profile["name"]): (version_of(pool, desired), running_version(profile, "orchestratorVersion"))
         for pool in desired.spec.node_pools
         for profile in mine.get(pool.name, ())
     }
-
-
-def _profiles(live: Json) -> Sequence[Json]:
-    return live["properties"].get("agentPoolProfiles") or ()
 
 
 def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
@@ -195,7 +186,7 @@ def _cluster(desired: Desired, owner: Owner, live: Json) -> dict[str, Any]:
     spec, properties = desired.spec, _properties(desired)
     properties.pop("kubernetesVersion")
     hop = next_version(spec.kubernetes_version, control_plane(live))
-    if hop and not pools_behind(desired, owner, live):
+    if hop and not behind(control_plane(live), _pool_versions(desired, owner, live)):
         properties["kubernetesVersion"] = hop
     tags = {**spec.tags, **owner.cluster_tags(live)}
     wanted = {**_next_to_properties(desired), "tags": tags, "properties": properties}

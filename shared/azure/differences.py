@@ -12,11 +12,11 @@ automatic upgrade brings, and every field that the manifest leaves out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf, manifest_path
-from shared.azure.changes.writes import pool_is_stopped, running_version
+from shared.azure.changes.writes import pool_is_stopped, profiles_of, running_version
 from shared.azure.cluster_body import cluster_leaves
 from shared.azure.node_pools.body import pool_leaves, version_of
 from shared.azure.node_pools.replacement import serving
@@ -59,7 +59,7 @@ def differences_of(desired: Desired, owner: Owner, live: Json) -> list[Differenc
     Operators see these before an adoption.
     """
     found = [_of_cluster(desired, leaf, live) for leaf in cluster_leaves(desired, owner, live)]
-    mine = serving(_profiles(live), owner)
+    mine = serving(profiles_of(live), owner)
     for pool in desired.spec.node_pools:
         if pool.name not in mine:
             found.append(Difference(f"nodePools[{pool.name}]", _summary(pool), None))
@@ -119,7 +119,7 @@ def _of_pool(pool: NodePool, desired: Desired, owner: Owner, profile: Json) -> I
 def _removed(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
     """Yield our pools that the manifest no longer has."""
     wanted = {pool.name for pool in desired.spec.node_pools}
-    for profile in _profiles(live):
+    for profile in profiles_of(live):
         if owner.owns(profile) and owner.pool_of(profile) not in wanted:
             yield Difference(f"nodePools[{profile['name']}]", None, _summary_of(profile))
 
@@ -178,17 +178,13 @@ def _unmanaged(desired: Desired, owner: Owner, live: Json) -> Iterator[tuple[str
         yield from (
             (f"{at}.nodeTaints.{taint}", difference) for taint in taints if taint not in pool.node_taints
         )
-        if pool_is_stopped(profile) and not _sets_power(pool):
+        if pool_is_stopped(profile) and not (pool.azure and "powerState" in pool.azure.properties):
             yield f"{at}.powerState", Difference(f"{at}.powerState", "Running", "Stopped", left_alone=True)
     wanted = {pool.name for pool in desired.spec.node_pools}
-    for profile in _profiles(live):
+    for profile in profiles_of(live):
         field = f"nodePools[{profile['name']}]"
         if not owner.owns(profile) and owner.pool_of(profile) not in wanted:
             yield field, Difference(field, None, _summary_of(profile), left_alone=True)
-
-
-def _sets_power(pool: NodePool) -> bool:
-    return pool.azure is not None and "powerState" in pool.azure.properties
 
 
 def _foreign_entries(
@@ -202,12 +198,8 @@ def _foreign_entries(
 
 
 def _pairs(desired: Desired, owner: Owner, live: Json) -> Iterator[tuple[NodePool, Json]]:
-    mine = serving(_profiles(live), owner)
+    mine = serving(profiles_of(live), owner)
     return ((pool, profile) for pool in desired.spec.node_pools for profile in mine.get(pool.name, ()))
-
-
-def _profiles(live: Json) -> Sequence[Json]:
-    return live["properties"].get("agentPoolProfiles") or ()
 
 
 def _summary(pool: NodePool) -> dict[str, Any]:

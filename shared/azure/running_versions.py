@@ -7,6 +7,7 @@ goes back only by a rollback, which git asks for with a field of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
@@ -24,10 +25,30 @@ class PoolVersions:
 
 
 @dataclass(frozen=True)
-class Running:
-    """What a cluster runs: the version of its control plane, "" if unknown, and its pools by git's names."""
+class AppliedRevision:
+    """The revision that the first Kustomization said it applied last, "" for none, and when that was read."""
 
-    control_plane: str = ""
+    revision: str
+    read_at: datetime
+
+    def __str__(self) -> str:
+        return f"Flux applied {self.revision or 'nothing'}, read at {self.read_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(frozen=True)
+class RunningVersions:
+    """What ran when a cluster was verified or compared last: the version of its control plane, and its nodes;
+    "" and 0 for what is not known.
+
+    ``pools`` has the oldest versions of each node pool by its name in the manifest. ``flux`` is what a job or
+    a check read last of Flux, None where neither could read it. ``renamed`` has the manifest's name of each
+    node pool that has another one in Azure, because it replaced one; also once somebody has deleted it.
+    """
+
+    kubernetes_version: str = ""
+    nodes: int = 0
+    flux: AppliedRevision | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
     pools: Mapping[str, PoolVersions] = field(default_factory=dict)
 
     def has_version(self, path: str, wanted: str, before: Json, after: Json) -> bool:
@@ -44,7 +65,9 @@ class Running:
             for pool in after.get("nodePools") or ()
             if pool.get("name") in had and not pool.get("orchestratorVersion")
         )
-        return _has(self.control_plane, wanted) and all(self._pool_has(name, wanted) for name in following)
+        return _has(self.kubernetes_version, wanted) and all(
+            self._pool_has(name, wanted) for name in following
+        )
 
     def has_image(self, oldest: str, after: Json) -> bool:
         """Return whether no pool of a spec has an image that is older, as far as images have such dates."""
@@ -55,14 +78,14 @@ class Running:
     def version_at(self, path: str) -> str:
         """Return the version that runs where a field of versions is, "" if unknown."""
         if path == CONTROL_PLANE:
-            return self.control_plane
+            return self.kubernetes_version
         return self.pools.get(_pool_of(path), PoolVersions()).kubernetes
 
     def _pool_has(self, name: str, wanted: str) -> bool:
         return _has(self.pools.get(name, PoolVersions()).kubernetes, wanted)
 
 
-UNKNOWN = Running()
+UNKNOWN = RunningVersions()
 
 
 def _has(runs: str, wanted: str) -> bool:
@@ -84,7 +107,7 @@ def lowered_versions(before: Json, after: Json, earlier: Mapping[str, str]) -> d
     return {path: version for path, version in highest.items() if runs_newer(has[path], version)}
 
 
-def run_lowered(spec: Json, lowered: Mapping[str, str], running: Running) -> bool:
+def run_lowered(spec: Json, lowered: Mapping[str, str], running: RunningVersions) -> bool:
     """Return whether a version still runs that git has ``lowered``, or may: what is not known counts."""
     has = dict(_versions(spec))
     now = ((has.get(path, ""), running.version_at(path)) for path in lowered)

@@ -90,7 +90,3 @@ class Gaps:
 
     count: int = 0
     last: Gap | None = None
-
-    def and_one(self, gap: Gap) -> Gaps:
-        """Return the gaps with one more."""
-        return Gaps(self.count + 1, gap)

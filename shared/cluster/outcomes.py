@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.azure.differences import Difference
+from shared.azure.running_versions import RunningVersions
 from shared.cluster.divergence.verification import Verification
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
 from shared.cluster.recipes import Step
-from shared.cluster.record_parts import RunningVersions
 from shared.frozen import dataclass, field
 from shared.language.pin import Pin
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from shared.azure.running_versions import Running
+from shared.azure.running_versions import UNKNOWN, RunningVersions
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.errors import (
     OUTSIDE,
@@ -150,15 +150,9 @@ class ClusterRecord:
         return self.deleting or (failure is not None and failure.kind in _TRANSIENT)
 
     @property
-    def running_version(self) -> str:
-        """The Kubernetes version of the control plane when it was read last, "" if it never was."""
-        return self.observation.running.kubernetes_version if self.observation.running else ""
-
-    @property
-    def running(self) -> Running:
-        """The versions that it ran when it was read last; empty if it never was."""
-        found = self.observation.running
-        return Running(found.kubernetes_version, found.pools) if found else Running()
+    def running(self) -> RunningVersions:
+        """What it ran when it was read last; empty if it never was."""
+        return self.observation.running or UNKNOWN
 
     @property
     def needs_action(self) -> bool:
@@ -349,8 +343,3 @@ def _check(record: ClusterRecord) -> None:
     for name in _PLACE:
         if not isinstance(spec.get(name), str):
             raise WrongText(f"document.spec.{name} is missing, or has a wrong type")
-
-
-def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
-    """Return the record as the version that was saved."""
-    return replace(record, etag=etag)

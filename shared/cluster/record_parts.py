@@ -9,7 +9,7 @@ from enum import StrEnum
 from shared.azure.companions.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
-from shared.azure.running_versions import PoolVersions
+from shared.azure.running_versions import RunningVersions
 from shared.cluster.divergence.drift import Correction, Drift, HeldStart
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.divergence.verification import Verification
@@ -68,34 +68,6 @@ class Condition:
     since: datetime
     observed_generation: int
     verified: datetime
-
-
-@dataclass(frozen=True)
-class AppliedRevision:
-    """The revision that the first Kustomization said it applied last, "" for none, and when that was read."""
-
-    revision: str
-    read_at: datetime
-
-    def __str__(self) -> str:
-        return f"Flux applied {self.revision or 'nothing'}, read at {self.read_at:%Y-%m-%d %H:%M:%S} UTC"
-
-
-@dataclass(frozen=True)
-class RunningVersions:
-    """What ran when a cluster was verified or compared last: the version of its control plane, and its nodes;
-    "" and 0 for what is not known.
-
-    ``pools`` has the oldest versions of each node pool by its name in the manifest. ``flux`` is what a job or
-    a check read last of Flux, None where neither could read it. ``renamed`` has the manifest's name of each
-    node pool that has another one in Azure, because it replaced one; also once somebody has deleted it.
-    """
-
-    kubernetes_version: str = ""
-    nodes: int = 0
-    flux: AppliedRevision | None = None
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    pools: Mapping[str, PoolVersions] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -66,18 +66,11 @@ def keeps_change(sleep: Sleep, until: datetime, now: datetime) -> bool:
     return sleep.changes == "wait" and until - now <= CHANGES_WAIT
 
 
-def next_start(sleep: Sleep, labels: Mapping[str, str], now: datetime) -> datetime | None:
-    """Return when the schedules start a cluster next that stops now, None where they never do."""
+def next_turn(sleep: Sleep, labels: Mapping[str, str], now: datetime, *, awake: bool) -> datetime | None:
+    """Return when the schedules next end it that a cluster is ``awake`` or not, None where they never do."""
     times = _Times(sleep, None, labels)
-    stops = now if not times.awake(now) else times.turns(now)
-    return times.turns(stops) if stops else None
-
-
-def next_stop(sleep: Sleep, labels: Mapping[str, str], now: datetime) -> datetime | None:
-    """Return when the schedules stop a cluster next that starts now, None where they never do."""
-    times = _Times(sleep, None, labels)
-    starts = now if times.awake(now) else times.turns(now)
-    return times.turns(starts) if starts else None
+    begins = now if times.awake(now) is awake else times.turns(now)
+    return times.turns(begins) if begins else None
 
 
 def time_text(sleep: Sleep, at: datetime, now: datetime) -> str:

@@ -12,7 +12,7 @@ from shared.azure.changes.comparison import alike
 from shared.azure.changes.conditions import Surroundings
 from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.writes import planned_effect
-from shared.azure.running_versions import CONTROL_PLANE, UNKNOWN, Running
+from shared.azure.running_versions import CONTROL_PLANE, UNKNOWN, RunningVersions
 from shared.frozen import dataclass
 from shared.json_tree import Children, Json, Path, children, differing, path_text
 from shared.kubernetes_versions import is_version, needs_upgrade, stays_newer
@@ -50,7 +50,7 @@ class FieldChange:
 _IMAGE = "minNodeImageVersion"
 
 
-def differences(old: Any, new: Any, runs: Running = UNKNOWN) -> Iterator[FieldChange]:
+def differences(old: Any, new: Any, runs: RunningVersions = UNKNOWN) -> Iterator[FieldChange]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
     The order of a list counts only where it has a meaning; for taints it has none. ``runs`` are the versions
@@ -88,7 +88,7 @@ def _spec(document: Any) -> Json:
     return spec if isinstance(spec, Mapping) else {}
 
 
-def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: Running) -> FieldChange:
+def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: RunningVersions) -> FieldChange:
     if is_commit(path):
         old, new = (commit and short_commit(commit) for commit in (old, new))
     effect, field = _effect(path, old, new, specs), path.removeprefix("spec.")
@@ -103,7 +103,7 @@ def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: Runni
     return FieldChange(path, _short(old), _short(new), effect)
 
 
-def _lowered(field: str, old: Any, new: Any, before: Json, runs: Running) -> bool:
+def _lowered(field: str, old: Any, new: Any, before: Json, runs: RunningVersions) -> bool:
     """Return whether a version is to go down; a pool without one of its own follows its control plane's."""
     had = str(old or before.get(CONTROL_PLANE, ""))
     return stays_newer(str(new or ""), had, runs.version_at(field))

@@ -22,7 +22,7 @@ def with_versions_that_run(plan: Plan, recorded: Mapping[str, RecordedState]) ->
 
 
 def _as_it_runs(item: Item, record: RecordedState | None) -> Item:
-    if not item.keeps_version or record is None or not record.running.control_plane:
+    if not item.keeps_version or record is None or not record.running.kubernetes_version:
         return item
     return replace(item, hold=next(versions_that_stay(item.changes, record), None))
 

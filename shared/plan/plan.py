@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
-from shared.azure.running_versions import Running
+from shared.azure.running_versions import RunningVersions
 from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
 from shared.plan.hold_kinds import HoldKind
@@ -91,7 +91,7 @@ class RecordedState(Protocol):
         """Whether its generation was verified Ready, and is so."""
 
     @property
-    def running(self) -> Running:
+    def running(self) -> RunningVersions:
         """The versions that it ran when it was read last; empty if it never was."""
 
 

@@ -299,7 +299,7 @@ def start_of(record: RecordedState) -> Start:
     if record.deleting:
         return Start.DELETE
     attached = is_attached(record.document)  # whatever runs there, ran before
-    return Start.CHANGE if attached or record.running.control_plane else Start.CREATION
+    return Start.CHANGE if attached or record.running.kubernetes_version else Start.CREATION
 
 
 def _shut(

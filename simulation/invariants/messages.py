@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
-from shared.cluster.queues.bodies import message_of_worker
-from shared.cluster.queues.messages import JobMessage
+from shared.cluster.queues.messages import JobMessage, QueueMessage, message_of
 from shared.ports import Message
 from simulation.invariants.context import Context, moment, moment_of_message
 from simulation.newer_forms import known_body
@@ -44,14 +43,14 @@ class Messages:
         new = Counter(message.draft.id for message in waiting) - self._from_before.get(id(cloud), Counter())
         moments: Counter[tuple[str, int, int]] = Counter()
         for name, body in sent.items():
-            moments[moment_of_message(JobMessage.model_validate_json(known_body(body)))] += new[name]
+            moments[moment_of_message(message_of(known_body(body), JobMessage))] += new[name]
         if any(count > MOST_MESSAGES for count in moments.values()):
             ids = ", ".join(message.draft.id for message in waiting)
             raise RuleViolated("duplicate message", f"{len(waiting)} messages wait for {session}: {ids}")
 
     def sent(self, cloud: MemoryCloud, queue: str, message: Message) -> None:
         """Check a message for a worker: its queue, and in peace that its sequence number is not over."""
-        named = message_of_worker(message.body.encode())
+        named = message_of(message.body, QueueMessage)
         if not isinstance(named, JobMessage):
             return
         record = cloud.state.cluster(named.cluster)

@@ -19,8 +19,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
-from shared.cluster.failures.catalogue import AZURE, entry_of
-from shared.cluster.failures.entry import Actor, Entry
+from shared.cluster.failures.catalogue import AZURE, Actor, Entry, entry_of
 from shared.cluster.record_parts import Phase
 from shared.rollouts.decide import decide
 from shared.rollouts.waits import MemberStanding

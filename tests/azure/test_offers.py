@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.azure.availability.offered import Offer, Quota, Size, Subnet, quotas_of, sizes_of, subnets_of
 from shared.azure.availability.offers import ADDRESSES, TOTAL, Request, shortages
-from shared.azure.running_versions import PoolVersions, Running
+from shared.azure.running_versions import PoolVersions, RunningVersions
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.resolve.rules.refusal import completed, surge_of
 from shared.resource_ids import RegionId
@@ -323,6 +323,8 @@ def test_the_state_of_a_subnet_is_read_off_its_network() -> None:
 def test_an_oldest_image_that_all_nodes_have_already_upgrades_nothing(runs: str, upgrades: bool) -> None:
     asks = spec(minNodeImageVersion="202511.07.0")
     image = f"AKSUbuntu-2204gen2containerd-{runs}" if runs else ""
-    request = Request("one", spec(), asks, Running("1.36.3", {"apps": PoolVersions("1.36.3", image)}))
+    request = Request(
+        "one", spec(), asks, RunningVersions("1.36.3", pools={"apps": PoolVersions("1.36.3", image)})
+    )
     assert request.reimages is upgrades
     assert (request.upgrades_to is not None) is upgrades

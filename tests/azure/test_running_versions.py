@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.azure.changes.field_effects import Effect
-from shared.azure.running_versions import PoolVersions, Running, lowered_versions
+from shared.azure.running_versions import PoolVersions, RunningVersions, lowered_versions
 from shared.kubernetes_versions import needs_upgrade, runs_newer
 from shared.plan.differences import differences
 from tests.support.hypothesis_settings import GENERATED
@@ -26,13 +26,13 @@ def spec(version: str, own: str = "", **fields: Any) -> dict[str, Any]:
     return {"kubernetesVersion": version, "nodePools": [pool], **fields}
 
 
-def effects(old: dict[str, Any], new: dict[str, Any], runs: Running) -> dict[str, str]:
+def effects(old: dict[str, Any], new: dict[str, Any], runs: RunningVersions) -> dict[str, str]:
     found = differences({"spec": old}, {"spec": new}, runs)
     return {change.path: change.effect for change in found}
 
 
-def running(plane: str, nodes: str = "", image: str = "") -> Running:
-    return Running(plane, {"system": PoolVersions(nodes, image)})
+def running(plane: str, nodes: str = "", image: str = "") -> RunningVersions:
+    return RunningVersions(plane, pools={"system": PoolVersions(nodes, image)})
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,12 @@ def running(plane: str, nodes: str = "", image: str = "") -> Running:
         (running("1.37.1", "1.36.3"), Effect.NEVER_LOWERED),
         (running("1.36.3", "1.35.7"), Effect.REIMAGED),  # the control plane is ahead of its nodes
         (running("1.36.3"), Effect.REIMAGED),  # nobody has read the nodes
-        (Running(), Effect.REIMAGED),
+        (RunningVersions(), Effect.REIMAGED),
     ],
 )
-def test_a_version_changes_nothing_once_control_plane_and_nodes_run_it(runs: Running, effect: Effect) -> None:
+def test_a_version_changes_nothing_once_control_plane_and_nodes_run_it(
+    runs: RunningVersions, effect: Effect
+) -> None:
     assert effects(spec("1.35"), spec("1.36"), runs)[VERSION] == effect
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from datetime import datetime
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from shared.cluster.failures.advice import action_for, remedy_for
-from shared.cluster.failures.azure import named
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES, entry_of
-from shared.cluster.failures.entry import Actor, Entry
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Actor, Entry, entries_in, entry_of
 from shared.cluster.failures.errors import (
     Interrupted,
     InvalidManifest,
@@ -25,6 +25,7 @@ from shared.notifications.notification import ACTION_LIMIT
 
 DOCUMENTED = json.loads(Path(__file__).with_name("documented_codes.json").read_text())
 ENTRIES = (*AZURE.entries, *KUBERNETES.entries)
+NAMED = [entry for entry in ENTRIES if entry.key.startswith("named/")]
 
 
 def test_no_documented_code_is_without_an_entry() -> None:
@@ -58,6 +59,30 @@ def test_keys_are_unique_and_lead_to_their_entries() -> None:
     assert Counter(entry.key for entry in ENTRIES).most_common(1)[0][1] == 1
     assert all(entry_of(entry.key) is entry for entry in ENTRIES)
     assert entry_of("") is entry_of("aks/nothing") is None
+
+
+def test_no_entry_of_a_table_takes_the_place_of_another() -> None:
+    tables = (files("shared.cluster.failures") / "tables").iterdir()
+    keys = [line for table in tables for line in table.read_text().splitlines() if re.match(r"[a-z]+/", line)]
+    assert len(keys) == len(ENTRIES) > 250
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("kind: Obstructed\n  kinds: x", "kinds: Extra inputs are not permitted"),
+        ("kind: Obstruct", "kind: Input should be a subclass of ReconcileError"),
+        ("kind: Obstructed\n  actor: nobodies", "actor: Input should be"),
+        ("wraps: true", "kind: Field required"),
+        ("kind: InvalidManifest", "Value error, nothing says where it is documented"),
+        ("kind: Refused\n  docs: aks/faq\n  remedy: Wait.", "Value error, nothing says who acts"),
+        ("kind: Obstructed\n  docs: aks/faq", "Value error, nothing says what to do"),
+    ],
+)
+def test_a_wrong_entry_of_a_table_is_refused_with_its_place(wrong: str, told: str) -> None:
+    text = f"# a comment\nown/Code:\n  meaning: It is so.\n  {wrong}\n"
+    with pytest.raises(ValueError, match=re.escape(f"own.yaml:2: own/Code: {told}")):
+        list(entries_in("own.yaml", text))
 
 
 def test_no_code_has_two_entries_that_are_equally_specific() -> None:
@@ -99,11 +124,11 @@ def test_the_advice_of_an_entry_is_whole_and_fits_a_notification() -> None:
 
 def test_what_is_assumed_stands_in_one_place() -> None:
     assumed = {entry.key for entry in ENTRIES if entry.assumes}
-    assert assumed == {entry.key for entry in named.ENTRIES}
-    assert sum(len(entry.codes) for entry in named.ENTRIES) < 40
+    assert assumed == {entry.key for entry in NAMED}
+    assert sum(len(entry.codes) for entry in NAMED) < 40
 
 
-@pytest.mark.parametrize("entry", named.ENTRIES, ids=lambda entry: entry.key)
+@pytest.mark.parametrize("entry", NAMED, ids=lambda entry: entry.key)
 def test_what_only_a_name_says_is_never_the_fault_of_the_manifest(entry: Entry) -> None:
     assert entry.assumes.startswith("It is assumed that")
     assert entry.assumes.endswith(".")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 from pydantic import BaseModel
 
 from shared.cluster.forms import NewerForm
-from shared.cluster.queues.bodies import commit_of, request_of
 from shared.cluster.queues.envelopes import job_message
 from shared.cluster.queues.messages import (
     JobMessage,
@@ -19,6 +17,7 @@ from shared.cluster.queues.messages import (
     PreviewRequest,
     PromoteRequest,
     ProposeRequest,
+    QueueMessage,
     QueueRequest,
     ReportRequest,
     ReviewRequest,
@@ -26,6 +25,9 @@ from shared.cluster.queues.messages import (
     StatusRequest,
     SweepRequest,
     TryRequest,
+    WorkerMessage,
+    commit_of,
+    message_of,
 )
 from tests.support.cluster_records import record
 
@@ -46,36 +48,43 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(
-    ("message", "read"),
-    [(job_message(record()), JobMessage.model_validate_json), (PlanRequest(reason="push"), request_of)],
+    ("message", "kind"),
+    [(job_message(record()), JobMessage), (PlanRequest(reason="push"), QueueRequest)],
 )
 @pytest.mark.parametrize("version", [None, 0, "1"])
 def test_a_message_without_a_known_schema_version_is_refused(
-    message: BaseModel, read: Callable[[str], BaseModel], version: object
+    message: QueueMessage, kind: type[QueueMessage], version: object
 ) -> None:
-    assert read(message.model_dump_json()) == message
+    assert message_of(message.model_dump_json(), kind) == message
     with pytest.raises(ValueError, match="schema_version"):
-        read(body_of(message, schema_version=version))
+        message_of(body_of(message, schema_version=version), kind)
+
+
+def test_a_message_of_another_queue_is_refused() -> None:
+    with pytest.raises(ValueError, match="no message of this kind"):
+        message_of(PlanRequest(reason="push").model_dump_json(), WorkerMessage)
+    with pytest.raises(ValueError, match="no message of this kind"):
+        message_of(job_message(record()).model_dump_json(), QueueRequest)
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: str(request.kind))
 def test_a_request_is_read_as_what_was_sent_and_says_nothing_of_another_kind(request_: QueueRequest) -> None:
-    read = request_of(request_.model_dump_json())
+    read = message_of(request_.model_dump_json(), QueueRequest)
     assert (type(read), read) == (type(request_), request_)
     assert commit_of(read) == ("c" if '"c"' in request_.model_dump_json() else "")
     with pytest.raises(ValueError, match="act"):
-        request_of(body_of(request_, act={}))
+        message_of(body_of(request_, act={}), QueueRequest)
     with pytest.raises(NewerForm):
-        request_of(body_of(request_, schema_version=3))
+        message_of(body_of(request_, schema_version=3), QueueRequest)
 
 
 def test_a_kind_that_only_a_newer_version_has_waits_and_one_that_none_has_is_refused() -> None:
     with pytest.raises(NewerForm):
-        request_of(body_of(ReportRequest(), kind="forecast", schema_version=3))
+        message_of(body_of(ReportRequest(), kind="forecast", schema_version=3), QueueRequest)
     kinds: list[object] = ["forecast", "", [], None]
     for kind in kinds:
         with pytest.raises(ValueError, match="kind"):
-            request_of(body_of(ReportRequest(), kind=kind))
+            message_of(body_of(ReportRequest(), kind=kind), QueueRequest)
 
 
 def body_of(message: BaseModel, **changed: object) -> str:

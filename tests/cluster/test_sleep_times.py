@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.cluster.sleep import SleepOrder, next_start, next_stop, should_be_awake, time_text
+from shared.cluster.sleep import SleepOrder, next_turn, should_be_awake, time_text
 from shared.language.model.cluster.sleep import LONGEST, Sleep, last_moment, next_moment
 
 pytestmark = pytest.mark.lives
@@ -97,10 +97,11 @@ def test_no_cluster_sleeps_for_longer_than_azure_keeps_its_state() -> None:
 
 def test_an_order_without_an_end_ends_with_the_schedule() -> None:
     noon, night = at("2026-01-12T12:00"), at("2026-01-12T23:00")
-    assert next_start(sleep(), {}, noon) == next_start(sleep(), {}, night) == at("2026-01-13T07:00")
-    assert next_stop(sleep(), {}, noon) == at("2026-01-12T19:00")
-    assert next_stop(sleep(), {}, night) == at("2026-01-13T19:00")
-    assert next_start(Sleep(), {}, noon) is None
+    starts = {next_turn(sleep(), {}, now, awake=False) for now in (noon, night)}
+    assert starts == {at("2026-01-13T07:00")}
+    assert next_turn(sleep(), {}, noon, awake=True) == at("2026-01-12T19:00")
+    assert next_turn(sleep(), {}, night, awake=True) == at("2026-01-13T19:00")
+    assert next_turn(Sleep(), {}, noon, awake=False) is None
 
 
 def test_a_time_is_shown_as_people_of_the_schedule_read_it() -> None:

@@ -221,7 +221,7 @@ def test_the_dead_letter_of_a_job_whose_record_cannot_be_read_does_not_come_back
     while not cloud.state.clusters():
         assert cloud.step()
     cloud.state.damage("one", "[")
-    body = b'{"cluster": "one", "uid": "u", "generation": 1, "sequence": 1}'
+    body = b'{"kind": "job", "cluster": "one", "uid": "u", "generation": 1, "sequence": 1}'
     received = ReceivedDeadLetter("jobs", "m1", cloud.clock(), body, body.decode())
     handle_dead_letter(received, cloud.ports)
     assert [letter.id for letter in cloud.state.dead_letters(5)] == ["m1"]

@@ -212,4 +212,4 @@ def job(operator: Operator, name: str, sequence: int) -> str:
     recorded = operator.api.get("recorded")["clusters"]
     uid = next(cluster["uid"] for cluster in recorded if cluster["name"] == name)
     body = f'"cluster": "{name}", "uid": "{uid}", "generation": 1, "sequence": {sequence}'
-    return "{" + f'"schema_version": 1, {body}' + "}"
+    return "{" + f'"schema_version": 1, "kind": "job", {body}' + "}"

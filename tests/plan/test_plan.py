@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.azure.changes.field_effects import Effect
-from shared.azure.running_versions import PoolVersions, Running
+from shared.azure.running_versions import PoolVersions, RunningVersions
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.differences import FieldChange, differences
@@ -105,7 +105,7 @@ def test_a_version_that_is_to_go_down_stays_and_the_plan_says_so(
     before: str, runs: str, after: str, effect: Effect
 ) -> None:
     old, new = (with_field(desired("a"), "kubernetesVersion", version) for version in (before, after))
-    rows = {"a": replace(record(old)["a"], running=Running(runs))}
+    rows = {"a": replace(record(old)["a"], running=RunningVersions(runs))}
     (item,) = make_plan(COMMIT, fleet(new), rows, now=NOW).items
     assert [change.effect for change in item.changes] == [effect]
 
@@ -113,7 +113,11 @@ def test_a_version_that_is_to_go_down_stays_and_the_plan_says_so(
 def test_a_version_below_the_one_that_runs_is_on_hold_and_the_rest_is_carried_out() -> None:
     old = with_field(desired("a"), "kubernetesVersion", "1.37")
     new = with_field(desired("a", protect=True), "kubernetesVersion", "1.36")
-    rows = {"a": replace(record(old)["a"], running=Running("1.37.1", {"system": PoolVersions("1.37.1")}))}
+    rows = {
+        "a": replace(
+            record(old)["a"], running=RunningVersions("1.37.1", pools={"system": PoolVersions("1.37.1")})
+        )
+    }
     (item,) = make_plan(COMMIT, fleet(new), rows, now=NOW).items
     assert (item.action, item.needs_action, item.needs_approval) == (Action.UPDATE, True, False)
     assert item.reason == (

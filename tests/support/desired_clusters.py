@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.azure.running_versions import Running
+from shared.azure.running_versions import RunningVersions
 from shared.json_tree import digest_of
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
@@ -28,7 +28,7 @@ class Row:
     deleting: bool = False
     retryable_failure: bool = False
     restorable: bool = False
-    running: Running = field(default_factory=Running)
+    running: RunningVersions = field(default_factory=RunningVersions)
     uid: str = "0badcafe"
     recovering: bool = False
     rebuilt_for: str = ""

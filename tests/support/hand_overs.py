@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.queues.bodies import request_of
-from shared.cluster.queues.messages import ToPlan
+from shared.cluster.queues.messages import QueueRequest, ToPlan, message_of
 from shared.cluster.record import ClusterRecord
 from shared.ports import FleetConfig, Message, Timing
 from tests.support.replaced_ports import around
@@ -48,7 +47,7 @@ class Counts:
 def waiting_plans(cloud: MemoryCloud) -> list[ToPlan]:
     """Return what the planner is to do next."""
     messages = cloud.broker.peek("plans", session=cloud.ports.config.fleet)
-    read = (request_of(message.draft.body) for message in messages)
+    read = (message_of(message.draft.body, QueueRequest) for message in messages)
     return [request for request in read if isinstance(request, ToPlan)]
 
 

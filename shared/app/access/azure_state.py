@@ -9,11 +9,10 @@ from shared.azure.changes.writes import PlannedWrite, is_final, running_version
 from shared.azure.cluster_body import control_plane
 from shared.azure.node_pools.replacement import serving
 from shared.azure.ownership import Owner
-from shared.azure.running_versions import PoolVersions
+from shared.azure.running_versions import AppliedRevision, PoolVersions, RunningVersions
 from shared.cluster.failures.azure_failures import operation_failure
 from shared.cluster.failures.errors import InvalidManifest, NotYetVisible
 from shared.cluster.outcomes import Fail, Outcome, Restart, Retry, Wait
-from shared.cluster.record_parts import AppliedRevision, RunningVersions
 from shared.json_tree import Json
 from shared.kubernetes_versions import numbers
 

@@ -201,7 +201,7 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
 
 def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.RetirementView]:
     """Return what AKS retires of a cluster, by its accepted spec and the version that it runs."""
-    running = record.observation.running.kubernetes_version if record.observation.running else ""
+    running = record.running.kubernetes_version
     found = retiring(record.document["spec"], now.date(), running=running)
     return [
         projected(

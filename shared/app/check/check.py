@@ -31,6 +31,7 @@ from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.app.worker.steps.flux.waiting import commits_behind
 from shared.azure.rate_limits import AKS_OTHER
+from shared.azure.running_versions import AppliedRevision
 from shared.cluster.failures.errors import ReconcileError, Retryable, Unexpected
 from shared.cluster.findings.conditions import (
     FLUX_REPORTS,
@@ -53,8 +54,8 @@ from shared.cluster.outcomes import Done, Retry
 from shared.cluster.queues.envelopes import Envelope, checks_of
 from shared.cluster.queues.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import AppliedRevision, Condition, RunningVersions
-from shared.cluster.reporting.events import FLUX_REPORTED, events_between, renewed_event
+from shared.cluster.record_parts import Condition
+from shared.cluster.reporting.events import FLUX_REPORTED, event_of, events_between
 from shared.cluster.reporting.measurements import of_read, of_reservation
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.frozen import replace
@@ -289,7 +290,7 @@ def _with_reading(record: ClusterRecord, reading: Reading | None) -> ClusterReco
     """Return the record with what was read, and with the time of that; what was not read keeps its own."""
     if reading is None:
         return record
-    running, revision = record.observation.running or RunningVersions(), reading.revision
+    running, revision = record.running, reading.revision
     if revision is not None:
         running = replace(running, flux=AppliedRevision(revision, reading.inside.at))
     return replace(record, observation=replace(record.observation, inside=reading.inside, running=running))
@@ -328,7 +329,7 @@ def conclude(
         outcome = outcome_of(after, now, patience)
         if renewed:
             after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
-        events = [renewed_event(after, reason, what) for reason, what in (renewed or {}).items()]
+        events = [event_of(after, reason, what) for reason, what in (renewed or {}).items()]
         first = list[Envelope]()
         if outcome is not None:
             concluded = apply_outcome(after, outcome, now=now, jitter=0)

@@ -222,7 +222,7 @@ def read(context: StepContext) -> Reading:
     total = len(components) + with_secret + has_facts + others_of_ours.count
     parts = [count.components(total, own)]
     parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
-    renamed = context.record.observation.running.renamed if context.record.observation.running else {}
+    renamed = context.record.running.renamed
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
     for kind, listed in workloads.items():
         others = [document for document in listed if flux_objects.ref_of(document) not in applied]

@@ -313,4 +313,4 @@ def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord) -> Gaps:
         return fleet.gaps  # the first head of a fleet was pushed before there was anybody to announce it to
     if fleet.problem is not None:
         return fleet.gaps  # its webhook may have come, and its plan failed
-    return fleet.gaps.and_one(Gap(head, found.at, found.by))
+    return Gaps(fleet.gaps.count + 1, Gap(head, found.at, found.by))

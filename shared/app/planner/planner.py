@@ -27,7 +27,6 @@ from shared.app.platform.platform_plan import platform_plan, with_earlier_pins
 from shared.app.repository import PlanInputs, read_known, read_resolved, tombstones_of
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unexpected, Unreadable
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.queues.bodies import commit_of
 from shared.cluster.queues.messages import (
     ActRequest,
     PlanRequest,
@@ -37,6 +36,7 @@ from shared.cluster.queues.messages import (
     RolloutRequest,
     StatusRequest,
     ToPlan,
+    commit_of,
 )
 from shared.cluster.reporting.measurements import PLANNED, SUPERSEDED, of_plan
 from shared.frozen import replace

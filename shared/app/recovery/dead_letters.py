@@ -10,7 +10,6 @@ cannot be read is dropped: once it can, it is overdue, and the timer sends anoth
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from shared.app.notifications import notifications_of, store_dead_letter
@@ -21,21 +20,20 @@ from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.cluster.forms import NewerForm
 from shared.cluster.job import JobQueue
 from shared.cluster.outcomes import Fail
-from shared.cluster.queues.bodies import (
-    WorkerMessage,
-    commit_of,
-    message_of_worker,
-    request_of,
-)
 from shared.cluster.queues.envelopes import Envelope, copy_of
 from shared.cluster.queues.messages import (
     CheckMessage,
+    ExamineRequest,
     JobMessage,
     PlanRequest,
+    QueueMessage,
     QueueRequest,
     ReadinessMessage,
     ReportRequest,
     ToPlan,
+    WorkerMessage,
+    commit_of,
+    message_of,
 )
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import events_between
@@ -49,8 +47,6 @@ from shared.ports import DeadLetter, Ports
 from shared.ports.state.clusters import readable
 
 log = logging.getLogger(__name__)
-
-_Message = WorkerMessage | QueueRequest
 
 MAX_BYTES = 32 * 1024
 MAX_CHARACTERS = 500
@@ -85,7 +81,7 @@ def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
 
 
 def _report(
-    message: _Message | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+    message: QueueMessage | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
 ) -> None:
     try:
         handled = _handle(message, record, received, ports)
@@ -105,7 +101,7 @@ def _report(
 
 
 def _handle(
-    message: _Message | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
+    message: QueueMessage | None, record: ClusterRecord | None, received: ReceivedDeadLetter, ports: Ports
 ) -> bool:
     """Act on a message by its kind; return whether the message need not be saved."""
     if isinstance(message, JobMessage):
@@ -127,16 +123,17 @@ def _handle(
     return False
 
 
-def _parsed(queue: str, body: bytes) -> _Message | None:
+def _parsed(queue: str, body: bytes) -> QueueMessage | None:
     """Return the message of a queue, None when its body is not one."""
-    read: Mapping[str, Callable[[bytes], _Message]] = {
-        **dict.fromkeys(JobQueue, message_of_worker),
-        **dict.fromkeys(("plans", "previews"), request_of),
-    }
+    of_worker = queue in {*JobQueue}
+    if not of_worker and queue not in ("plans", "previews"):
+        return None
     try:
-        return read[queue](body) if queue in read else None
+        message = message_of(body, QueueMessage)
     except (ValueError, NewerForm):
         return None
+    fits = isinstance(message, ExamineRequest) or isinstance(message, WorkerMessage) is of_worker
+    return message if fits else None
 
 
 def replayed(letter: DeadLetter, unique: str) -> Envelope | None:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from ipaddress import IPv4Network
 
 from shared.azure.availability.offered import Offer, Quota, Size, Subnet
-from shared.azure.running_versions import UNKNOWN, Running
+from shared.azure.running_versions import UNKNOWN, RunningVersions
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.desired import Desired, dumped_spec
@@ -49,10 +49,10 @@ class Request:
     cluster: str
     old: ClusterSpec | None
     new: ClusterSpec
-    runs: Running = UNKNOWN
+    runs: RunningVersions = UNKNOWN
 
     @classmethod
-    def of(cls, wanted: Desired, old: ClusterSpec | None, runs: Running = UNKNOWN) -> Request:
+    def of(cls, wanted: Desired, old: ClusterSpec | None, runs: RunningVersions = UNKNOWN) -> Request:
         """Return what is asked of a cluster; one that is adopted has the values of another day."""
         return cls(wanted.name, old, wanted.spec if wanted.adopt else completed(wanted.spec), runs)
 
@@ -134,11 +134,6 @@ def _cores(request: Request, sizes: Mapping[str, Size]) -> Counter[str]:
     return needed
 
 
-def _public(request: Request) -> int:
-    """Return the public addresses that AKS makes for a new cluster."""
-    return managed_addresses(request.new) if request.old is None else 0
-
-
 def managed_addresses(spec: ClusterSpec) -> int:
     """Return the public addresses for outbound traffic that AKS makes and owns."""
     network = spec.network_profile
@@ -214,9 +209,10 @@ def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterat
         what = "cores" if name == TOTAL else f"cores of {name}"
         each = {cluster: need[name] for cluster, need in needs.items() if need[name]}
         yield from _of_quota(what, place.location, each, offer.quotas.get(name))
-    public = {request.cluster: count for request in requests if (count := _public(request))}
+    new = [request for request in requests if request.old is None]
+    public = {request.cluster: count for request in new if (count := managed_addresses(request.new))}
     yield from _of_quota("public addresses", place.location, public, offer.quotas.get(ADDRESSES))
-    created = {request.cluster: 1 for request in requests if request.old is None}
+    created = {request.cluster: 1 for request in new}
     yield from _of_quota("managed clusters", place.location, created, offer.quotas.get(CLUSTERS))
     yield from _of_subnets(requests, offer)
 

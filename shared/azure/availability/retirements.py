@@ -30,10 +30,8 @@ from shared.azure.availability.announcements import (
 )
 from shared.frozen import dataclass
 from shared.kubernetes_versions import numbers
-from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.problems import Problem, field_of, problem_at
-from shared.language.resolve.repository_layout import cluster_path
-from shared.language.yaml.nodes import Mark, without_removed
+from shared.language.resolve.desired_fleet import DesiredFleet, warnings_in
+from shared.language.resolve.problems import Problem
 from shared.sentences import days_until
 
 AHEAD = timedelta(days=180)
@@ -197,22 +195,8 @@ def _image(pool: Mapping[str, Any], version: str) -> Announcement | None:
     return None
 
 
-# The retirements that concern the clusters of a commit, each once, at the place of its value.
-
-
 def retirement_warnings(desired: DesiredFleet, names: Iterable[str], today: date) -> list[Problem]:
-    """Return a warning for each value of these clusters that is retired, or will be soon.
-
-    A value of a shared file is one warning, however many clusters have it.
-    """
-    found: set[Problem] = set()
-    for name in names:
-        near = retiring(desired.clusters[name].document()["spec"], today)
-        resolved = desired.explained(name) if near else None
-        node = without_removed(resolved.node) if resolved else None  # numbered as in the spec
-        for retirement in near:
-            path = ("spec", *retirement.path)
-            mark = node.find(path).mark if node else Mark(cluster_path(name), 1, 1)
-            field = field_of(path, node) if node else "spec"
-            found.add(problem_at(mark, field, str(retirement)))
-    return sorted(found)
+    """Return a warning for each value of these clusters that is retired, or will be soon."""
+    return warnings_in(
+        desired, names, lambda spec: ((found.path, str(found)) for found in retiring(spec, today))
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import partial
 
 from shared.azure.changes import conditions as only
 from shared.azure.changes.conditions import Circumstance
@@ -75,245 +76,172 @@ class FieldEffect:
     reimages_from: tuple[int, ...] = ()
 
 
-def _each(effect: Effect, source: str, patterns: str) -> Iterator[FieldEffect]:
-    return (FieldEffect(pattern, effect, source) for pattern in patterns.split())
+def _on(
+    effect: Effect, patterns: str, source: str, *ways: Way, reimages_from: tuple[int, ...] = ()
+) -> Iterator[FieldEffect]:
+    return (FieldEffect(pattern, effect, source, ways, reimages_from) for pattern in patterns.split())
 
 
+_recreated = partial(_on, Effect.RECREATION)
+_reimaged = partial(_on, Effect.REIMAGED)
+_replaced = partial(_on, Effect.REPLACEMENT)
+_in_place = partial(_on, Effect.IN_PLACE)
+_REIMAGED = Effect.REIMAGED
 _LINUX_IMAGES = "ubuntu ubuntu2204 ubuntu2404 azurelinux azurelinux3 azurecontainerlinux"
 _RELEASE_OF_AUGUST = "github.com/Azure/AKS/releases, 2026-08-07"
 _VERSION_OF_AUGUST = (1, 37)
 _OWN = (only.IN_OWN_SUBNET, only.WITHOUT_AUTO_PROVISIONING)
 _MANAGED = (only.IN_MANAGED_NETWORK, only.WITHOUT_AUTO_PROVISIONING)
+_REST = "learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update"
 
 _NETWORK = (
-    FieldEffect(
+    *_recreated(
         "networkProfile.networkPlugin",
-        Effect.RECREATION,
         "update-azure-cni",
-        (Way("kubenet", "azure", Effect.REIMAGED, (only.WITH_OVERLAY,)),),
+        Way("kubenet", "azure", _REIMAGED, (only.WITH_OVERLAY,)),
     ),
-    FieldEffect(
+    *_recreated(
         "networkProfile.networkPluginMode",
-        Effect.RECREATION,
         "update-azure-cni",
-        (Way("-", "overlay", Effect.REIMAGED, (only.WITH_POD_RANGE,)),),
+        Way("-", "overlay", _REIMAGED, (only.WITH_POD_RANGE,)),
     ),
-    FieldEffect(
+    *_recreated(
         "networkProfile.networkDataplane",
-        Effect.RECREATION,
         "update-azure-cni",
-        (Way("- azure", "cilium", Effect.REIMAGED, (only.NOT_WITH_KUBENET,)),),
+        Way("- azure", "cilium", _REIMAGED, (only.NOT_WITH_KUBENET,)),
     ),
-    FieldEffect(
+    *_recreated(
         "networkProfile.networkPolicy",
-        Effect.RECREATION,
         "use-network-policies",
-        (
-            Way("- none", "azure calico cilium", Effect.REIMAGED),
-            Way("azure calico", "none cilium", Effect.REIMAGED),
-        ),
+        Way("- none", "azure calico cilium", _REIMAGED),
+        Way("azure calico", "none cilium", _REIMAGED),
     ),
-    FieldEffect(
+    *_recreated(
         "networkProfile.podCidr",
-        Effect.RECREATION,
         "azure-cni-overlay-pod-expand, update-azure-cni",
-        (
-            Way("-", "*", Effect.REIMAGED, (only.AS_OVERLAY_BEGINS,)),
-            Way("*", "*", conditions=(only.LARGER_RANGE,)),
-        ),
+        Way("-", "*", _REIMAGED, (only.AS_OVERLAY_BEGINS,)),
+        Way("*", "*", conditions=(only.LARGER_RANGE,)),
     ),
-    *(
-        FieldEffect(
-            f"networkProfile.{field}",
-            Effect.RECREATION,
-            "azure-cni-overlay, github.com/Azure/azure-cli/pull/30360",
-            (Way("*", "*", conditions=(only.AS_DUAL_STACK_BEGINS,)),),
-        )
-        for field in ("podCidrs", "serviceCidrs")
-    ),
-    FieldEffect(
-        "networkProfile.ipFamilies",
-        Effect.RECREATION,
+    *_recreated(
+        "networkProfile.podCidrs networkProfile.serviceCidrs",
         "azure-cni-overlay, github.com/Azure/azure-cli/pull/30360",
-        (Way("- ipv4", "ipv4,ipv6"),),
+        Way("*", "*", conditions=(only.AS_DUAL_STACK_BEGINS,)),
     ),
-    FieldEffect(
+    *_recreated(
+        "networkProfile.ipFamilies",
+        "azure-cni-overlay, github.com/Azure/azure-cli/pull/30360",
+        Way("- ipv4", "ipv4,ipv6"),
+    ),
+    *_recreated(
         "networkProfile.outboundType",
-        Effect.RECREATION,
         f"egress-outboundtype, node-auto-provisioning, {_RELEASE_OF_AUGUST}",
-        (
-            Way("- loadbalancer none", "managednatgateway", conditions=_MANAGED),
-            Way("managednatgateway none", "loadbalancer", conditions=_MANAGED),
-            Way("- loadbalancer managednatgateway", "none", conditions=_MANAGED),
-            Way("- loadbalancer userdefinedrouting none", "userassignednatgateway", conditions=_OWN),
-            Way("- loadbalancer userassignednatgateway none", "userdefinedrouting", conditions=_OWN),
-            Way("userassignednatgateway userdefinedrouting none", "loadbalancer", conditions=_OWN),
-            Way("- loadbalancer userassignednatgateway userdefinedrouting", "none", conditions=_OWN),
-        ),
-        _VERSION_OF_AUGUST,
-    ),
-    FieldEffect(
-        "networkProfile.loadBalancerSku",
-        Effect.RECREATION,
-        "upgrade-basic-load-balancer-on-aks",
-        (Way("basic", "standard"),),
-    ),
-    FieldEffect(
-        "networkProfile.loadBalancerProfile.backendPoolType",
-        Effect.RECREATION,
-        "load-balancer-standard",
-        (Way("- nodeipconfiguration", "nodeip"), Way("-", "nodeipconfiguration")),
-    ),
-    FieldEffect(
-        "networkProfile.natGatewayProfile.sku",
-        Effect.RECREATION,
-        "nat-gateway",
-        (Way("- standard", "standardv2"),),
-    ),
-    FieldEffect(
-        "networkProfile.podLinkLocalAccess",
-        Effect.IN_PLACE,
-        _RELEASE_OF_AUGUST,
+        Way("- loadbalancer none", "managednatgateway", conditions=_MANAGED),
+        Way("managednatgateway none", "loadbalancer", conditions=_MANAGED),
+        Way("- loadbalancer managednatgateway", "none", conditions=_MANAGED),
+        Way("- loadbalancer userdefinedrouting none", "userassignednatgateway", conditions=_OWN),
+        Way("- loadbalancer userassignednatgateway none", "userdefinedrouting", conditions=_OWN),
+        Way("userassignednatgateway userdefinedrouting none", "loadbalancer", conditions=_OWN),
+        Way("- loadbalancer userassignednatgateway userdefinedrouting", "none", conditions=_OWN),
         reimages_from=_VERSION_OF_AUGUST,
     ),
-    *_each(
-        Effect.RECREATION,
-        "learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update, faq",
-        "networkProfile.serviceCidr networkProfile.dnsServiceIP networkProfile.networkMode",
+    *_recreated(
+        "networkProfile.loadBalancerSku", "upgrade-basic-load-balancer-on-aks", Way("basic", "standard")
+    ),
+    *_recreated(
+        "networkProfile.loadBalancerProfile.backendPoolType",
+        "load-balancer-standard",
+        Way("- nodeipconfiguration", "nodeip"),
+        Way("-", "nodeipconfiguration"),
+    ),
+    *_recreated("networkProfile.natGatewayProfile.sku", "nat-gateway", Way("- standard", "standardv2")),
+    *_in_place("networkProfile.podLinkLocalAccess", _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
+    *_recreated(
+        "networkProfile.serviceCidr networkProfile.dnsServiceIP networkProfile.networkMode", f"{_REST}, faq"
     ),
 )
 
 _API_SERVER = (
-    FieldEffect(
+    *_recreated(
         "apiServerAccessProfile.enableVnetIntegration",
-        Effect.RECREATION,
         "api-server-vnet-integration",
-        (Way("- false", "true", Effect.REIMAGED),),
+        Way("- false", "true", _REIMAGED),
     ),
-    FieldEffect(
-        "apiServerAccessProfile.subnetId",
-        Effect.RECREATION,
-        "api-server-vnet-integration",
-        (Way("-", "*"),),
-    ),
-    FieldEffect(
+    *_recreated("apiServerAccessProfile.subnetId", "api-server-vnet-integration", Way("-", "*")),
+    *_recreated(
         "apiServerAccessProfile.enablePrivateCluster",
-        Effect.RECREATION,
         "api-server-vnet-integration",
-        (
-            Way("- false", "true", conditions=(only.WITH_VNET_INTEGRATION,)),
-            Way("true", "false", conditions=(only.WITH_VNET_INTEGRATION,)),
-        ),
+        Way("- false", "true", conditions=(only.WITH_VNET_INTEGRATION,)),
+        Way("true", "false", conditions=(only.WITH_VNET_INTEGRATION,)),
     ),
-    FieldEffect(
-        "apiServerAccessProfile.privateDNSZone",
-        Effect.RECREATION,
-        "private-clusters",
-        (Way("*", "none", Effect.REIMAGED),),
-    ),
+    *_recreated("apiServerAccessProfile.privateDNSZone", "private-clusters", Way("*", "none", _REIMAGED)),
 )
 
 _CLUSTER = (
-    FieldEffect(
+    *_recreated(
         "sku.name",
-        Effect.RECREATION,
         "automatic/aks-automatic-sku-migration",
-        (Way("automatic", "base", conditions=(only.WITH_SYSTEM_POOL,)),),
+        Way("automatic", "base", conditions=(only.WITH_SYSTEM_POOL,)),
     ),
-    FieldEffect("extendedLocation", Effect.RECREATION, "edge-zones"),
-    FieldEffect(
-        "hostedSystemProfile", Effect.RECREATION, "automatic/aks-automatic-managed-system-node-pools"
+    *_recreated("extendedLocation", "edge-zones"),
+    *_recreated("hostedSystemProfile", "automatic/aks-automatic-managed-system-node-pools"),
+    *_reimaged("kubernetesVersion", "upgrade-aks-cluster"),
+    *_reimaged("minNodeImageVersion", "node-image-upgrade", Way("*", "-")),
+    *_reimaged("httpProxyConfig", "http-proxy"),
+    *_reimaged("identityProfile.kubeletidentity", "use-managed-identity"),
+    *_in_place("linuxProfile.ssh bootstrapProfile", _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
+    *_in_place(
+        "nodeProvisioningProfile.defaultNodePools", _REST, Way("- auto", "none", Effect.NODES_DELETED)
     ),
-    FieldEffect("kubernetesVersion", Effect.REIMAGED, "upgrade-aks-cluster"),
-    FieldEffect("minNodeImageVersion", Effect.REIMAGED, "node-image-upgrade", (Way("*", "-"),)),
-    FieldEffect("httpProxyConfig", Effect.REIMAGED, "http-proxy"),
-    FieldEffect("identityProfile.kubeletidentity", Effect.REIMAGED, "use-managed-identity"),
-    FieldEffect("linuxProfile.ssh", Effect.IN_PLACE, _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
-    FieldEffect("bootstrapProfile", Effect.IN_PLACE, _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
-    FieldEffect(
-        "nodeProvisioningProfile.defaultNodePools",
-        Effect.IN_PLACE,
-        "learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update",
-        (Way("- auto", "none", Effect.NODES_DELETED),),
-    ),
-    FieldEffect("oidcIssuerProfile.enabled", Effect.RECREATION, "use-oidc-issuer", (Way("- false", "true"),)),
-    FieldEffect(
-        "aadProfile.managed",
-        Effect.RECREATION,
-        "enable-authentication-microsoft-entra-id",
-        (Way("- false", "true"),),
-    ),
-    *_each(
-        Effect.RECREATION,
-        "learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update, faq",
+    *_recreated("oidcIssuerProfile.enabled", "use-oidc-issuer", Way("- false", "true")),
+    *_recreated("aadProfile.managed", "enable-authentication-microsoft-entra-id", Way("- false", "true")),
+    *_recreated(
         """
         provider subscriptionId resourceGroup location dnsPrefix fqdnSubdomain enableRBAC
         nodeResourceGroup diskEncryptionSetID linuxProfile.adminUsername windowsProfile.adminUsername
         """,
+        f"{_REST}, faq",
     ),
-)
-
-_SLEEP = (
-    FieldEffect(
-        "sleep",
+    *_on(
         Effect.SLEEPS,
+        "sleep",
         "start-stop-cluster, start-stop-nodepools",
-        (Way("*", "-"), Way("*", "*", Effect.POOLS_SLEEP, (only.ASLEEP_IN_POOLS,))),
+        Way("*", "-"),
+        Way("*", "*", Effect.POOLS_SLEEP, (only.ASLEEP_IN_POOLS,)),
     ),
-)
-
-_FLUX = (
-    FieldEffect(
+    *_recreated(
         "flux.install",
-        Effect.RECREATION,
         "learn.microsoft.com/azure/azure-arc/kubernetes/conceptual-gitops-flux2: a cluster has one Flux, and"
         " who removes it removes what it applied",
     ),
 )
 
 _POOLS = (
-    FieldEffect("nodePools[].rollback", Effect.ROLLED_BACK, "roll-back-node-pool-version"),
-    FieldEffect("nodePools[].orchestratorVersion", Effect.REIMAGED, "manage-node-pools"),
-    FieldEffect(
-        "nodePools[].powerState",
-        Effect.IN_PLACE,
-        "start-stop-nodepools",
-        (Way("*", "stopped", Effect.NODES_STOPPED),),
-    ),
-    FieldEffect(
+    *_on(Effect.ROLLED_BACK, "nodePools[].rollback", "roll-back-node-pool-version"),
+    *_reimaged("nodePools[].orchestratorVersion", "manage-node-pools"),
+    *_in_place("nodePools[].powerState", "start-stop-nodepools", Way("*", "stopped", Effect.NODES_STOPPED)),
+    *_replaced(
         "nodePools[].availabilityZones",
-        Effect.REPLACEMENT,
         "manage-node-pools, configure-automatic-zone-placement",
-        (Way("*", "auto", Effect.REIMAGED),),
+        Way("*", "auto", _REIMAGED),
     ),
-    FieldEffect("nodePools[].localDNSProfile", Effect.REIMAGED, "localdns-custom"),
-    FieldEffect(
+    *_reimaged("nodePools[].localDNSProfile", "localdns-custom"),
+    *_replaced(
         "nodePools[].osSKU",
-        Effect.REPLACEMENT,
         "upgrade-os-version, upgrade-windows-os",
-        (Way(f"- {_LINUX_IMAGES}", _LINUX_IMAGES, Effect.REIMAGED),),
+        Way(f"- {_LINUX_IMAGES}", _LINUX_IMAGES, _REIMAGED),
     ),
-    FieldEffect(
-        "nodePools[].enableFIPS",
-        Effect.REPLACEMENT,
-        "enable-fips-nodes",
-        (Way("*", "*", Effect.REIMAGED, (only.ON_LINUX,)),),
-    ),
-    FieldEffect(
+    *_replaced("nodePools[].enableFIPS", "enable-fips-nodes", Way("*", "*", _REIMAGED, (only.ON_LINUX,))),
+    *_replaced(
         "nodePools[].gpuProfile.driver",
-        Effect.REPLACEMENT,
         "use-nvidia-gpu, github.com/Azure/azure-cli/pull/32531",
-        (Way("- install", "none", conditions=(only.WITH_SKIP_TAG,)),),
+        Way("- install", "none", conditions=(only.WITH_SKIP_TAG,)),
     ),
-    FieldEffect(
+    *_in_place(
         "nodePools[].securityProfile.sshAccess",
-        Effect.IN_PLACE,
         f"manage-ssh-node-access, {_RELEASE_OF_AUGUST}",
         reimages_from=_VERSION_OF_AUGUST,
     ),
-    *_each(
-        Effect.REPLACEMENT,
-        "manage-node-pools, resize-node-pool, learn.microsoft.com/rest/api/aks/agent-pools/create-or-update",
+    *_replaced(
         """
         nodePools[].vmSize nodePools[].osType nodePools[].type nodePools[].osDiskSizeGB nodePools[].osDiskType
         nodePools[].kubeletDiskType nodePools[].maxPods nodePools[].vnetSubnetID nodePools[].podSubnetID
@@ -327,12 +255,13 @@ _POOLS = (
         nodePools[].creationData nodePools[].networkProfile.nodePublicIPTags
         nodePools[].windowsProfile nodePools[].gpuProfile nodePools[].gatewayProfile
         """,
+        "manage-node-pools, resize-node-pool, learn.microsoft.com/rest/api/aks/agent-pools/create-or-update",
     ),
 )
 
 _OWNED = "learn.microsoft.com/rest/api/aks: read-only properties"
 FIELD_EFFECTS: tuple[FieldEffect, ...] = (
-    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_SLEEP, *_FLUX, *_POOLS),
-    *(FieldEffect(name, Effect.AZURE, _OWNED) for name in OWNED_BY_AZURE["cluster"]),
-    *(FieldEffect(f"nodePools[].{name}", Effect.AZURE, _OWNED) for name in OWNED_BY_AZURE["pool"]),
+    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_POOLS),
+    *_on(Effect.AZURE, " ".join(OWNED_BY_AZURE["cluster"]), _OWNED),
+    *_on(Effect.AZURE, " ".join(f"nodePools[].{name}" for name in OWNED_BY_AZURE["pool"]), _OWNED),
 )

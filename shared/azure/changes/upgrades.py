@@ -69,13 +69,8 @@ def not_offered(wanted: str, current: str, offered: Iterable[str]) -> str:
     return ""
 
 
-def offered_versions(answer: Json) -> list[str]:
-    """Return the patch versions in ARM's list of a region's Kubernetes versions, without previews."""
-    return [*offered_by_plan(answer)]
-
-
 def offered_by_plan(answer: Json) -> dict[str, frozenset[str]]:
-    """Return the same versions, each with the support plans that a cluster of it may have."""
+    """Return the patch versions in ARM's list of a region, without previews, each with its support plans."""
     return {
         patch: frozenset(map(str, (value.get("capabilities") or {}).get("supportPlan") or ()))
         for value in answer.get("values") or ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf
@@ -114,6 +114,11 @@ class PlannedWrite:
     def digest(self) -> str:
         """Identifies the write by what it changes, because the rest of the body is as Azure has it."""
         return digest_of([[str(leaf), leaf.new] for leaf in self.changes] or self.body)
+
+
+def profiles_of(live: Json) -> Sequence[Json]:
+    """Return the node pools that a cluster shows."""
+    return live["properties"].get("agentPoolProfiles") or ()
 
 
 def is_stopped(live: Json) -> bool:

@@ -19,10 +19,8 @@ from shared.azure.differences import Difference
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, Path
 from shared.language.desired import Desired
-from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.problems import Problem, field_of, problem_at
-from shared.language.resolve.repository_layout import cluster_path
-from shared.language.yaml.nodes import Mark
+from shared.language.resolve.desired_fleet import DesiredFleet, warnings_in
+from shared.language.resolve.problems import Problem
 
 
 @dataclass(frozen=True)
@@ -82,32 +80,17 @@ def _begun(fields: Mapping[str, Any], today: str) -> Mapping[str, Any]:
     return {**fields, "maintenanceWindow": kept}
 
 
-# The windows of a fleet whose first day has passed. Pure: the day is an argument.
-
-
 def past_starts(desired: DesiredFleet, names: Iterable[str], today: date) -> list[Problem]:
-    """Return a warning for each window of these clusters that is to begin on a day of the past.
-
-    One of a shared file is one warning, however many clusters have it.
-    """
-    found: set[Problem] = set()
-    for name in names:
-        begun = [*_begun_before(desired.clusters[name].document()["spec"], today.isoformat())]
-        resolved = desired.explained(name) if begun else None
-        for window, start in begun:
-            path = ("spec", "maintenanceWindows", window, "maintenanceWindow", "startDate")
-            mark = resolved.node.find(path).mark if resolved else Mark(cluster_path(name), 1, 1)
-            field = field_of(path, resolved.node) if resolved else ".".join(path)
-            message = (
-                f"{start} has passed, and AKS refuses a window that begins in the past: it is left out, and "
-                "the window begins at once; remove this line"
-            )
-            found.add(problem_at(mark, field, message))
-    return sorted(found)
+    """Return a warning for each window of these clusters that is to begin on a day of the past."""
+    return warnings_in(desired, names, lambda spec: _begun_before(spec, today.isoformat()))
 
 
-def _begun_before(spec: Mapping[str, Any], today: str) -> Iterator[tuple[str, str]]:
+def _begun_before(spec: Mapping[str, Any], today: str) -> Iterator[tuple[tuple[str, ...], str]]:
     for window in spec.get("maintenanceWindows") or ():
         start = str((window.get("maintenanceWindow") or {}).get("startDate") or today)
         if start < today:
-            yield str(window["name"]), start
+            yield (
+                ("maintenanceWindows", str(window["name"]), "maintenanceWindow", "startDate"),
+                f"{start} has passed, and AKS refuses a window that begins in the past: it is left out, and "
+                "the window begins at once; remove this line",
+            )

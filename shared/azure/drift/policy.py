@@ -20,10 +20,8 @@ from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes_versions import is_version
 from shared.language.model.cluster.drift import DriftAction, DriftPolicy, DriftRule
-from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.problems import Problem, field_of, problem_at
-from shared.language.resolve.repository_layout import cluster_path
-from shared.language.yaml.nodes import Mark
+from shared.language.resolve.desired_fleet import DesiredFleet, warnings_in
+from shared.language.resolve.problems import Problem
 from shared.sentences import days_until
 
 MAX_CORRECTIONS = 3
@@ -284,30 +282,17 @@ def starts_only_pools(decided: Sequence[DriftDecision]) -> bool:
 
 AHEAD = timedelta(days=30)
 """So long before its last day an exemption is warned of."""
-RULES = ("spec", "drift", "rules")
 
 
 def exemption_warnings(desired: DesiredFleet, names: Iterable[str], today: date) -> list[Problem]:
-    """Return a warning for each exemption of these clusters that has ended, or will within ``AHEAD``.
-
-    One of a shared file is one warning, however many clusters have it.
-    """
-    found: set[Problem] = set()
-    for name in names:
-        near = list(_near(desired.clusters[name].document()["spec"], today))
-        resolved = desired.explained(name) if near else None
-        for rule in near:
-            path = (*RULES, str(rule["name"]), "expires")
-            mark = resolved.node.find(path).mark if resolved else Mark(cluster_path(name), 1, 1)
-            field = field_of(path, resolved.node) if resolved else ".".join(RULES)
-            found.add(problem_at(mark, field, _sentence(rule, today)))
-    return sorted(found)
+    """Return a warning for each exemption of these clusters that has ended, or will within ``AHEAD``."""
+    return warnings_in(desired, names, lambda spec: _near(spec, today))
 
 
-def _near(spec: Mapping[str, Any], today: date) -> Iterator[Mapping[str, Any]]:
+def _near(spec: Mapping[str, Any], today: date) -> Iterator[tuple[tuple[str, ...], str]]:
     for rule in (spec.get("drift") or {}).get("rules") or ():
         if rule["action"] == DriftAction.IGNORE and date.fromisoformat(rule["expires"]) - today <= AHEAD:
-            yield rule
+            yield ("drift", "rules", str(rule["name"]), "expires"), _sentence(rule, today)
 
 
 def _sentence(rule: Mapping[str, Any], today: date) -> str:

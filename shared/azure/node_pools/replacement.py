@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from string import ascii_lowercase
 
 from shared.azure.changes.comparison import Leaf
-from shared.azure.changes.writes import last_write_failed, pool_is_stopped
+from shared.azure.changes.writes import last_write_failed, pool_is_stopped, profiles_of
 from shared.azure.node_pools.body import fixed_leaves
 from shared.azure.ownership import Owner
 from shared.frozen import dataclass
@@ -129,7 +129,7 @@ def sleepers(desired: Desired, owner: Owner, live: Json) -> list[tuple[NodePool,
 
     These are ours and User pools, and the manifest has them run.
     """
-    mine = serving(_profiles(live), owner)
+    mine = serving(profiles_of(live), owner)
     return [
         (pool, profile)
         for pool in desired.spec.node_pools
@@ -141,9 +141,5 @@ def sleepers(desired: Desired, owner: Owner, live: Json) -> list[tuple[NodePool,
 
 def some_pool_runs(owner: Owner, live: Json) -> bool:
     """Return whether a User pool of ours runs, for a list that is compared without any manifest."""
-    users = (profile for profile in _profiles(live) if profile.get("mode") == "User")
+    users = (profile for profile in profiles_of(live) if profile.get("mode") == "User")
     return any(owner.owns(profile) and not pool_is_stopped(profile) for profile in users)
-
-
-def _profiles(live: Json) -> Sequence[Json]:
-    return live["properties"].get("agentPoolProfiles") or ()

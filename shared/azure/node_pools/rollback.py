@@ -8,9 +8,9 @@ Source: AgentPool.node_image_version and AgentPoolRecentlyUsedVersion in the mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from typing import NamedTuple
 
 from shared.azure.changes.comparison import overlay, writable_pool
 from shared.azure.changes.writes import (
@@ -23,7 +23,7 @@ from shared.azure.changes.writes import (
 )
 from shared.azure.cluster_body import control_plane
 from shared.azure.ownership import ROLLBACK_TAG, rollback_tag, tag
-from shared.frozen import dataclass, field
+from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older, lags, runs_newer
 from shared.language.model.node_pool import NodePool
@@ -106,83 +106,24 @@ def _moment(value: str | datetime) -> datetime:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
 
 
-# What Azure demands of the rollback of a node pool, as values; only this module describes them in
-# sentences.
+# What Azure demands of the rollback of a node pool.
 #
 # Source: learn.microsoft.com/azure/aks/roll-back-node-pool-version, "Node pool rollback limitations".
 
 WITHIN = timedelta(days=7)
+_FORWARD = "upgrade forward, or add a pool with the version that you want"
 
 
-class RollbackCondition(StrEnum):
-    """A condition of Azure, or of the manifest, that a rollback needs."""
+class Unmet(NamedTuple):
+    """A condition that is not met: what is wrong and what to do, as sentences without their full stops."""
 
-    LISTED = "listed"
-    NEWEST = "newest"
-    WITHIN_SEVEN_DAYS = "within-seven-days"
-    AUTO_UPGRADE_OFF = "auto-upgrade-off"
-    NODE_OS_UPGRADE_OFF = "node-os-upgrade-off"
-    IDLE = "idle"
-    RUNNING = "running"
-    CONTROL_PLANE = "control-plane"
-    OLDEST_IMAGE = "oldest-image"
+    problem: str
+    remedy: str
 
 
-_SENTENCES: Mapping[RollbackCondition, tuple[str, str]] = {
-    RollbackCondition.LISTED: (
-        "Azure lists no earlier version of the pool {pool} to roll back to{asked}",
-        "upgrade forward, or add a pool with the version that you want",
-    ),
-    RollbackCondition.NEWEST: (
-        "the pool {pool} was upgraded again at {newest}, and Azure goes back one step only",
-        "run roadstead rollback again, which proposes the step before the last upgrade",
-    ),
-    RollbackCondition.WITHIN_SEVEN_DAYS: (
-        "the pool {pool} ran these versions until {last_used}, and Azure rolls back within seven days",
-        "upgrade forward, or add a pool with the version that you want",
-    ),
-    RollbackCondition.AUTO_UPGRADE_OFF: (
-        "autoUpgradeProfile.upgradeChannel is {channel}, which would upgrade the pool again",
-        "commit autoUpgradeProfile.upgradeChannel: none first",
-    ),
-    RollbackCondition.NODE_OS_UPGRADE_OFF: (
-        "autoUpgradeProfile.nodeOSUpgradeChannel is {channel}, so Azure may not restore the node image",
-        "commit autoUpgradeProfile.nodeOSUpgradeChannel: None first",
-    ),
-    RollbackCondition.IDLE: ("Azure is at work on {what}", "try again when that has ended"),
-    RollbackCondition.RUNNING: ("{what} is stopped", "start it first"),
-    RollbackCondition.CONTROL_PLANE: (
-        "Kubernetes {version} of the pool {pool} does not fit the control plane's {plane}",
-        "upgrade forward, or add a pool with the version that you want",
-    ),
-    RollbackCondition.OLDEST_IMAGE: (
-        "spec.minNodeImageVersion {oldest} is newer than the image {image}, and would upgrade it again",
-        "lower or remove minNodeImageVersion first",
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Unmet:
-    """A condition that is not met, with the values that its sentence names."""
-
-    condition: RollbackCondition
-    values: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def problem(self) -> str:
-        """What is wrong, as a sentence without its full stop."""
-        return _SENTENCES[self.condition][0].format(**self.values)
-
-    @property
-    def remedy(self) -> str:
-        """What to do, as a sentence without its full stop."""
-        return _SENTENCES[self.condition][1]
-
-
-def nothing_listed(pool: str) -> Unmet:
-    """Return what is wrong where Azure lists nothing at all."""
-    return Unmet(RollbackCondition.LISTED, {"pool": pool, "asked": ""})
+def nothing_listed(pool: str, asked: str = "") -> Unmet:
+    """Return what is wrong where Azure lists nothing at all, or not what is ``asked``."""
+    return Unmet(f"Azure lists no earlier version of the pool {pool} to roll back to{asked}", _FORWARD)
 
 
 def unmet(
@@ -210,11 +151,15 @@ def unmet(
 def _of_versions(pool: str, target: Versions, listed: Sequence[Versions], now: datetime) -> Iterator[Unmet]:
     if not any(target.same_as(versions) for versions in listed):
         asked = f", and not Kubernetes {target.kubernetes} with {target.image}" if listed else ""
-        yield Unmet(RollbackCondition.LISTED, {"pool": pool, "asked": asked})
+        yield nothing_listed(pool, asked)
     elif listed[0] != target:
-        yield Unmet(RollbackCondition.NEWEST, {"pool": pool, "newest": listed[0].moment})
+        yield Unmet(
+            f"the pool {pool} was upgraded again at {listed[0].moment}, and Azure goes back one step only",
+            "run roadstead rollback again, which proposes the step before the last upgrade",
+        )
     if now - target.last_used > WITHIN:
-        yield Unmet(RollbackCondition.WITHIN_SEVEN_DAYS, {"pool": pool, "last_used": target.moment})
+        ran = f"the pool {pool} ran these versions until {target.moment}"
+        yield Unmet(f"{ran}, and Azure rolls back within seven days", _FORWARD)
 
 
 def _of_cluster(cluster: Json, profile: Json) -> Iterator[Unmet]:
@@ -222,22 +167,29 @@ def _of_cluster(cluster: Json, profile: Json) -> Iterator[Unmet]:
     upgrades = properties.get("autoUpgradeProfile") or {}
     channel = str(upgrades.get("upgradeChannel") or "none")
     if channel.lower() != "none":
-        yield Unmet(RollbackCondition.AUTO_UPGRADE_OFF, {"channel": channel})
+        yield Unmet(
+            f"autoUpgradeProfile.upgradeChannel is {channel}, which would upgrade the pool again",
+            "commit autoUpgradeProfile.upgradeChannel: none first",
+        )
     of_nodes = str(upgrades.get("nodeOSUpgradeChannel") or "NodeImage")  # Azure's default
     if of_nodes.lower() != "none":
-        yield Unmet(RollbackCondition.NODE_OS_UPGRADE_OFF, {"channel": of_nodes})
+        yield Unmet(
+            f"autoUpgradeProfile.nodeOSUpgradeChannel is {of_nodes}, so Azure may not restore the node image",
+            "commit autoUpgradeProfile.nodeOSUpgradeChannel: None first",
+        )
     name = f"the pool {profile['name']}"
     for what, holder in (("the cluster", properties), (name, profile)):
         if not is_final(str(holder.get("provisioningState") or "")):
-            yield Unmet(RollbackCondition.IDLE, {"what": what})
+            yield Unmet(f"Azure is at work on {what}", "try again when that has ended")
     if is_stopped(cluster) or pool_is_stopped(profile):
-        yield Unmet(RollbackCondition.RUNNING, {"what": "the cluster" if is_stopped(cluster) else name})
+        yield Unmet(f"{'the cluster' if is_stopped(cluster) else name} is stopped", "start it first")
 
 
 def _of_manifest(pool: str, target: Versions, cluster: Json, oldest_image: str) -> Iterator[Unmet]:
     plane = control_plane(cluster)
     if runs_newer(plane, target.kubernetes) or lags(target.kubernetes, plane):
-        values = {"version": target.kubernetes, "pool": pool, "plane": plane}
-        yield Unmet(RollbackCondition.CONTROL_PLANE, values)
+        own = f"Kubernetes {target.kubernetes} of the pool {pool}"
+        yield Unmet(f"{own} does not fit the control plane's {plane}", _FORWARD)
     if oldest_image and image_older(target.image, oldest_image):
-        yield Unmet(RollbackCondition.OLDEST_IMAGE, {"oldest": oldest_image, "image": target.image})
+        newer = f"spec.minNodeImageVersion {oldest_image} is newer than the image {target.image}"
+        yield Unmet(f"{newer}, and would upgrade it again", "lower or remove minNodeImageVersion first")

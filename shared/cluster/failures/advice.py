@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shared.cluster.failures.catalogue import entry_of
-from shared.cluster.failures.entry import Actor, Entry
+from shared.cluster.failures.catalogue import Actor, Entry, entry_of
 from shared.cluster.failures.errors import OUTSIDE, Retryable, classes
 from shared.cluster.failures.kubernetes_status import reported
 from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from shared.cluster.failures.admission_entries import ANY
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES
-from shared.cluster.failures.entry import Entry
+from shared.cluster.failures.catalogue import ANY, AZURE, KUBERNETES, Entry
 from shared.cluster.failures.errors import (
     Aborted,
     Blocked,

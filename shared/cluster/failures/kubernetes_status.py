@@ -11,10 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.cluster.failures import admission_entries
-from shared.cluster.failures.admission_entries import ANY
-from shared.cluster.failures.catalogue import KUBERNETES, Catalogue
-from shared.cluster.failures.entry import Entry
+from shared.cluster.failures.catalogue import ADMISSION, ANY, KUBERNETES, Entry
 from shared.cluster.failures.errors import NamespaceTerminating, ReconcileError, Retryable, from_http
 from shared.frozen import dataclass
 from shared.masking import cut
@@ -151,15 +148,12 @@ def error_of(refusal: Refusal, subject: str, *, secret: bool = False) -> Reconci
     return error
 
 
-_ADMISSION = Catalogue(admission_entries.ENTRIES)
-
-
 def reported(message: str) -> Entry | None:
     """Return the entry for a refusal by admission that another client reports, such as Flux, None for none.
 
     Rights are not among them: they are those of the other client.
     """
-    return _ADMISSION.find(ANY, text=message) or _ADMISSION.find("Forbidden", text=message)
+    return ADMISSION.find(ANY, text=message) or ADMISSION.find("Forbidden", text=message)
 
 
 def is_denied(refusal: Refusal) -> bool:

@@ -61,8 +61,7 @@ def readiness_of(
     """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none."""
     if seen is None:
         return Readiness(to, unknown=("nobody has read it yet",))
-    running = record.observation.running
-    runs = running.kubernetes_version if running else ""
+    runs = record.running.kubernetes_version
     unknown = unknown_of(seen, to)
     if now - seen.at > STALE:
         unknown = (f"it was read at {seen.at:%Y-%m-%d %H:%M} UTC, which is too long ago", *unknown)
@@ -80,7 +79,7 @@ def readiness_of(
 
 def upgraded_pools(record: ClusterRecord, to: str) -> frozenset[str]:
     """Return the node pools, by their names in Azure, that do not stay too far behind a version."""
-    desired, running = record.desired, record.observation.running
+    desired = record.desired
     if desired.problem or desired.is_attached:
         return frozenset()
     own = {
@@ -88,8 +87,7 @@ def upgraded_pools(record: ClusterRecord, to: str) -> frozenset[str]:
         for pool in desired.spec.node_pools
         if not (pool.orchestrator_version and lags(pool.orchestrator_version, to))
     }
-    renamed = running.renamed if running else {}
-    return frozenset(own | {azure for azure, name in renamed.items() if name in own})
+    return frozenset(own | {azure for azure, name in record.running.renamed.items() if name in own})
 
 
 def wanted_version(record: ClusterRecord) -> str:

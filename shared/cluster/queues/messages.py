@@ -1,18 +1,16 @@
 """What the queues carry. A message names a moment of a cluster; the record decides whether that is now.
 
-``shared/cluster/queues/bodies.py`` reads them from the bodies of queues.
+A body that is unreadable or unknown raises ``ValueError``, so that the host abandons it and the queue moves
+it to its dead letters, and no message is lost. One of a newer form raises NewerForm, and waits in its queue.
 """
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import (
-    Field,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from shared.cluster.forms import VERSION, present
 from shared.cluster.queues.message_parts import (
@@ -27,6 +25,10 @@ from shared.schedules import CLOCK_SKEW
 
 CLOCKS_DIFFER = 2 * CLOCK_SKEW
 """By how much two clocks may differ: the one message comes that much after the last event."""
+
+
+KINDS: dict[str, type[QueueMessage]] = {}
+"""The classes of messages by their kind."""
 
 
 class QueueMessage(Wire):
@@ -45,23 +47,25 @@ class QueueMessage(Wire):
     NAME: ClassVar[str] = ""
 
     schema_version: Literal[1] = 1
+    kind: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Note the kind of a class that has one."""
+        kind = cls.model_fields["kind"].default
+        if isinstance(kind, str):
+            KINDS.setdefault(kind, cls)
 
     def session(self, fleet: str, digest: str) -> str:
         """Return the session of the message."""
         return self.SESSION.format(**dict(self), fleet=fleet, digest=digest)
 
 
-class _OfWorker(QueueMessage):
-    @model_validator(mode="before")
-    @classmethod
-    def _of_the_present_form(cls, read: Any, info: ValidationInfo) -> Any:
-        """Return a queued message in the present form; a message that this code creates has it."""
-        if info.mode == "json" and isinstance(read, dict):
-            return present(cls.__name__, cls.model_fields[VERSION].default, read)
-        return read
+class WorkerMessage(QueueMessage):
+    """A message for a worker."""
 
 
-class JobMessage(_OfWorker):
+class JobMessage(WorkerMessage):
     """Run the next step of a cluster's job, if the record is still at this moment.
 
     ``at`` is the time for which it was scheduled, by the sender's clock; None for at once. The record says
@@ -70,7 +74,7 @@ class JobMessage(_OfWorker):
 
     SESSION = "{cluster}"
     ID = "{cluster}:{uid}:{generation}:{sequence}"
-
+    kind: Literal["job"] = "job"
     cluster: str
     uid: str
     generation: int
@@ -85,7 +89,7 @@ A check of the whole fleet has sessions of its own: whoever asks for some cluste
 """
 
 
-class CheckMessage(_OfWorker):
+class CheckMessage(WorkerMessage):
     """Check how some clusters are inside, or, without ``clusters``, begin a check of the whole fleet.
 
     ``check`` is the id of what asked for it, a number for the whole fleet, ``attempt`` counts how often the
@@ -94,7 +98,7 @@ class CheckMessage(_OfWorker):
     """
 
     ID = "check:{check}:{digest}"
-
+    kind: Literal["check"] = "check"
     check: str
     clusters: tuple[str, ...] = ()
     at: datetime | None = None
@@ -111,7 +115,7 @@ class CheckMessage(_OfWorker):
         return self.at is None and self.check.isdecimal()
 
 
-class ReadinessMessage(_OfWorker):
+class ReadinessMessage(WorkerMessage):
     """Read what stands in the way of an upgrade of a cluster, or, without ``cluster``, have all of them read.
 
     With ``counting`` its objects of these kinds are counted instead: names of definitions, API versions and
@@ -119,7 +123,7 @@ class ReadinessMessage(_OfWorker):
     """
 
     ID = "readiness:{reading}:{digest}"
-
+    kind: Literal["readiness"] = "readiness"
     reading: str
     cluster: str = ""
     counting: tuple[tuple[str, str, str], ...] = ()
@@ -128,10 +132,6 @@ class ReadinessMessage(_OfWorker):
     def session(self, fleet: str, digest: str) -> str:
         """Return one of the sessions of readings."""
         return f"{fleet}:readiness:{int(digest[:8], 16) % CHECK_SESSIONS}"
-
-
-REQUESTS: dict[str, type[QueueRequest]] = {}
-"""The classes of requests by their kind."""
 
 
 class QueueRequest(QueueMessage):
@@ -144,13 +144,7 @@ class QueueRequest(QueueMessage):
     SESSION = "{fleet}"
     ASKED: ClassVar[bool] = False
 
-    kind: str
     attempt: int = 0
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Note the kind of a class."""
-        REQUESTS[cls.model_fields["kind"].default] = cls
 
     def next_attempt(self) -> Self:
         """Return the request with one more failed attempt."""
@@ -364,3 +358,30 @@ class OutdatedRequest(QueueRequest):
     ASKED = True
     kind: Literal["outdated"] = "outdated"
     commit: str
+
+
+# Messages from the bodies that the queues have of them: the kind of a body says which one it is.
+
+M = TypeVar("M", bound=QueueMessage)
+_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any], config=ConfigDict(defer_build=True))
+EXAMINATION = b'"kind":"examine"'
+"""What an examination says, and no other message: JSON escapes the quotes in the texts of fields."""
+
+
+def message_of(body: bytes | str, expected: type[M]) -> M:
+    """Return a message of a class; raise ValueError for any other body."""
+    known = QueueMessage.model_fields[VERSION].default
+    read = present(QueueMessage.__name__, known, _OBJECT.validate_json(body))
+    kind = read.get("kind")
+    found = KINDS.get(kind) if isinstance(kind, str) else None
+    if found is None or not issubclass(found, expected):
+        raise ValueError("the queue has no message of this kind")
+    return found.model_validate_json(json.dumps(read))
+
+
+def commit_of(message: BaseModel | None) -> str:
+    """Return the commit that a message is about, "" for none."""
+    if isinstance(message, PreviewRequest):
+        return message.head
+    about = ToPlan | ReviewRequest | StatusRequest | OutdatedRequest
+    return message.commit if isinstance(message, about) else ""

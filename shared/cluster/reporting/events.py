@@ -37,49 +37,44 @@ def accepted_event(
     if rebuild:
         approval = f", approved by {approved}" if approved else ""
         what = f"commit {record.commit[:8]} rebuilds the cluster ({rebuild}): it is deleted, then created"
-        return _event(record, REBUILD, f"{what} again{approval}")
+        return event_of(record, REBUILD, f"{what} again{approval}")
     what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
     approval = f", approved by {approved}" if approved else ""
     removal = "release" if record.desired.is_attached else "delete"
     taken_back = f", which has the cluster again: its {removal} had not started" if restored else ""
-    return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}{taken_back}")
+    return event_of(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}{taken_back}")
 
 
 def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
     """Return the event of a job that an operator started again."""
     message = f"replayed by {by_whom(by, reason)}"
-    return replace(_event(record, "Replayed", message), step=record.job.step.name)
+    return replace(event_of(record, "Replayed", message), step=record.job.step.name)
 
 
 def sleep_event(record: ClusterRecord) -> Event:
     """Return the event of a job that has a cluster sleep."""
     what = "the User node pools" if record.sleeps_in_pools else "the cluster"
-    return _event(record, "Sleeping", f"it is time: a job stops {what}")
+    return event_of(record, "Sleeping", f"it is time: a job stops {what}")
 
 
 def order_event(record: ClusterRecord, order: SleepOrder) -> Event:
     """Return the event of what an operator ordered about the sleep of a cluster."""
     what = "awake" if order.awake else "asleep"
     by = by_whom(order.by, order.reason)
-    return _event(
+    return event_of(
         record, "SleepOrdered", f"{by} has the cluster {what} until {order.until:%Y-%m-%d %H:%M} UTC"
     )
 
 
 def tried_event(record: ClusterRecord, trial: Trial) -> Event:
     """Return the event of a cluster that gets the head of a pull request for a time."""
-    return _event(record, "Tried", f"{trial}" + (f" ({trial.reason})" if trial.reason else ""))
+    return event_of(record, "Tried", f"{trial}" + (f" ({trial.reason})" if trial.reason else ""))
 
 
 def trial_ended_event(record: ClusterRecord, trial: Trial) -> Event:
     """Return the event of a cluster that goes back from a try."""
     by = f" ({trial.ended_by})" if trial.ended_by else ""
-    return _event(record, "TrialEnded", f"{trial}{by}; until then: {trial.result}")
-
-
-def lifetime_event(record: ClusterRecord, reason: str, message: str) -> Event:
-    """Return the event of a cluster that somebody extended or holds, or whose end is proposed."""
-    return _event(record, reason, message)
+    return event_of(record, "TrialEnded", f"{trial}{by}; until then: {trial.result}")
 
 
 def pin_back_event(record: ClusterRecord, pins: Mapping[str, Pin], by: str, reason: str) -> Event:
@@ -90,19 +85,19 @@ def pin_back_event(record: ClusterRecord, pins: Mapping[str, Pin], by: str, reas
         for name, pin in sorted(pins.items())
     )
     what = "; ".join(moved) or "it has the earlier commits already"
-    return _event(record, "PinBack", f"{what}: the rollout was aborted by {by_whom(by, reason)}")
+    return event_of(record, "PinBack", f"{what}: the rollout was aborted by {by_whom(by, reason)}")
 
 
 def recovery_event(record: ClusterRecord) -> Event:
     """Return the event of a record of restored tables, whose job compares the cluster with git."""
-    return _event(
+    return event_of(
         record, "Recovering", "the tables were restored: a job compares the cluster, and writes nothing"
     )
 
 
 def restarted_event(record: ClusterRecord) -> Event:
     """Return the event of a job that had ended because Azure did not show its cluster, and starts again."""
-    return _event(record, "Restarted", "a sweep found the cluster, so the job that missed it starts again")
+    return event_of(record, "Restarted", "a sweep found the cluster, so the job that missed it starts again")
 
 
 def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:
@@ -111,7 +106,7 @@ def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:
     what = f"from the installation {others}" if others else f"in its life {contest.life}"
     if contest.kind is ContestKind.IDENTITY:
         what = "as the cluster to which its kubeconfig leads now"
-    return replace(_event(record, "TakenOver", f"taken over {what} by {by}"), step=record.job.step.name)
+    return replace(event_of(record, "TakenOver", f"taken over {what} by {by}"), step=record.job.step.name)
 
 
 def rate_limited_event(
@@ -119,12 +114,12 @@ def rate_limited_event(
 ) -> Iterator[Event]:
     """Yield the event of a step that became rate limited; none while it stays so."""
     if request_ids or not before.job.next_run.reservations:
-        yield _of_step(_event(after, "RateLimited", reason), before, request_ids)
+        yield _of_step(event_of(after, "RateLimited", reason), before, request_ids)
 
 
 def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime) -> Event:
     """Return the event of a step that was superseded after it had written something."""
-    return _of_step(_event(replace(record, updated=now), "Superseded", reason), record, request_ids)
+    return _of_step(event_of(replace(record, updated=now), "Superseded", reason), record, request_ids)
 
 
 def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
@@ -136,14 +131,14 @@ def drift_event(before: ClusterRecord, after: ClusterRecord) -> Iterator[Event]:
     by = by_whom(approval.by, approval.reason) if approval else ""
     ended = f"; the approval of {by} no longer counts" if approval and not still else ""
     if after.divergence.drift is None:
-        yield _event(after, "InSync", f"a sweep found the cluster as git has it{ended}")
+        yield event_of(after, "InSync", f"a sweep found the cluster as git has it{ended}")
         return
     shown = map(_drifted_field, after.divergence.drift.fields)
-    yield _event(after, "Drifted", f"differs from git in {', '.join(shown)}{ended}", warning=True)
+    yield event_of(after, "Drifted", f"differs from git in {', '.join(shown)}{ended}", warning=True)
 
 
 def _drifted_field(field: DriftedField) -> str:
-    values = f"{_value(field.git)} in {field.source or 'git'}, {_value(field.live)} live"
+    values = f"{field.git or 'nothing'} in {field.source or 'git'}, {field.live or 'nothing'} live"
     effect = f"the correction needs an approval: {field.effect}" if field.effect else ""
     return f"{field.path} ({'; '.join(filter(None, (values, field.change, effect)))})"
 
@@ -152,17 +147,12 @@ def correction_event(record: ClusterRecord, what: str) -> Event:
     """Return the event of a job that a sweep started, because the policy asks for it."""
     approval = record.divergence.drift.approval if record.divergence.drift else None
     approved = f", and {by_whom(approval.by, approval.reason)} approved it" if approval else ""
-    return _event(record, "Correcting", f"the policy asks for it{approved}: {what}")
-
-
-def renewed_event(record: ClusterRecord, reason: str, what: str) -> Event:
-    """Return the event of what a check has applied: new versions of bootstrap secrets, or newer facts."""
-    return _event(record, reason, what)
+    return event_of(record, "Correcting", f"the policy asks for it{approved}: {what}")
 
 
 def reported_event(record: ClusterRecord, what: str, at: datetime, number: int, *, warning: bool) -> Event:
     """Return the event of what Flux reported; its number makes it the same one whenever it is received."""
-    event = _event(record, FLUX_REPORTED, what, warning=warning)
+    event = event_of(record, FLUX_REPORTED, what, warning=warning)
     return replace(event, sequence=number, at=at)
 
 
@@ -173,16 +163,12 @@ def correction_approved_event(record: ClusterRecord, by: str) -> Event:
         if record.divergence.drift
         else ""
     )
-    return _event(record, "Approved", f"the correction of {fields} was approved by {by}")
+    return event_of(record, "Approved", f"the correction of {fields} was approved by {by}")
 
 
 def drift_accepted_event(record: ClusterRecord, paths: Iterable[str], by: str) -> Event:
     """Return the event of what somebody added to a cluster, and somebody accepted."""
-    return _event(record, "DriftAccepted", f"{', '.join(paths)} may stay as Azure has it, accepted by {by}")
-
-
-def _value(text: str) -> str:
-    return text or "nothing"
+    return event_of(record, "DriftAccepted", f"{', '.join(paths)} may stay as Azure has it, accepted by {by}")
 
 
 def events_between(
@@ -190,7 +176,7 @@ def events_between(
 ) -> Iterator[Event]:
     """Yield an event for each step's end, each write and each change; none for a wait that continues."""
     for reason, message, warning in _descriptions(before, after, outcome, wrote=bool(request_ids)):
-        event = _event(after, reason, message, warning=warning)
+        event = event_of(after, reason, message, warning=warning)
         yield _of_step(event, before, (*request_ids, *_refused(outcome)))
 
 
@@ -249,7 +235,8 @@ def _of_step(event: Event, before: ClusterRecord, request_ids: Sequence[str]) ->
     return replace(event, step=step.name, started=step.since, request_ids=tuple(request_ids))
 
 
-def _event(record: ClusterRecord, reason: str, message: str, *, warning: bool = False) -> Event:
+def event_of(record: ClusterRecord, reason: str, message: str, *, warning: bool = False) -> Event:
+    """Return an event of a cluster as its record is."""
     return Event(
         cluster=record.name,
         uid=record.uid,

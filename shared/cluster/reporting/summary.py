@@ -280,8 +280,8 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             labels=record.desired.labels,
             conditions={condition.type: condition.status for condition in record.conditions},
             drift=_policies_of(drift) if drift else {},
-            versions=_versions_of(record),
-            images=_images_of(record),
+            versions=(record.document["spec"]["kubernetesVersion"], record.running.kubernetes_version),
+            images=tuple(sorted({pool.image for pool in record.running.pools.values() if pool.image})),
             systems=_systems_of(record),
             ends=ends,
         ),
@@ -331,8 +331,7 @@ def _asleep_until(record: ClusterRecord) -> datetime | None:
 def _ends_of(record: ClusterRecord) -> tuple[SummaryEnd, ...]:
     """Return what of a cluster leaves support, and its certificates, as the last check saw them."""
     observed = record.observation
-    running = observed.running.kubernetes_version if observed.running else ""
-    support = support_ends(record.document["spec"], running=running)
+    support = support_ends(record.document["spec"], running=record.running.kubernetes_version)
     certificates = observed.inside.certificates if observed.inside else ()
     return (
         *(SummaryEnd(what, on, _before(on, AHEAD)) for what, on in support.items()),
@@ -346,16 +345,6 @@ def _ends_of(record: ClusterRecord) -> tuple[SummaryEnd, ...]:
 
 def _before(day: date, span: timedelta) -> date:
     return date.fromordinal(max(1, day.toordinal() - span.days))
-
-
-def _versions_of(record: ClusterRecord) -> tuple[str, str]:
-    running = record.observation.running
-    return record.document["spec"]["kubernetesVersion"], running.kubernetes_version if running else ""
-
-
-def _images_of(record: ClusterRecord) -> tuple[str, ...]:
-    pools = record.observation.running.pools if record.observation.running else {}
-    return tuple(sorted({pool.image for pool in pools.values() if pool.image}))
 
 
 def _systems_of(record: ClusterRecord) -> tuple[SystemSummary, ...]:

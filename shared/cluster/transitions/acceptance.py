@@ -187,7 +187,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         azure=replace(
             record.azure,
             life=contest.life or record.azure.life,
-            delete_accepted=record.azure.delete_accepted and not _of_another_life(contest),
+            delete_accepted=record.azure.delete_accepted and not contest.life,
         ),
         phase=working_phase(record),
         job=_following_job(record, _same(record), now),
@@ -291,11 +291,6 @@ def _removals(record: ClusterRecord, after: Mapping[str, Any]) -> Removals:
         configurations_to_remove(before, after, still.configurations),
         companions_to_remove(before, after, still.companions),
     )
-
-
-def _of_another_life(contest: Contest) -> bool:
-    """Return whether a takeover is of a cluster that the delete which Azure accepted may not be about."""
-    return bool(contest.life)
 
 
 def _bringing(desired: Desired) -> Recipe:

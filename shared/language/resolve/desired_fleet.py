@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from shared.frozen import dataclass, field
+from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import Guards, PromotionRule, RouteSpec
 from shared.language.model.rollout import RolloutSpec
-from shared.language.resolve.problems import Problem
-from shared.language.yaml.nodes import Node
+from shared.language.resolve.problems import Path, Problem, field_of, problem_at
+from shared.language.resolve.repository_layout import cluster_path
+from shared.language.yaml.nodes import Mark, Node, without_removed
 
 if TYPE_CHECKING:  # a start of the app resolves no manifest
     from shared.language.model.kinds import Environment
@@ -90,6 +92,25 @@ class DesiredFleet:
 
     def _tree(self, cluster: str) -> Node | None:
         return self.resolver.tree(cluster) if self.resolver else None
+
+
+def warnings_in(
+    desired: DesiredFleet, names: Iterable[str], found_in: Callable[[Json], Iterable[tuple[Path, str]]]
+) -> list[Problem]:
+    """Return what is ``found_in`` the stored specs of clusters, by paths below them, each at its place.
+
+    What a shared file has is one warning, however many clusters have it.
+    """
+    warnings: set[Problem] = set()
+    for name in names:
+        found = [*found_in(desired.clusters[name].document()["spec"])]
+        resolved = desired.explained(name) if found else None
+        node = without_removed(resolved.node) if resolved else None  # numbered as in the spec
+        for below, message in found:
+            path = ("spec", *below)
+            mark = node.find(path).mark if node else Mark(cluster_path(name), 1, 1)
+            warnings.add(problem_at(mark, field_of(path, node) if node else "spec", message))
+    return sorted(warnings)
 
 
 def source_of(root: Node, path: str) -> str:

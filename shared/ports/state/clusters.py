@@ -138,7 +138,7 @@ class Clusters(TableRepository):
             **packed(stored.to_json(record), self.entity_bytes),
         }
         etag = self._tables[CLUSTERS].write(self._fleet, record.name, properties, record.etag)
-        return stored.with_etag(record, etag)
+        return replace(record, etag=etag)
 
     def delete(self, record: ClusterRecord) -> None:
         """Delete the record if it is still this version; raise Stale. One that does not exist is success."""

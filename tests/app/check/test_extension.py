@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.azure.running_versions import AppliedRevision
 from shared.cluster.findings.health import HealthCondition
-from shared.cluster.record_parts import AppliedRevision, Phase
+from shared.cluster.record_parts import Phase
 from tests.support.checks import check, condition
 from tests.support.extension_clusters import FLUX, FOLDERS, PRIVATE, change, configuration, hydrated
 from tests.support.one_cluster import ONE, branch_files, files, record

@@ -18,11 +18,12 @@ from localcloud.memory.crashes import Crash
 from localcloud.memory.memory_cloud import MemoryCloud, tripwired
 from shared.app.planner.compute import WHOLE_AFTER
 from shared.app.planner.planner import handle
+from shared.azure.running_versions import RunningVersions
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.queues.message_parts import RolloutAct
 from shared.cluster.queues.messages import ActRequest, PlanRequest, RolloutRequest
 from shared.cluster.record import READY, ClusterRecord
-from shared.cluster.record_parts import Condition, Phase, RunningVersions
+from shared.cluster.record_parts import Condition, Phase
 from shared.ports.state.fleet import ClosedTimes
 from tests.support import team_systems
 from tests.support.crash_points import points_of_one_run

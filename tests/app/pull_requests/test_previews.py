@@ -13,8 +13,14 @@ from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged, Push
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unavailable
-from shared.cluster.queues.bodies import request_of
-from shared.cluster.queues.messages import CLOCKS_DIFFER, OutdatedRequest, PlanRequest, PreviewRequest
+from shared.cluster.queues.messages import (
+    CLOCKS_DIFFER,
+    OutdatedRequest,
+    PlanRequest,
+    PreviewRequest,
+    QueueRequest,
+    message_of,
+)
 from shared.ports import FleetConfig, PlanLimits, TreeEntry
 from tests.support import fleet_files
 from tests.support.proposals import Repo, fleet_of
@@ -213,4 +219,4 @@ def test_pull_requests_are_marked_as_out_of_date_apart_from_the_plan_of_the_push
     planner.handle(PlanRequest(commit=commit, at=at), repo.cloud.ports)
     assert repo.cloud.state.fleet().commit == commit
     (waiting,) = repo.cloud.broker.peek("previews")
-    assert request_of(waiting.draft.body) == OutdatedRequest(commit=commit)
+    assert message_of(waiting.draft.body, QueueRequest) == OutdatedRequest(commit=commit)

@@ -18,8 +18,7 @@ from shared.app.sweep.events import handle
 from shared.azure.companions.identity_access import credential_name
 from shared.azure.ownership import correlation_id
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.queues.bodies import request_of
-from shared.cluster.queues.messages import SweepRequest
+from shared.cluster.queues.messages import QueueRequest, SweepRequest, message_of
 from shared.notifications.kinds import NotificationKind
 from shared.ports.azure import GetCluster
 from tests.support.activity import ANN, BOB, asked, changes
@@ -111,7 +110,7 @@ def test_a_rollout_with_events_costs_no_comparison() -> None:
     asked_for = list[SweepRequest]()
     while not cloud.idle():
         cloud.run(5, until=lambda: False)
-        requests = [request_of(message.draft.body) for message in cloud.broker.peek("plans")]
+        requests = [message_of(message.draft.body, QueueRequest) for message in cloud.broker.peek("plans")]
         asked_for += [request for request in requests if isinstance(request, SweepRequest)]
     assert (asked_for, [*cloud.state.changes()]) == ([], [])
     assert pools(cloud)["apps"]["count"] == 3

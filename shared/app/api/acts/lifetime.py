@@ -13,7 +13,7 @@ from shared.cluster.lifetime import lifetime_of, with_lifetime
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ProposeRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.events import lifetime_event
+from shared.cluster.reporting.events import event_of
 from shared.masking import cut
 from shared.plan.holds import Postponement
 from shared.ports import Ports
@@ -43,7 +43,7 @@ def extend(
             asked = Postponement(until, by, reason, life.in_git if life else until)
             after = with_lifetime(record, hold=asked, unsure=False)
             what = f"on hold until {_moment(asked)} by {by_whom(by, reason)}"
-            return Transition(after, [lifetime_event(after, "Held", what)], then=[Envelope(ProposeRequest())])
+            return Transition(after, [event_of(after, "Held", what)], then=[Envelope(ProposeRequest())])
         if life is None:
             raise Refusal(409, f"{name} has no end that is known: it has no lifetime, or was never Ready")
         before = life.state.extension
@@ -53,7 +53,7 @@ def extend(
         longer = Postponement(max(life.ends, now) + lasts, by, reason, life.in_git)
         after = with_lifetime(record, extension=longer, unsure=False)
         what = f"extended until {_moment(longer)} by {by_whom(by, reason)}"
-        return Transition(after, [lifetime_event(after, "Extended", what)], then=[Envelope(ProposeRequest())])
+        return Transition(after, [event_of(after, "Extended", what)], then=[Envelope(ProposeRequest())])
 
     decide(known_cluster(name, ports.state.cluster(name), ports))  # what is refused begins no epoch
     begin_epoch(ports)

@@ -13,7 +13,7 @@ from shared.cluster.queues.envelopes import Envelope, continuation
 from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import order_event
-from shared.cluster.sleep import SleepOrder, next_start, next_stop, time_text
+from shared.cluster.sleep import SleepOrder, next_turn, time_text
 from shared.cluster.transitions.acceptance import accept_order
 from shared.language.model.cluster.sleep import LONGEST
 from shared.ports import Ports
@@ -73,8 +73,8 @@ def _end(kind: OrderKind, record: ClusterRecord, until: datetime | None, now: da
         raise Refusal(409, f"{name} is to sleep: `roadstead wake {name} --reason TEXT` has it awake")
     if kind is OrderKind.SLEEP and not decision.awake and decision.until:
         raise Refusal(409, f"{name} is to sleep until {time_text(sleep, decision.until, now)} already")
-    following = next_start if kind is OrderKind.SLEEP else next_stop
-    end = until or following(sleep, record.desired.labels, now)
+    awake = kind is not OrderKind.SLEEP
+    end = until or next_turn(sleep, record.desired.labels, now, awake=awake)
     if end is None:
         raise Refusal(409, f"no schedule of {name} ends this: say until when, with --until TIME")
     return end

@@ -50,7 +50,7 @@ from shared.cluster.forms import RecordList, UnreadableRecord
 from shared.cluster.history import Gap
 from shared.cluster.recipes import STEPS
 from shared.cluster.record import READY, ClusterRecord, of_health
-from shared.cluster.record_parts import Condition, RunningVersions
+from shared.cluster.record_parts import Condition
 from shared.cluster.reporting.diagnosis import NewestPlan
 from shared.cluster.reporting.job_diagnosis import with_name
 from shared.cluster.reporting.summary import ClusterSummary, since_of
@@ -282,7 +282,7 @@ def cluster_view(
     """
     job, spec = record.job, record.document["spec"]
     listed = sweep.listed_at(spec["subscriptionId"])
-    steps, running = STEPS[job.recipe], record.observation.running or RunningVersions()
+    steps, running = STEPS[job.recipe], record.running
     confirmed = listed if is_at_rest(record) else None
     found = bool(record.finding) and not of_health(record.finding)
     failure = failure_of(record)

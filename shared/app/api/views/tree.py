@@ -60,7 +60,7 @@ def _pools(record: ClusterRecord, parts: Sequence[Part]) -> list[schema.NodePool
         for pool in spec["nodePools"]
     }
     found = {part.pool: part for part in parts}
-    running = record.observation.running.pools if record.observation.running else {}
+    running = record.running.pools
     names = [*wanted, *(name for name in found if name not in wanted)]
     return [
         projected(

@@ -12,10 +12,10 @@ from shared.app.access.context import StepContext, identity_of
 from shared.app.worker.steps.flux.sync import other_source
 from shared.app.worker.steps.still_removed import not_removed
 from shared.azure.ownership import CONTEST_TAG, LIFE_TAG, tag
+from shared.azure.running_versions import AppliedRevision, RunningVersions
 from shared.cluster.failures.errors import AnotherCluster, NotOwned, SecretMissing
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
-from shared.cluster.record_parts import AppliedRevision, RunningVersions
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import FACTS, is_ours

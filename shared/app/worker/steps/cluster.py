@@ -25,7 +25,7 @@ from shared.app.worker.steps.flux import extension, sync
 from shared.app.worker.steps.recovering import SHOWN, differing_fields, missed_rebuild
 from shared.app.worker.steps.still_removed import cluster_that_deletes_group, others_in_group
 from shared.app.worker.steps.writable import not_ready, send, wait_for
-from shared.azure.changes.upgrades import next_version, not_offered, offered_upgrades, offered_versions
+from shared.azure.changes.upgrades import next_version, not_offered, offered_by_plan, offered_upgrades
 from shared.azure.changes.writes import ImmutableChange, PlannedWrite
 from shared.azure.cluster_body import (
     cluster_write,
@@ -193,7 +193,7 @@ def _impossible_upgrade(context: StepContext, live: Json) -> Fail | None:
     if not upgrades and not pools:
         return None
     region = RegionId(spec.subscription_id, spec.location)
-    offered = offered_versions(context.azure(ListVersions(region)))
+    offered = [*offered_by_plan(context.azure(ListVersions(region)))]
     obstacle = _obstacle(context, live, offered) if upgrades else ""
     if obstacle:
         return Fail(InvalidManifest(f"spec.kubernetesVersion {spec.kubernetes_version}: {obstacle}"))

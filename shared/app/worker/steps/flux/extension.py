@@ -31,11 +31,11 @@ from shared.azure.flux_extension import (
     with_key,
     with_user,
 )
+from shared.azure.running_versions import AppliedRevision
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.findings.health import corrects_flux
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
-from shared.cluster.record_parts import AppliedRevision
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import EXTENSION_NAME, KUSTOMIZATION, NAMESPACE

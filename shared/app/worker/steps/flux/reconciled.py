@@ -16,8 +16,8 @@ from shared.app.worker.steps.flux.waiting import (
     older_commit,
     until_next_look,
 )
+from shared.azure.running_versions import AppliedRevision
 from shared.cluster.outcomes import Outcome, Restart
-from shared.cluster.record_parts import AppliedRevision
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects

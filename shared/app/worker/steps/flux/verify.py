@@ -15,10 +15,10 @@ from shared.app.worker.steps.flux.pinned import instance_wait
 from shared.app.worker.steps.flux.reconciled import applied_revision
 from shared.azure.differences import beyond_git, drift_of, is_named_version, live_digest
 from shared.azure.drift.policy import ignores
+from shared.azure.running_versions import AppliedRevision
 from shared.cluster.divergence.verification import Verification
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
 from shared.cluster.recipes import Recipe
-from shared.cluster.record_parts import AppliedRevision
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects
