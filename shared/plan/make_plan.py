@@ -12,10 +12,9 @@ from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.writes import missing_conditions
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
-from shared.language.desired import Desired, is_attached
+from shared.language.desired import Desired, is_attached, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
-from shared.language.stored_cluster import normalised
 from shared.plan.differences import FieldChange, differences, is_beside_commit, is_commit
 from shared.plan.hold_kinds import HoldKind
 from shared.plan.holds import Hold

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.language.desired import Desired
 from shared.language.model.fleet_rules import DeleteBudget
 from shared.language.resolve.manifest_file import Placeholders
-from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.nodes import Items, Mark, Node, merge, plain_value, texts, without_nulls
 from tests.support import fleet_files
 from tests.support.resolved_fleets import GOOD, ONE, resolved, with_change, with_files
@@ -200,10 +200,10 @@ def test_the_stored_form_names_class_environment_and_labels_and_reads_the_older_
     fleet = with_change(ONE, "  name: one\n", "  name: one\n  labels: {team: shop}\n")
     one = fleet.clusters["one"]
     assert (one.environment, one.cluster_class, one.labels) == ("dev", "web", {"team": "shop"})
-    assert StoredCluster(one.document()) == one
+    assert Desired(one.document()) == one
     two = fleet.clusters["two"].document()
     assert two.keys() == {"name", "spec", "components"}
-    assert StoredCluster(two) == fleet.clusters["two"]
+    assert Desired(two) == fleet.clusters["two"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from shared.azure.differences import differences_of
 from shared.azure.importer import ImportedManifest, NotImportable, document, imported
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import InvalidManifest
-from shared.language.desired import Desired
+from shared.language.desired import Desired, stored_form
 from shared.language.model.kinds import Cluster
 from shared.language.resolve.manifest_file import LayersBelow, unmatched_removals
 from shared.language.resolve.rules.cross_field_rules import findings
@@ -60,7 +60,7 @@ def untagged(resource: dict[str, Any]) -> dict[str, Any]:
 def as_desired(name: str, spec: Any) -> Desired:
     manifest = Cluster.model_validate(document(name, {**spec, **FLUX}))
     assert manifest.metadata.annotations.adopt == "when-equal"
-    return Desired(name, manifest.spec, "blob", adopt="when-equal")
+    return Desired.of(stored_form(name, manifest.spec, "blob", adopt="when-equal"), manifest.spec)
 
 
 @GENERATED

@@ -16,7 +16,7 @@ from shared.plan.hold_kinds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item
 from shared.plan.replacements import Replacing, awaited, remembered, replaced_in
-from tests.support.desired_clusters import NOW, Row, desired, fleet, record
+from tests.support.desired_clusters import NOW, Row, changed, desired, fleet, record
 from tests.support.resolved_fleets import HEAD, with_files
 
 COMMIT = "a" * 40
@@ -24,7 +24,7 @@ AWAITS, GONE, UNKNOWN = HoldKind.AWAITS_REPLACEMENT, HoldKind.REPLACEMENT_GONE, 
 
 
 def new(name: str = "new", old: str = "old", **fields: Any) -> Desired:
-    return replace(desired(name, **fields), replaces=old)
+    return changed(desired(name, **fields), replaces=old)
 
 
 def old(**fields: Any) -> dict[str, Row]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.language.desired import Desired
+from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import ADOPT, REBUILD, REPLACES, Cluster, ClusterElsewhere, ClusterMetadata
 from shared.language.resolve.cluster_manifest import (
@@ -31,7 +31,7 @@ from shared.language.resolve.manifest_file import (
 )
 from shared.language.resolve.problems import Problem, described, problem_at, problem_in
 from shared.language.resolve.repository_layout import NOT_PLAIN, Files, cluster_path
-from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest
+from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest, parts_of
 from shared.language.resolve.rules.cross_field_rules import Finding, findings, findings_of_place
 from shared.language.resolve.validation import problems_of
 from shared.language.yaml.nodes import Items, Node, plain_value, without_nulls, without_removed
@@ -140,17 +140,11 @@ class ClusterResolver:
     def _desired(
         self, name: str, spec: ClusterSpec, metadata: ClusterMetadata, merged: MergedManifest
     ) -> Desired:
-        return Desired(
-            name,
-            spec,
-            "" if spec.flux.is_extension else self._files.blobs[spec.flux.components.removeprefix("./")],
-            merged.environment,
-            merged.cluster_class,
-            metadata.labels,
-            metadata.annotations.adopt or "",
-            metadata.annotations.rebuild or "",
-            replaces=metadata.annotations.replaces or "",
-        )
+        components = spec.flux.components.removeprefix("./")
+        blob = "" if spec.flux.is_extension else self._files.blobs[components]
+        layers = {"environment": merged.environment, "class": merged.cluster_class}
+        document = stored_form(name, spec, blob, **layers, **parts_of(metadata))
+        return Desired.of(document, spec, metadata.annotations.rebuild or "")
 
     def _no_components(self, path: str) -> str:
         if path in self._files.other:
@@ -193,17 +187,16 @@ def _placeholders(name: str, merged: MergedManifest) -> Placeholders:
 
 
 def _most(value: Mapping[str, Any]) -> int:
-    """Return an upper bound of the bytes of a small value as JSON."""
+    """Return an upper bound of the bytes of a value as JSON."""
     return 8 * len(str(value))
 
 
 def _size_of(desired: Desired) -> int:
     """Return the bytes of the stored form as JSON; an upper bound where that is small enough."""
-    spec = desired.spec.model_dump_json(by_alias=True, exclude_none=True).encode()
-    bound = 2 * len(spec) + _most(desired.labels) + 1000  # spaces at most double it
+    bound = _most(desired.stored)
     if bound <= MAX_RESOLVED_BYTES:
         return bound
-    return len(json.dumps(desired.document(), ensure_ascii=False).encode())
+    return len(json.dumps(desired.stored, ensure_ascii=False).encode())
 
 
 def _placed(node: Node, violations: Iterable[Finding]) -> Problems:

@@ -22,7 +22,6 @@ from shared.language.resolve.repository_layout import cluster_path
 from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import Finding, dns_prefix, duplicates
 from shared.language.resolve.rules.quota_rules import ListPrices, over_budget
-from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.parser import YamlError, parse
 from shared.sentences import some_of
 
@@ -39,7 +38,7 @@ LimitFinding = tuple[Path, str]
 
 
 def over_limits(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quotas: Sequence[ClusterQuota]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, Desired], quotas: Sequence[ClusterQuota]
 ) -> Mapping[str, list[LimitFinding]]:
     """Return, by cluster, what exceeds a limit of Azure."""
     found: dict[str, list[LimitFinding]] = {}
@@ -66,7 +65,7 @@ def within_limits(places: Mapping[tuple[str, str], int], quotas: Sequence[Cluste
 
 
 def _credentials(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, Desired]
 ) -> Iterator[tuple[str, LimitFinding]]:
     """Yield each federated credential of an identity after the first twenty."""
     holders: dict[str, list[tuple[bool, str, Path]]] = {}
@@ -89,7 +88,7 @@ def _credentials(
 
 
 def _shared_identities(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, Desired]
 ) -> Iterator[tuple[str, LimitFinding]]:
     """Yield each identity of a cluster alone that another cluster has already."""
     holders: dict[str, list[tuple[bool, str, str]]] = {}
@@ -129,7 +128,7 @@ def _needed(cluster: Desired) -> list[tuple[Path, str]]:
 
 
 def _clusters(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, StoredCluster], quotas: Sequence[ClusterQuota]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, Desired], quotas: Sequence[ClusterQuota]
 ) -> Iterator[tuple[str, LimitFinding]]:
     """Yield each cluster after as many as a subscription allows, there or in a region."""
     regions: dict[tuple[str, str], list[tuple[bool, str]]] = {}
@@ -171,9 +170,7 @@ def _quota(quotas: Sequence[ClusterQuota], subscription: str, location: str) -> 
     return max(fitting, key=lambda quota: quota.precision).clusters if fitting else None
 
 
-def _invalid(
-    clusters: Collection[str], recorded: Mapping[str, StoredCluster]
-) -> Iterator[tuple[str, Desired]]:
+def _invalid(clusters: Collection[str], recorded: Mapping[str, Desired]) -> Iterator[tuple[str, Desired]]:
     return ((name, stored) for name, stored in recorded.items() if name not in clusters)
 
 
@@ -269,8 +266,8 @@ class Census:
 
 def clashes_between(
     clusters: Mapping[str, Desired],
-    replaced: Mapping[str, StoredCluster],
-    recorded: Mapping[str, StoredCluster],
+    replaced: Mapping[str, Desired],
+    recorded: Mapping[str, Desired],
     limits: FleetLimits,
     seen: Census,
 ) -> dict[str, Sequence[Finding]]:
@@ -324,9 +321,7 @@ def _add(found: dict[str, Sequence[Finding]], more: Iterable[tuple[str, Sequence
 _SAID = re.compile(rb"""%b["']?\s*:\s*["']?([a-z0-9-]+)""" % re.escape(REPLACES.encode()))
 
 
-def replaced_clusters(
-    clusters: Mapping[str, Desired], gone: Mapping[str, StoredCluster]
-) -> Mapping[str, StoredCluster]:
+def replaced_clusters(clusters: Mapping[str, Desired], gone: Mapping[str, Desired]) -> Mapping[str, Desired]:
     """Return the clusters that are not in the commit any more, and that one of its clusters replaces."""
     named = {cluster.replaces for cluster in clusters.values() if cluster.replaces}
     return {name: gone[name] for name in sorted(named & gone.keys())}

@@ -15,7 +15,6 @@ from shared.language.desired import Desired
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules.size_rules import SizeName
-from shared.language.stored_cluster import StoredCluster
 
 BudgetFinding = tuple[Path, str]
 Spec = Mapping[str, Any]
@@ -92,7 +91,7 @@ def _spec(cluster: Desired) -> Spec:
 
 def over_budget(
     clusters: Mapping[str, Desired],
-    recorded: Mapping[str, StoredCluster],
+    recorded: Mapping[str, Desired],
     quota: ClusterQuota,
     prices: ListPrices | None = None,
 ) -> dict[str, list[BudgetFinding]]:
@@ -136,7 +135,7 @@ def over_budget(
     return found
 
 
-def _stays(cluster: Desired, recorded: StoredCluster | None) -> bool:
+def _stays(cluster: Desired, recorded: Desired | None) -> bool:
     """Return whether a cluster exists, with all that a price file prices."""
     return recorded is not None and all(
         _spec(cluster).get(part) == _spec(recorded).get(part) for part in PRICED_PARTS
@@ -149,7 +148,7 @@ def _group(quota: ClusterQuota, cluster: Desired) -> str | None:
     return quota.group(cluster.place, cluster.environment, cluster.labels)
 
 
-def _use(name: str, cluster: Desired, recorded: StoredCluster | None, measure: _Measure) -> _Use:
+def _use(name: str, cluster: Desired, recorded: Desired | None, measure: _Measure) -> _Use:
     after = measure(cluster)
     before = measure(recorded) if recorded else after if cluster.adopt else 0
     return _Use(name, before, after)
