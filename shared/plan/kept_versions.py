@@ -8,8 +8,7 @@ from shared.azure.changes.field_effects import Effect
 from shared.frozen import replace
 from shared.kubernetes_versions import runs_newer
 from shared.plan.differences import FieldChange
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Item, Plan, RecordedState
 
 

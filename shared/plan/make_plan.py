@@ -16,8 +16,7 @@ from shared.language.desired import Desired, is_attached, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.plan.differences import FieldChange, differences, is_beside_commit, is_commit
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.kept_versions import versions_that_stay
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.plan.platform_plan import (

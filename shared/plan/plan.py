@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from shared.azure.running_versions import Running
 from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold, Postponement
+from shared.plan.holds import Hold, HoldKind, Postponement
 
 
 class Action(StrEnum):

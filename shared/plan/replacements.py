@@ -19,8 +19,7 @@ from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import OPERATION_FIELDS
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, RecordedState
 from shared.sentences import some_of
 

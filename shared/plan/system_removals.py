@@ -8,8 +8,7 @@ from shared.frozen import dataclass, replace
 from shared.language.cluster_systems import Systems, by_name, joined, systems_in
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import RecordedState
 
 

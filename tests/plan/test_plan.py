@@ -14,7 +14,7 @@ from shared.azure.running_versions import PoolVersions, Running
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.differences import FieldChange, differences
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
 from tests.support.desired_clusters import NOW, Row, changed, desired, fleet, record, with_field

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.rules.between_clusters import said_to_replace
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item
 from shared.plan.replacements import Replacing, awaited, remembered, replaced_in

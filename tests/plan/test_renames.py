@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action
 from shared.plan.replacements import Look, Rename, likeness, renames
