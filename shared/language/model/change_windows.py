@@ -14,7 +14,7 @@ from dateutil.rrule import rrulestr
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from shared.language.model.arm_types import UtcMoment
-from shared.language.model.base import Manifest, ObjectName, Selector, rule, shown, stated_rule
+from shared.language.model.base import Manifest, ObjectName, Selector, rule, shown, stated_rule, twice
 
 _DAY = r"(MO|TU|WE|TH|FR|SA|SU)"
 _NUMBER = r"-?([1-9]|[12][0-9]|3[01])"
@@ -96,9 +96,9 @@ USUAL: tuple[Start, ...] = ("changes", "deletes", "corrections")
 
 
 def _once(value: tuple[Start, ...]) -> tuple[Start, ...]:
-    twice = next((start for start in value if value.count(start) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{twice} is named more than once")
+    again = twice(value)
+    if again is not None:
+        raise ValueError(f"{again} is named more than once")
     return value
 
 

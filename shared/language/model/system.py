@@ -5,7 +5,6 @@ Pod Security levels those of kubernetes.io/docs/concepts/security/pod-security-s
 ``notification.toolkit.fluxcd.io/v1beta3``.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Literal, Self
@@ -19,6 +18,7 @@ from shared.language.model.base import (
     Manifest,
     ObjectName,
     rule,
+    twice,
 )
 from shared.language.model.system_source import PulledSource, SystemSecret, TeamSource
 
@@ -110,9 +110,9 @@ Role = Literal["view", "edit", "admin"]
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = next((name for name, times in Counter(names).items() if times > 1), "")
-    if twice:
-        raise ValueError(f"has {twice} twice; keep one")
+    name = twice(names)
+    if name is not None:
+        raise ValueError(f"has {name} twice; keep one")
     return names
 
 

@@ -124,8 +124,9 @@ class ClusterResolver:
         components = manifest.spec.flux.components.removeprefix("./")
         if not manifest.spec.flux.is_extension and components not in self._files.blobs:
             violations.append((("flux", "components"), self._no_components(components)))
-        if violations or merged.problems:
-            return (*_placed(merged.node, violations), *merged.problems)
+        duplicates = same_names(part(merged.node, *SPEC), SPEC, merged.node)
+        if violations or duplicates or merged.problems:
+            return (*_placed(merged.node, violations), *duplicates, *merged.problems)
         desired = self._desired(name, manifest.spec, manifest.metadata, merged)
         size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:

@@ -108,7 +108,8 @@ class Layers:
 
     def _merged(self, cluster_class: str, environment: str) -> Base:
         over = self.environments.get(environment, Layer())
-        layers = [self.fleet, *lineage(cluster_class, self.classes), over]
+        line = reversed(line_of(cluster_class, self.classes))
+        layers = [self.fleet, *(self.classes[name] for name in line), over]
         size = sum(layer.size for layer in layers)
         problems = tuple(dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems))
         if size > MAX_VALUES:
@@ -140,13 +141,13 @@ def _too_large(layer: Layer, size: int) -> Problem:
     return problem_at(layer.spec.mark, "", message)
 
 
-def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
-    """Return a class and the classes it inherits from, the base class first, as many as it may have."""
-    line: dict[str, Layer] = {}
-    while name in classes and name not in line and len(line) <= MAX_INHERITANCE:
-        line[name] = classes[name]
+def line_of(name: str, classes: Mapping[str, Layer]) -> list[str]:
+    """Return a class and those that it inherits from, the base class last; of too many, one too many."""
+    line = list[str]()
+    while name in classes and name not in line and len(line) <= MAX_INHERITANCE + 1:
+        line.append(name)
         name = classes[name].parent
-    return list(reversed(line.values()))
+    return line
 
 
 def _finished(spec: Node) -> dict[int, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
-from shared.language.model.base import Manifest, ObjectName, shown, stated_rule
+from shared.language.model.base import Manifest, ObjectName, shown, stated_rule, twice
 
 _PATTERN = re.compile(r"[A-Za-z*][A-Za-z0-9*]*(\[[A-Za-z0-9*]+\])?(\.[^\s\[\]]+)?")
 _HOW = "the path of a field below spec, such as tags.cost, nodePools[*].count or networkProfile"
@@ -147,8 +147,7 @@ class DriftPolicy(Manifest):
 
     @model_validator(mode="after")
     def _rule_names_differ(self) -> Self:
-        names = [rule.name for rule in self.rules]
-        if len(set(names)) < len(names):
-            twice = min(name for name in names if names.count(name) > 1)
-            raise ValueError(f"rules has two rules named {twice}; names must differ")
+        name = twice(rule.name for rule in self.rules)
+        if name is not None:
+            raise ValueError(f"rules has two rules named {name}; names must differ")
         return self

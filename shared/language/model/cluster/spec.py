@@ -259,14 +259,6 @@ class ClusterSpec(ClusterProperties):
         return entries
 
     @model_validator(mode="after")
-    def _pool_names_differ(self) -> Self:
-        names = [pool.name for pool in self.node_pools]
-        if len(set(names)) < len(names):
-            twice = min(name for name in names if names.count(name) > 1)
-            raise ValueError(f"nodePools has two pools named {twice}; names must differ")
-        return self
-
-    @model_validator(mode="after")
     def _pools_follow_the_control_plane(self) -> Self:
         control_plane = numbers(self.kubernetes_version)
         for pool in self.node_pools:
@@ -284,13 +276,6 @@ class ClusterSpec(ClusterProperties):
                     f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is more than "
                     f"{POOL_LAG} minors behind kubernetesVersion {self.kubernetes_version}; raise it"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _windows_have_their_own_names(self) -> Self:
-        names = [window.name for window in self.maintenance_windows]
-        if len(set(names)) < len(names):
-            raise ValueError("maintenanceWindows has two entries of the same name; names must differ")
         return self
 
     @model_validator(mode="after")

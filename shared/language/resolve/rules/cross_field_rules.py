@@ -8,11 +8,12 @@ rules of aka.ms/aks-naming-rules.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from shared.language.desired import AzureNames
+from shared.language.model.base import twice
 from shared.language.model.cluster.flux import Flux
 from shared.language.model.cluster.flux_source import BUCKET, GIT, MAIN, FluxSource, seconds_of
 from shared.language.model.cluster.kustomization import Kustomization
@@ -129,7 +130,6 @@ def _whole_seconds(model: Any, fields: tuple[str, ...], place: Path) -> Iterator
 
 Finding = tuple[Path, str]
 """A path in a cluster's spec, and a message."""
-T = TypeVar("T")
 
 _RESERVED = tuple(
     ipaddress.ip_network(text)
@@ -158,9 +158,9 @@ def findings(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
             ("availabilityZones", pool.availability_zones),
             ("nodeTaints", pool.node_taints),
         ):
-            twice = _twice(values)
-            if twice is not None:
-                yield ("nodePools", pool.name, field), f"has {twice} twice; keep one"
+            again = twice(values)
+            if again is not None:
+                yield ("nodePools", pool.name, field), f"has {again} twice; keep one"
 
 
 def findings_of_place(name: str, spec: ClusterSpec, *, adopted: bool) -> Iterator[Finding]:
@@ -198,15 +198,6 @@ def _of_network(profile: NetworkProfile, whole: NetworkProfile) -> Iterator[Find
     between = _between(pod_ranges(whole), service_ranges(whole), whole.dns_service_ip or "")
     for field, message in (*ranges, *between):
         yield ("networkProfile", written.get(field, field)), message
-
-
-def _twice(values: Iterable[T]) -> T | None:
-    seen: set[T] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
 
 
 @lru_cache(maxsize=1024)
