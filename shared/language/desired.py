@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,16 +18,6 @@ from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, Exist
 from shared.language.pin import DIGEST, PINNED_INTERVAL, Pin
 from shared.process_memory import recently_read
 from shared.resource_ids import ClusterId
-
-
-class AzureNames(NamedTuple):
-    """The names in Azure that only one cluster can have."""
-
-    subscription_id: str
-    resource_group: str
-    dns_prefix: str | None
-    node_resource_group: str | None
-
 
 Footprint = tuple[str, str, str, str | None, str | None, object, object, object, object]
 """What a cluster has of what clusters share: its subscription, its resource group, its region, its DNS
@@ -137,13 +127,6 @@ class Desired:
     def id(self) -> ClusterId:
         """Where the cluster lives in Azure."""
         return ClusterId(self._spec["subscriptionId"], self._spec["resourceGroup"], self.name)
-
-    @property
-    def azure_names(self) -> AzureNames:
-        """The names in Azure that no other cluster can have."""
-        spec = self._spec
-        place = spec["subscriptionId"], spec["resourceGroup"]
-        return AzureNames(*place, spec.get("dnsPrefix"), spec.get("nodeResourceGroup"))
 
     @property
     def footprint(self) -> Footprint:

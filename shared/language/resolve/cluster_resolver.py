@@ -32,7 +32,8 @@ from shared.language.resolve.manifest_file import (
 from shared.language.resolve.problems import Problem, described, problem_at, problem_in
 from shared.language.resolve.repository_layout import NOT_PLAIN, Files, cluster_path
 from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest, parts_of
-from shared.language.resolve.rules.cross_field_rules import Finding, findings, findings_of_place
+from shared.language.resolve.rules.cross_field_rules import findings, findings_of_place
+from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.validation import problems_of
 from shared.language.yaml.nodes import Items, Node, plain_value, without_nulls, without_removed
 

@@ -42,8 +42,8 @@ from shared.language.resolve.rules.between_clusters import (
     replaced_clusters,
     said_to_replace,
 )
-from shared.language.resolve.rules.cross_field_rules import Finding
 from shared.language.resolve.rules.quota_rules import ListPrices
+from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.systems import read_systems, with_systems
 from shared.language.resolve.work import Work

@@ -16,7 +16,7 @@ from shared.language.resolve.rules import access_rules, egress_rules, network_ru
 from shared.language.resolve.rules.access_rules import own_zone
 from shared.language.resolve.rules.network_rules import hosted_subnets, in_own_network
 from shared.language.resolve.rules.pool_rules import MODE, POOL_RULES, provisions_nodes
-from shared.language.resolve.rules.refusal import Broken, ClusterRule, completed
+from shared.language.resolve.rules.refusal import Broken, ClusterRule, Finding, completed
 
 # The settings that AKS Automatic presets; a source is a page below learn.microsoft.com/azure/aks.
 
@@ -183,7 +183,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
 )
 
 
-def broken_rules(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[tuple[Path, str]]:
+def broken_rules(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
     """Yield the field and the message of each rule that a cluster breaks."""
     yield from other_than_preset(spec)
     whole = spec if adopted else completed(spec)

@@ -14,9 +14,9 @@ from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.problems import Path
+from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.rules.size_rules import SizeName
 
-BudgetFinding = tuple[Path, str]
 Spec = Mapping[str, Any]
 PRICED_PARTS = (
     *("location", "sku", "nodePools", "networkProfile", "nodeProvisioningProfile", "sleep", "provider"),
@@ -94,13 +94,13 @@ def over_budget(
     recorded: Mapping[str, Desired],
     quota: ClusterQuota,
     prices: ListPrices | None = None,
-) -> dict[str, list[BudgetFinding]]:
+) -> dict[str, list[Finding]]:
     """Return, by cluster, what a commit adds beyond a quota; ``recorded`` has those that exist.
 
     A cluster that gets the environment or the label of a quota is added to it, although it exists. Without
     ``prices`` no list price is compared.
     """
-    found: dict[str, list[BudgetFinding]] = defaultdict(list)
+    found: dict[str, list[Finding]] = defaultdict(list)
     groups: dict[str, list[tuple[str, Desired]]] = defaultdict(list)
     stays = ((name, stored) for name, stored in recorded.items() if name not in clusters)
     for name, cluster in (*clusters.items(), *stays):
