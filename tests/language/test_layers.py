@@ -97,12 +97,13 @@ def test_a_layer_that_lacks_a_field_leaves_it_unchanged(layers: list[dict[str, A
 
 @relaxed
 @given(LAYERS)
-def test_plain_values_are_the_same_with_and_without_finished_parts(layers: list[dict[str, Any]]) -> None:
+def test_plain_values_have_no_nulls_no_removed_items_and_no_placeholders(
+    layers: list[dict[str, Any]],
+) -> None:
     merged = reduce(merge, [marked(layer, 0) for layer in layers])
     fill = Placeholders({"name": "one"}).fill
     slow = without_nulls(merged).plain()
-    finished = {id(inner): plain_value(inner, fill, {}) for inner in merged.value.values() if inner.value}
-    assert plain_value(merged, fill, {}) == plain_value(merged, fill, finished) == filled(slow, fill)
+    assert plain_value(merged, fill) == filled(slow, fill)
 
 
 def filled(value: Any, fill: Callable[[str], str]) -> Any:

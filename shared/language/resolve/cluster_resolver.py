@@ -91,7 +91,7 @@ class ClusterResolver:
             return read
         merged = self._reader.merged(read)
         placeholders = _placeholders(name, merged)
-        plain = plain_value(merged.node, placeholders.fill, merged.base.finished)
+        plain = plain_value(merged.node, placeholders.fill)
         if placeholders.failed:
             never = ("location",) if merged.model is ClusterElsewhere else ()
             return (*placeholders.problems(without_nulls(merged.node), never), *merged.problems)
@@ -136,7 +136,7 @@ class ClusterResolver:
             )
             return (problem_at(merged.node.mark, "", f"{text} are stored"),)
         if merged.model is Cluster and key is not None:
-            self._common.add(key, desired, size, merged.base, merged.node.find(SPEC))
+            self._common.add(key, desired, size, merged.read.base, merged.node.find(SPEC))
         return desired
 
     def _desired(
@@ -144,7 +144,7 @@ class ClusterResolver:
     ) -> Desired:
         components = spec.flux.components.removeprefix("./")
         blob = "" if spec.flux.is_extension else self._files.blobs[components]
-        layers = {"environment": merged.environment, "class": merged.cluster_class}
+        layers = {"environment": merged.read.environment, "class": merged.read.cluster_class}
         document = stored_form(name, spec, blob, **layers, **parts_of(metadata))
         return Desired.of(document, spec, metadata.annotations.rebuild or "")
 
@@ -185,7 +185,7 @@ _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 def _placeholders(name: str, merged: MergedManifest) -> Placeholders:
     location = merged.node.find(("spec", "location")).value
-    return placeholders_of(name, merged.environment, merged.cluster_class, location)
+    return placeholders_of(name, merged.read.environment, merged.read.cluster_class, location)
 
 
 def _most(value: Mapping[str, Any]) -> int:

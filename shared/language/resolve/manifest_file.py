@@ -43,7 +43,6 @@ from shared.language.yaml.parser import YamlError, parse
 # that were filled in are not searched again, and keys are never filled in.
 
 NAMES = ("name", "environment", "class", "location")
-PLACEHOLDER = re.compile(rf"\{{({'|'.join(NAMES)})\}}")
 _BRACES = re.compile(r"\{([A-Za-z_-]+)\}")
 
 
@@ -108,11 +107,6 @@ def misspelt(layer: Node, at: Path, root: Node) -> list[Problem]:
     return described(
         wrong, lambda mark, missing: problem_at(mark, field_of(missing[0], root), _missing_values(missing[1]))
     )
-
-
-def has_placeholder(node: Node) -> bool:
-    """Return whether any string below a node has a placeholder."""
-    return any(PLACEHOLDER.search(text) for _, text in texts(node))
 
 
 @lru_cache(maxsize=256)

@@ -196,7 +196,7 @@ class CommonSpecs:
                 for _, text in texts(node):
                     given.fill(text)
         own = Node({name: node for name, node in base.node.value.items() if name in OWN}, base.node.mark)
-        self._known[key] = None if given.failed else Common(cluster, plain_value(own, str, {}), size)
+        self._known[key] = None if given.failed else Common(cluster, plain_value(own, str), size)
 
 
 def key_of(own: Iterable[str], rest: Mapping[str, Any]) -> str:
