@@ -92,7 +92,7 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "it is still being $deleted",
         "it will be $created again once that has finished; it stays if that has not started",
     ),
-    HoldKind.BEING_DELETED: ("it is being $deleted$kept", ""),
+    HoldKind.BEING_DELETED: ("it is being $deleted$left", ""),
     HoldKind.SUSPENSION: (
         "the cluster is suspended by {owner} until {until}",
         "the $delete starts by itself then, with the other guards of a delete; {approve} $releases it sooner",
@@ -181,25 +181,25 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
 }
 """The cause and the remedy; "" where the remedy is to correct the file, or no action is needed.
 
-What has a $ is in the words of what is on hold: a delete, a rebuild or a release.
+What has a $ depends on what is on hold: a delete, a rebuild or a release.
 """
 _BACK = "restore the folder, commit deletionProtection: false, then remove the folder"
-_DELETE: Mapping[str, str] = {
+_DELETE: dict[str, str] = {
     **{"delete": "delete", "deletes": "deletes", "deleted": "deleted", "releases": "releases"},
-    **{"create": "create {new} empty", "created": "created", "which": "", "kept": "", "back": _BACK},
+    **{"create": "create {new} empty", "created": "created", "which": "", "left": "", "back": _BACK},
     "removes": "removes {clusters}",
 }
-_REBUILD: Mapping[str, str] = _DELETE | {
+_REBUILD: dict[str, str] = _DELETE | {
     "delete": "rebuild",
     "which": ", which deletes the cluster first",
     "removes": "deletes {clusters}, for good or to rebuild them",
     "back": "take the annotation back",
 }
-_RELEASE: Mapping[str, str] = _DELETE | {
+_RELEASE: dict[str, str] = _DELETE | {
     **{"delete": "release", "deletes": "releases", "deleted": "released", "releases": "starts"},
     **{"create": "attach {new}", "created": "attached"},
     "which": ", which removes nothing that runs there",
-    "kept": ": nothing that runs there is removed",
+    "left": ": nothing that runs there is removed",
 }
 _NOT_CREATED = (
     "the cluster is not created, because what Flux would apply is invalid: {problem}",

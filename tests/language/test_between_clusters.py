@@ -133,7 +133,7 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
 
 
 def duplicates(clusters: Sequence[Desired]) -> Iterator[tuple[str, Finding]]:
-    """Yield the names in Azure that a cluster and the first one with it have, as both are told."""
+    """Yield the names in Azure that a cluster and the first one with it have, for both."""
     order = sorted(clusters, key=lambda cluster: cluster.name)
     for field, where in (("dnsPrefix", "group"), ("nodeResourceGroup", "subscription")):
         taken: dict[tuple[str, ...], str] = {}

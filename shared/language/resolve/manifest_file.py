@@ -43,6 +43,7 @@ from shared.language.yaml.parser import YamlError, parse
 # that were filled in are not searched again, and keys are never filled in.
 
 NAMES = ("name", "environment", "class", "location")
+PLACEHOLDER = re.compile(rf"\{{({'|'.join(NAMES)})\}}")
 _BRACES = re.compile(r"\{([A-Za-z_-]+)\}")
 
 
