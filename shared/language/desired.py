@@ -155,9 +155,14 @@ class Desired:
         return str(self._spec["flux"]["components"]).removeprefix("./")
 
     @property
-    def vaults(self) -> tuple[tuple[str, str], ...]:
-        """The vault of each bootstrap secret, by the name of its entry."""
-        return tuple((secret["name"], secret["vault"]) for secret in self._spec.get("bootstrapSecrets") or ())
+    def vaults(self) -> Sequence[tuple[tuple[str, ...], str]]:
+        """The vaults that it names, each with its place in the spec."""
+        own = [(("existing", "kubeconfig", "vault"), self.kubeconfig[0])] if self.kubeconfig else []
+        secrets = self._spec.get("bootstrapSecrets") or ()
+        return [
+            *own,
+            *((("bootstrapSecrets", secret["name"], "vault"), secret["vault"]) for secret in secrets),
+        ]
 
     @property
     def kubeconfig(self) -> tuple[str, str] | None:

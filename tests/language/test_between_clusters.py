@@ -27,7 +27,7 @@ from shared.language.resolve.rules.between_clusters import (
     unreachable,
     within_limits,
 )
-from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
+from shared.language.resolve.rules.common_rules import foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.refusal import Finding
 from shared.plan.make_plan import make_plan
 from tests.support import fleet_files
@@ -123,7 +123,6 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
     for name, findings in (
         *((name, [clash]) for name, clash in duplicates(in_azure) if name in clusters),
         *same_kubeconfigs(clusters).items(),
-        *((name, [duplicate_path]) for name, duplicate_path in foreign_kubeconfigs(clusters, VAULTS)),
         *foreign_vaults(clusters, VAULTS).items(),
         *over_limits(clusters, {**shared.recorded, **replaced}, quotas).items(),
         *((name, [one]) for name, one in unreachable(clusters, reaches_private)),

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from shared.language.model.arm_types import Flag, Section, UtcMoment, between, resource
 from shared.language.model.base import VmSize, rule, twice
@@ -99,13 +99,6 @@ class PowerState(Section):
 
     code: Literal["Running", "Stopped"]
     """Stopped stops all nodes, which Roadstead does not drain; Running starts as many as there were."""
-
-
-class ArtifactStreaming(Section):
-    """Containers that start before their image is complete."""
-
-    enabled: StrictBool
-    """Images are streamed."""
 
 
 # The sizes of a node pool of single virtual machines.

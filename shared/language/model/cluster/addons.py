@@ -284,13 +284,6 @@ class ServiceMeshProfile(Section):
         return self
 
 
-class AiToolchain(Section):
-    """The AI toolchain operator."""
-
-    enabled: Flag = None
-    """The operator is installed."""
-
-
 # Metrics, logs and costs.
 
 

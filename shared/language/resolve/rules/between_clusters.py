@@ -16,7 +16,7 @@ from shared.language.model.cluster.flux import ACTS_AS
 from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.problems import Path
-from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
+from shared.language.resolve.rules.common_rules import foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import dns_prefix
 from shared.language.resolve.rules.quota_rules import ListPrices, over_budget
 from shared.language.resolve.rules.refusal import Finding
@@ -297,8 +297,7 @@ def clashes_between(
             found[name].append(clash)
     if seen.existing:
         _add(found, same_kubeconfigs(clusters).items())
-        _add(found, ((name, [finding]) for name, finding in foreign_kubeconfigs(clusters, limits.vaults)))
-    if seen.secrets:
+    if seen.secrets or seen.existing:
         _add(found, foreign_vaults(clusters, limits.vaults).items())
     in_all = seen.and_of(stay[name] for name in stay.keys() - clusters.keys() - replaced.keys())
     if in_all.federated or not within_limits(in_all.places, limits.quotas):

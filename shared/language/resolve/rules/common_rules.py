@@ -141,10 +141,9 @@ def foreign_vaults(
     found: dict[str, list[Finding]] = {}
     known = f"KEY_VAULTS, a setting of the app, has {', '.join(sorted(vaults)) or 'none'}"
     for name, cluster in clusters.items():
-        for secret, vault in cluster.vaults:
+        for place, vault in cluster.vaults:
             if vault.lower() not in vaults:
                 message = f"the app may not read the vault {vault}: {known}; name one of these, or let the"
-                place: Path = (_FIELD, secret, "vault")
                 found.setdefault(name, []).append((place, f"{message} app's operator add it"))
     return found
 
@@ -248,18 +247,3 @@ def same_kubeconfigs(clusters: Mapping[str, Desired]) -> Mapping[str, list[Findi
             )
             found[name] = [((*_KUBECONFIG, "secret"), message)]
     return found
-
-
-def foreign_kubeconfigs(
-    clusters: Mapping[str, Desired], vaults: Collection[str] | None
-) -> Iterator[tuple[str, Finding]]:
-    """Yield the clusters whose kubeconfig is in a vault that the app may not read, if that is known."""
-    known = f"KEY_VAULTS, a setting of the app, has {', '.join(sorted(vaults or ())) or 'none'}"
-    if vaults is None:
-        return
-    for name, cluster in clusters.items():
-        if cluster.kubeconfig and cluster.kubeconfig[0].lower() not in vaults:
-            message = (
-                f"the app may not read the vault {cluster.kubeconfig[0]}: {known}; name one of these, or"
-            )
-            yield name, ((*_KUBECONFIG, "vault"), f"{message} let the app's operator add it")
