@@ -17,7 +17,6 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.plan.differences import FieldChange, differences, is_beside_commit, is_commit
 from shared.plan.holds import Hold, HoldKind
-from shared.plan.kept_versions import versions_that_stay
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.plan.platform_plan import (
     NO_PLATFORM_CHANGE,
@@ -34,7 +33,7 @@ from shared.plan.replacements import (
     unread_holds,
     waiting_items,
 )
-from shared.plan.system_removals import RetainedSystems, keeping, retained_systems
+from shared.plan.retained import RetainedSystems, keeping, retained_systems, versions_that_stay
 from shared.process_memory import no_garbage_collection
 
 # Rebuilds: a manifest asks that another cluster takes the place of the one that runs.

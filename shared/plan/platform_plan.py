@@ -11,7 +11,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, RecordedState
-from shared.plan.system_removals import RetainedSystems
+from shared.plan.retained import RetainedSystems
 from shared.platform.changes.counts import Counts, total
 from shared.platform.changes.guards import Guard, PlatformChange
 from shared.platform.changes.objects import is_definition

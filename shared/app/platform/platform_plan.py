@@ -25,7 +25,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, EarlierPins, PlatformPlan
-from shared.plan.system_removals import RetainedSystems
+from shared.plan.retained import RetainedSystems
 from shared.platform.builds.build import Builds, NoKustomize, NoTime
 from shared.platform.builds.declared import declared
 from shared.platform.builds.inventories import Inventories

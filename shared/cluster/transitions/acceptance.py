@@ -28,7 +28,7 @@ from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.plan.plan import REMOVALS, Action, Item
-from shared.plan.system_removals import keeping, to_remove
+from shared.plan.retained import keeping, to_remove
 
 _OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
 

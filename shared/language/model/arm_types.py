@@ -139,6 +139,7 @@ def _utc(value: str) -> str:
 Flag = StrictBool | None
 Count = Annotated[StrictInt, Field(ge=0)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
+TextFlag = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes')]
 IpRange = Annotated[
     StrictStr, AfterValidator(_ranges), stated_rule("an address or network such as 192.0.2.7 or 192.0.2.0/24")
 ]

@@ -9,6 +9,7 @@ from shared.language.model.arm_types import (
     Section,
     Switch,
     Text,
+    TextFlag,
     VaultId,
     WorkspaceId,
     between,
@@ -17,9 +18,6 @@ from shared.language.model.arm_types import (
 )
 from shared.language.model.base import Cidr, SubnetId, rule
 
-TextFlag = Annotated[
-    StrictStr, rule("true|false", '"true" or "false", in quotes: the settings of add-ons are strings')
-]
 GatewayId = Annotated[
     StrictStr, resource("Microsoft.Network", "applicationGateways", "an application gateway")
 ]
