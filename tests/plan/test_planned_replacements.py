@@ -162,7 +162,7 @@ def test_a_delete_that_has_begun_goes_on_whatever_becomes_of_the_other_cluster()
     deleting = {"old": replace(old()["old"], deleting=True)}
     for wanted in (fleet(new()), fleet()):
         item = planned(wanted, deleting, before={"old": ("new",)})["old"]
-        assert (item.action, item.being_deleted) == (Action.UNCHANGED, True)
+        assert (item.action, held(item)) == (Action.UNCHANGED, (HoldKind.BEING_DELETED, False))
 
 
 def test_only_what_may_become_ready_by_itself_is_awaited() -> None:

@@ -12,7 +12,6 @@ from shared.language.model.kinds import Cluster, ClusterElsewhere
 from shared.language.resolve.layers import KUBERNETES, NODE_IMAGES, Base, Layers
 from shared.language.resolve.manifest_file import (
     Contents,
-    LayersBelow,
     Problems,
     layer_problems,
     over_limit,
@@ -156,7 +155,7 @@ class ClusterReader:
         if base.channels and not elsewhere:
             unmatched += _against_channels(merged.find(SPEC), base.channels)
         if root.has_removals:
-            unmatched += unmatched_removals(own_spec, LayersBelow([below]), SPEC, root)
+            unmatched += unmatched_removals(own_spec, [below], SPEC, root)
         return MergedManifest(read, merged, tuple(unmatched))
 
     def _no_file(self, name: str) -> str:

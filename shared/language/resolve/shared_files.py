@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass, replace
 from shared.language.model.kinds import ClusterClass, Environment, Fleet, Versions
@@ -17,7 +17,6 @@ from shared.language.resolve.layers import (
 )
 from shared.language.resolve.manifest_file import (
     Contents,
-    LayersBelow,
     LoadedFile,
     Problems,
     Shared,
@@ -81,7 +80,7 @@ def read_layers(fleet: str, files: Files, contents: Contents, work: Work | None 
     manifest, order, fleet_spec = loaded.manifest, tuple(manifests), part(loaded.node, *DEFAULTS)
     if manifest is not None:
         order = manifest.spec.environments
-        unmatched = unmatched_removals(fleet_spec, LayersBelow(()), DEFAULTS, loaded.node)
+        unmatched = unmatched_removals(fleet_spec, (), DEFAULTS, loaded.node)
         duplicates = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
         problems = (*duplicates, *layer_problems(loaded.node, DEFAULTS), *unmatched)
         listed = _listed(loaded.node, order, environments)
@@ -281,7 +280,7 @@ def _with_unmatched_removals(
     invalid, nothing is reported, because the names that it should have are unknown.
     """
     valid = all(not layer.problems for layer in (fleet, *classes.values()))
-    under = LayersBelow([fleet.spec, *(layer.spec for layer in classes.values())])
+    under = [fleet.spec, *(layer.spec for layer in classes.values())]
     above = {
         name: _checked_removals(layer, under, DEFAULTS) if valid else layer
         for name, layer in environments.items()
@@ -292,12 +291,12 @@ def _with_unmatched_removals(
         if any(parent.problems for parent in (layer, *parents)):
             checked[name] = layer
         else:
-            below = LayersBelow([parent.spec for parent in parents])
+            below = [parent.spec for parent in parents]
             checked[name] = _checked_removals(layer, below, ("spec",))
     return above, checked
 
 
-def _checked_removals(layer: Layer, below: LayersBelow, at: tuple[str, ...]) -> Layer:
+def _checked_removals(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
     root = layer.spec
     for step in reversed(at):
         root = Node({step: root}, root.mark)

@@ -33,7 +33,7 @@ MOST_OF_A_SUBSCRIPTION = 5000
 SHOWN = 5
 K = TypeVar("K")
 Holder = tuple[bool, str, Path]
-"""What takes a part of a limit: whether it is new, the cluster, and the field to correct."""
+"""What takes a part of a limit: whether it is new, whose it is, and its place there."""
 
 
 def over_limits(
@@ -65,7 +65,7 @@ def within_limits(places: Mapping[tuple[str, str], int], quotas: Sequence[Cluste
     return fits and all(count <= MOST_OF_A_SUBSCRIPTION for count in subscriptions.values())
 
 
-def _beyond(
+def beyond(
     holders: Iterable[tuple[K, Holder]], most: Callable[[K], int | None]
 ) -> Iterator[tuple[K, Sequence[Holder], Sequence[Holder]]]:
     """Yield each limited thing with all that take of it, and those of them that are too many.
@@ -93,7 +93,7 @@ def _credentials(
         for before in [_needed(recorded[name]) if entries and name in recorded else ()]
         for path, identity in entries
     )
-    for identity, taken, others in _beyond(holders, lambda _: MOST_OF_AN_IDENTITY):
+    for identity, taken, others in beyond(holders, lambda _: MOST_OF_AN_IDENTITY):
         of_clusters = Counter(name for _, name, _ in taken)
         whose = some_of([f"{name} ({count})" for name, count in of_clusters.items()], SHOWN)
         short = identity.rpartition("/")[2]
@@ -113,7 +113,7 @@ def _shared_identities(
         for before in [recorded[name].own_identities if name in recorded else ()]
         for entry, identity in cluster.own_identities
     )
-    for identity, ((_, first, _), *_), others in _beyond(holders, lambda _: 1):
+    for identity, ((_, first, _), *_), others in beyond(holders, lambda _: 1):
         whose = f"the identity {identity.rpartition('/')[2]} is that of {first}"
         message = f"{whose}, and each cluster has its own; write {{name}} into its name"
         yield from ((name, (path, message)) for _, name, path in others)
@@ -150,14 +150,14 @@ def _clusters(
         if not cluster.is_attached
     ]
     regions = ((place, (new, name, ("location",))) for place, new, name in here)
-    for (subscription, location), taken, others in _beyond(regions, lambda place: _quota(quotas, *place)):
+    for (subscription, location), taken, others in beyond(regions, lambda place: _quota(quotas, *place)):
         where = f"{location} of the subscription {subscription}"
         limit = f"whose quota in fleet.yaml is {_quota(quotas, subscription, location)}"
         remedy = "choose another region, or raise the quota in Azure and in fleet.yaml"
         message = f"git has {len(taken)} clusters in {where}, {limit}; {remedy}"
         yield from ((name, (path, message)) for new, name, path in others if new)
     subscriptions = ((place[0], (new, name, ("subscriptionId",))) for place, new, name in here)
-    for subscription, taken, others in _beyond(subscriptions, lambda _: MOST_OF_A_SUBSCRIPTION):
+    for subscription, taken, others in beyond(subscriptions, lambda _: MOST_OF_A_SUBSCRIPTION):
         limit = f"a subscription has {MOST_OF_A_SUBSCRIPTION:,} clusters at most"
         message = f"{limit}, and git has {len(taken):,} in {subscription}; choose another one"
         yield from ((name, (path, message)) for new, name, path in others if new)
