@@ -26,7 +26,6 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.acceptance import accept_change, accept_new
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.work import Work
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
 from shared.ports import FleetConfig, FleetRecord, Ports, State
@@ -96,7 +95,7 @@ class Bench:
 
     def show(self, title: str, plan: Plan, desired: DesiredFleet) -> None:
         """Print what a plan cost."""
-        resolved = sum(not isinstance(cluster, StoredCluster) for cluster in desired.clusters.values())
+        resolved = len(desired.clusters.keys() - desired.unchanged)
         print(f"{title}: {plan.summary}")
         print(f"  blobs read {self.host.calls['blob']}, clusters resolved {resolved}")
         print(f"  calls to the repository {self.host.calls.total()}: {_words(self.host.calls)}")

@@ -25,7 +25,7 @@ from shared.app.sweep.sweep import read_list
 from shared.azure.differences import live_digest
 from shared.cluster.divergence.verification import Verification
 from shared.kubernetes.inside import facts_of
-from shared.language.stored_cluster import StoredCluster
+from shared.language.desired import Desired
 from shared.resource_ids import ClusterId
 from tests.support.one_cluster import ONE, ready, record
 
@@ -70,7 +70,7 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
         engine.app_group(subscription, cluster.resource_group)
         engine.clusters[key_of(cluster)] = ArmCluster(cluster, shown, live.pools)
         found = cloud.azure.get_cluster(cluster)
-        verified, facts = Verification(live_digest(found)), facts_of(StoredCluster(document), found)
+        verified, facts = Verification(live_digest(found)), facts_of(Desired(document), found)
         copied = replace(
             template,
             name=name,

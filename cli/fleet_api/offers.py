@@ -8,13 +8,13 @@ from cli.errors import CommandError
 from cli.fleet_api.client import Api
 from shared.app.api.schema import OFFERED_CLUSTERS
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.plan import Item
+from shared.plan.plan import ASKING_AZURE, Item
 from shared.sentences import many
 
 
 def what_azure_lacks(items: Sequence[Item], desired: DesiredFleet, api: Api) -> tuple[str, ...]:
     """Return a sentence for each thing that Azure does not have; also where the app does not say."""
-    touched = (desired.clusters.get(item.cluster) for item in items if item.asks_azure)
+    touched = (desired.clusters.get(item.cluster) for item in items if item.action in ASKING_AZURE)
     asked = [cluster for cluster in touched if cluster is not None and not cluster.is_attached]
     if not asked:
         return ()

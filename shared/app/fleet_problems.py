@@ -15,7 +15,7 @@ from shared.masking import cut
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import ACTION_LIMIT, NAMED, Notification, brief
 from shared.notifications.record import NotifierRecord
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from shared.ports.git_host import CREDENTIAL_SOON, GitHost

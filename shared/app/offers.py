@@ -38,7 +38,7 @@ from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.plan.plan import Item
+from shared.plan.plan import ASKING_AZURE, Item
 from shared.ports import Ports
 from shared.ports.azure import (
     AzureCall,
@@ -112,7 +112,9 @@ _REGIONAL = (ListVersions, ListSizes, ListComputeUsages, ListNetworkUsages)
 
 def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> list[Desired]:
     """Return the clusters in Azure of which a plan asks something new."""
-    asked = (clusters[item.cluster] for item in items if item.asks_azure and item.cluster in clusters)
+    asked = (
+        clusters[item.cluster] for item in items if item.action in ASKING_AZURE and item.cluster in clusters
+    )
     return [wanted for wanted in asked if not wanted.is_attached]
 
 

@@ -127,7 +127,7 @@ def move_events(events: Sequence[Event], record: ClusterRecord, ports: Ports) ->
     if events:
         ports.state.append(events)
         if max(0, events[0].sequence - 1) // PRUNE_EVERY != record.job.sequence // PRUNE_EVERY:
-            ports.state.prune_events(record.name, ports.config.events_kept)
+            ports.state.prune_events(record.name, ports.config.history.events)
 
 
 def _send_all(saved: ClusterRecord, then: Sequence[Envelope], ports: Ports) -> ClusterRecord:

@@ -29,7 +29,6 @@ from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.language.resolve.work import Work
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
 from shared.platform.builds.build import unlimited
@@ -328,7 +327,7 @@ def _fingerprints(plan: Plan, inputs: PlanInputs, before: Mapping[str, str]) -> 
         cluster = clusters.get(name)
         if cluster is None:
             continue
-        if item.action is _UNCHANGED and isinstance(cluster, StoredCluster) and name in before:
+        if item.action is _UNCHANGED and name in inputs.desired.unchanged and name in before:
             fingerprints[name] = before[name]  # it was not resolved, because its fingerprint matches
         elif fingerprint := _fingerprint(item, cluster, inputs):
             fingerprints[name] = fingerprint
@@ -343,11 +342,12 @@ def _fingerprint(item: Item, cluster: Desired, inputs: PlanInputs) -> str:
     if item.not_carried_out or item.action is Action.REBUILD:
         return ""
     record, same = inputs.records.get(item.cluster), item.action in (Action.UNCHANGED, Action.RETRY)
-    if item.lags and same and not isinstance(cluster, StoredCluster):
+    as_recorded = item.cluster in inputs.desired.unchanged
+    if item.lags and same and not as_recorded:
         return ""  # a part of what it was resolved to may wait
     if same and (record is None or record.deleting):
         return ""
-    if same and isinstance(cluster, StoredCluster):
+    if same and as_recorded:
         return inputs.known[item.cluster].fingerprint
     digest = record.digest if same and record else cluster.digest
     return fingerprint_of(inputs.desired.inputs.get(item.cluster, ""), digest)

@@ -37,15 +37,14 @@ class Places:
         """Return the places of clusters in Azure, and of the app."""
         known = [cluster for cluster in clusters if not cluster.is_attached]
         own = {(app_group.subscription.lower(), app_group.name.lower()): OWN} if app_group else {}
-        nodes = {(c.azure_names.subscription_id.lower(), node_group(c).lower()): c.name for c in known}
+        nodes = {(c.id.subscription.lower(), node_group(c).lower()): c.name for c in known}
         return cls(own | nodes, {c.id.resource.lower(): c.name for c in known})
 
 
 def node_group(cluster: Desired) -> str:
     """Return the name of the group that AKS makes for the nodes of a cluster."""
-    names = cluster.azure_names
-    default = f"MC_{names.resource_group}_{cluster.name}_{cluster.footprint[2]}"
-    return names.node_resource_group or default
+    _, group, location, _, written, *_ = cluster.footprint
+    return written or f"MC_{group}_{cluster.name}_{location}"
 
 
 def costs_in(documents: Iterable[Json], places: Places) -> tuple[dict[str, Decimal], str]:

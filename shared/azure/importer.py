@@ -28,7 +28,7 @@ from shared.azure.ownership import Owner
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
-from shared.language.desired import Desired
+from shared.language.desired import Desired, stored_form
 from shared.language.model.arm_types import COMMANDS_OF_POOLS, OWNED_BY_AZURE
 from shared.language.model.cluster.maintenance import MaintenanceConfiguration
 from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
@@ -229,7 +229,7 @@ def _checked(
 
 def _desired(name: str, spec: Mapping[str, Any]) -> Desired:
     manifest = Cluster.model_validate(document(name, {**spec, "flux": _FLUX}))
-    return Desired(name, manifest.spec, "", adopt="when-equal")
+    return Desired.of(stored_form(name, manifest.spec, "", adopt="when-equal"), manifest.spec)
 
 
 def _without(spec: Mapping[str, Any], error: ValidationError, left: list[str]) -> dict[str, Any]:

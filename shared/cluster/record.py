@@ -42,7 +42,6 @@ from shared.cluster.sleep import SleepDecision, should_be_awake
 from shared.frozen import dataclass, field, replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.holds import Postponement
 
 READY = CONDITIONS[Step.VERIFY]
@@ -233,10 +232,10 @@ class ClusterRecord:
     def desired(self) -> Desired:
         """The spec that the job brings about: that of git, with the commit of a try."""
         left = self.job.left if self.job.active else ()
-        cluster = StoredCluster(
+        cluster = Desired(
             self.document,
             removed_keys=self.removals.keys,
-            left=left,
+            left=frozenset(left),
             had_systems=self.azure.had_systems,
             lowered=self.divergence.lowered,
         )

@@ -246,7 +246,7 @@ class Settings(BaseModel):
     def fleet_config(self) -> FleetConfig:
         """The settings that the pipeline needs."""
         from shared.kubernetes.flux_objects import GitCredentials
-        from shared.ports import FleetConfig, Timing
+        from shared.ports import ApprovalRules, FleetConfig, History, Timing
 
         password = self.flux_git_password
         user, of_git = self.flux_git_username, self.git_host != "github"
@@ -277,9 +277,11 @@ class Settings(BaseModel):
             reaches_private=self.reaches_private_clusters,
             git_server=git_server,
             git_credentials=credentials,
-            approval_by_others=self.approval_by_others,
-            approval_teams=tuple(filter(None, map(str.strip, self.approval_teams.split(",")))),
-            acts_days=self.acts_days,
+            approvals=ApprovalRules(
+                self.approval_by_others,
+                tuple(filter(None, map(str.strip, self.approval_teams.split(",")))),
+            ),
+            history=History(act_days=self.acts_days),
             settings=self.shown,
             previous_repository="" if of_git else self.github_repository_previous,
             timers=self.timers,

@@ -1,28 +1,23 @@
-"""A cluster as a commit requests it, with its spec fully resolved, and its stored form."""
+"""A cluster as a commit requests it, or a record has it: its stored form, and the spec that this holds."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
-from shared.frozen import dataclass, field, replace
-from shared.json_tree import digest_of
+from pydantic import ValidationError
+
+from shared.frozen import dataclass, field
+from shared.json_tree import Json, digest_of
+from shared.language.cluster_systems import Systems, normalised_systems, read_system, systems_in
 from shared.language.model.cluster.access import EXISTING
-from shared.language.model.cluster.flux import ACTS_AS
+from shared.language.model.cluster.flux import ACTS_AS, EXTENSION, OPERATOR
 from shared.language.model.cluster.flux_source import FluxSource
 from shared.language.model.cluster.spec import EMPTY, FIELDS, ClusterSpec, ExistingSpec
 from shared.language.pin import DIGEST, PINNED_INTERVAL, Pin
+from shared.process_memory import recently_read
 from shared.resource_ids import ClusterId
-
-
-class AzureNames(NamedTuple):
-    """The names in Azure that only one cluster can have."""
-
-    subscription_id: str
-    resource_group: str
-    dns_prefix: str | None
-    node_resource_group: str | None
-
 
 Footprint = tuple[str, str, str, str | None, str | None, object, object, object, object]
 """What a cluster has of what clusters share: its subscription, its resource group, its region, its DNS
@@ -30,133 +25,199 @@ prefix, the name of its node resource group; and, as something or nothing, what 
 Azure, its bootstrap secrets, its federated credentials, and who reaches its API server. A plain tuple: a push
 asks every cluster of the fleet for it."""
 
+_NONE: Mapping[str, Any] = {}
+
 
 @dataclass(frozen=True, eq=False)
 class Desired:
-    """A cluster as a commit requests it; ``components`` is the blob id of its components file, "" for none.
+    """A cluster by its stored form; thousands of these need little time and memory.
 
-    ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
-    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences", and ``rebuild`` the time
-    of its annotation of that name, "" for none, which is no part of the stored form. ``replaces`` is the name
-    of the cluster that it is to replace, "" for none. ``removed_keys`` has, by
-    node pool, the labels and taints to remove, and ``left`` the differences that a job leaves as they are, by
-    their paths; neither is part of the stored form. ``lowered`` has the versions that git had and has lowered
-    since, by their paths, which is no part of it either. ``systems`` are the stored forms of the teams'
-    systems on it; ``had_systems``: it may have had some before, which is no part of the stored form either.
-    ``pin`` is the commit that its Flux pulls, None where that follows its source. Clusters with the same
-    stored form are equal.
+    ``stored`` is JSON with every default filled in and without empty values, and ``known_digest`` its digest,
+    "" where nobody has it at hand. The other fields are no part of it. ``rebuild`` is the time of the
+    annotation of that name, "" for none. ``removed_keys`` has, by node pool, the labels and taints to remove,
+    ``left`` the differences that a job leaves as they are, by their paths, and ``lowered`` the versions that
+    git had and has lowered since, by their paths. ``had_systems``: it may have had some before.
+
+    The cluster's resource id is known even if its spec is invalid by the current rules, so that it can be
+    deleted; ``spec`` then raises pydantic's ValidationError. Clusters with the same stored form are equal.
     """
 
-    name: str
-    spec: ClusterSpec
-    components: str
-    environment: str = ""
-    cluster_class: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    adopt: str = ""
+    stored: Json
+    known_digest: str = ""
     rebuild: str = ""
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left: Collection[str] = ()
     lowered: Mapping[str, str] = field(default_factory=dict)
-    systems: Sequence[Mapping[str, Any]] = ()
     had_systems: bool = False
-    replaces: str = ""
-    pin: Pin | None = None
+
+    @classmethod
+    def of(cls, document: Json, spec: ClusterSpec, rebuild: str = "") -> Desired:
+        """Return the cluster of a stored form whose spec was validated already."""
+        cluster = cls(document, rebuild=rebuild)
+        cluster.__dict__["spec"] = spec
+        return cluster
+
+    @cached_property
+    def spec(self) -> ClusterSpec:
+        """The spec as the model reads it."""
+        return _read_spec(self._spec)
+
+    @property
+    def _spec(self) -> Json:
+        spec: Json = self.stored["spec"]
+        return spec
+
+    @property
+    def name(self) -> str:
+        """The cluster's name."""
+        return self.stored["name"]  # type: ignore[no-any-return]
+
+    @property
+    def components(self) -> str:
+        """The blob id of its Flux components file, "" for none."""
+        return self.stored["components"]  # type: ignore[no-any-return]
+
+    @property
+    def environment(self) -> str:
+        """Its environment, "" for none."""
+        return self.stored.get("environment", "")  # type: ignore[no-any-return]
+
+    @property
+    def cluster_class(self) -> str:
+        """Its class, "" for none."""
+        return self.stored.get("class", "")  # type: ignore[no-any-return]
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of its metadata."""
+        return self.stored.get("labels", _NONE)  # type: ignore[no-any-return]
+
+    @property
+    def adopt(self) -> str:
+        """Its annotation of that name: "", "when-equal" or "with-differences"."""
+        return self.stored.get("adopt", "")  # type: ignore[no-any-return]
+
+    @property
+    def replaces(self) -> str:
+        """The name of the cluster that it is to replace, "" for none."""
+        return self.stored.get("replaces", "")  # type: ignore[no-any-return]
+
+    @property
+    def systems(self) -> Systems:
+        """The stored forms of the teams' systems on it."""
+        return systems_in(self.stored)
+
+    @property
+    def pin(self) -> Pin | None:
+        """The commit that its Flux pulls, None where that follows its source."""
+        return Pin.of(self.stored)
+
+    @property
+    def problem(self) -> str:
+        """What the current rules refuse in the stored spec, "" for nothing."""
+        try:
+            self.spec  # noqa: B018
+            for system in self.systems:
+                read_system(system)
+        except ValidationError as error:
+            return "; ".join(map(_problem, error.errors(include_url=False, include_input=False)))
+        return ""
 
     @property
     def id(self) -> ClusterId:
         """Where the cluster lives in Azure."""
-        return ClusterId(self.azure_names.subscription_id, self.azure_names.resource_group, self.name)
-
-    @property
-    def azure_names(self) -> AzureNames:
-        """The names in Azure that no other cluster can have."""
-        spec = self.spec
-        return AzureNames(
-            spec.subscription_id, spec.resource_group, spec.dns_prefix, spec.node_resource_group
-        )
+        return ClusterId(self._spec["subscriptionId"], self._spec["resourceGroup"], self.name)
 
     @property
     def footprint(self) -> Footprint:
         """What it has of what clusters share."""
-        spec = self.spec
+        spec, get = self._spec, self._spec.get
         return (
-            spec.subscription_id,
-            spec.resource_group,
-            spec.location,
-            spec.dns_prefix,
-            spec.node_resource_group,
-            spec.existing,
-            spec.bootstrap_secrets,
-            spec.federated_credentials or spec.identities or self.flux_identity,
-            spec.api_server_access_profile,
-        )
-
-    @property
-    def components_path(self) -> str:
-        """Where its Flux components are in the repository."""
-        return self.spec.flux.components.removeprefix("./")
-
-    @property
-    def vaults(self) -> tuple[tuple[str, str], ...]:
-        """The vault of each bootstrap secret, by the name of its entry."""
-        return tuple(
-            (bootstrap_secret.name, bootstrap_secret.vault)
-            for bootstrap_secret in self.spec.bootstrap_secrets
-        )
-
-    @property
-    def kubeconfig(self) -> tuple[str, str] | None:
-        """The vault and the secret that have its kubeconfig, None for an AKS cluster."""
-        existing = self.spec.existing
-        return (existing.kubeconfig.vault, existing.kubeconfig.secret) if existing else None
-
-    @property
-    def is_attached(self) -> bool:
-        """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
-        return self.spec.existing is not None
-
-    @property
-    def own_identities(self) -> tuple[tuple[str, str], ...]:
-        """The entries of the identities that it alone has, each with the identity's id in lower case."""
-        return tuple((identity.name, identity.identity.lower()) for identity in self.spec.identities)
-
-    @property
-    def federated(self) -> tuple[tuple[str, str], ...]:
-        """The entries of its federated credentials, each with the identity's id in lower case."""
-        return tuple(
-            (federated_credential.name, federated_credential.identity.lower())
-            for federated_credential in self.spec.federated_credentials
+            spec["subscriptionId"],
+            spec["resourceGroup"],
+            spec["location"],
+            get("dnsPrefix"),
+            get("nodeResourceGroup"),
+            get("existing"),
+            get("bootstrapSecrets"),
+            get("federatedCredentials") or get("identities") or self.flux_identity,
+            get("apiServerAccessProfile"),
         )
 
     @property
     def place(self) -> tuple[str, str]:
         """Its subscription and its region, in lower case."""
-        return self.spec.subscription_id.lower(), self.spec.location.lower()
+        return self._spec["subscriptionId"].lower(), self._spec["location"].lower()
+
+    @property
+    def components_path(self) -> str:
+        """Where its Flux components are in the repository."""
+        return str(self._spec["flux"]["components"]).removeprefix("./")
+
+    @property
+    def vaults(self) -> Sequence[tuple[tuple[str, ...], str]]:
+        """The vaults that it names, each with its place in the spec."""
+        own = [(("existing", "kubeconfig", "vault"), self.kubeconfig[0])] if self.kubeconfig else []
+        secrets = self._spec.get("bootstrapSecrets") or ()
+        return [
+            *own,
+            *((("bootstrapSecrets", secret["name"], "vault"), secret["vault"]) for secret in secrets),
+        ]
+
+    @property
+    def kubeconfig(self) -> tuple[str, str] | None:
+        """The vault and the secret that have its kubeconfig, None for an AKS cluster."""
+        existing = self._spec.get("existing")
+        found = existing.get("kubeconfig") if existing else None
+        return (found["vault"], found["secret"]) if found else None
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether it exists outside Roadstead, so that nothing of it is in Azure."""
+        return self.kubeconfig is not None
+
+    @property
+    def own_identities(self) -> tuple[tuple[str, str], ...]:
+        """The entries of the identities that it alone has, each with the identity's id in lower case."""
+        return self._identities_of("identities")
+
+    @property
+    def federated(self) -> tuple[tuple[str, str], ...]:
+        """The entries of its federated credentials, each with the identity's id in lower case."""
+        return self._identities_of("federatedCredentials")
+
+    def _identities_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        entries = self._spec.get(name)
+        return tuple((entry["name"], entry["identity"].lower()) for entry in entries) if entries else ()
 
     @property
     def is_private(self) -> bool:
         """Whether its API server has a private address only."""
-        access = self.spec.api_server_access_profile
-        return bool(access and access.enable_private_cluster)
+        return bool((self._spec.get("apiServerAccessProfile") or {}).get("enablePrivateCluster"))
+
+    @property
+    def flux_as_stored(self) -> Json:
+        """Its ``spec.flux`` in the stored form."""
+        return self._spec["flux"]  # type: ignore[no-any-return]
 
     @property
     def has_extension(self) -> bool:
         """Whether its Flux is Microsoft's extension."""
-        return self.spec.flux.is_extension
+        return bool(self._spec["flux"].get("install") == EXTENSION)
 
     @property
     def has_operator(self) -> bool:
         """Whether the Flux Operator installs its Flux."""
-        return self.spec.flux.is_operator
+        return bool(self._spec["flux"].get("install") == OPERATOR)
 
     @property
     def flux_identity(self) -> str:
         """The identity that its Flux acts as, by client id or resource id in lower case; "" for none."""
-        flux = self.spec.flux
-        if flux.extension is not None:
-            return flux.extension.configuration_settings.get(ACTS_AS, "").lower()
-        return flux.workload_identity.named if flux.workload_identity else ""
+        flux = self._spec["flux"]
+        identity, extension = flux.get("workloadIdentity"), flux.get("extension")
+        if extension:
+            return str((extension.get("configurationSettings") or {}).get(ACTS_AS) or "").lower()
+        return str(identity.get("identity") or identity.get("clientId") or "").lower() if identity else ""
 
     @property
     def main_source(self) -> FluxSource:
@@ -169,43 +230,28 @@ class Desired:
             ref = {"digest": pin.commit}
         return main.model_copy(update={**ref, "interval": PINNED_INTERVAL})
 
-    @property
-    def problem(self) -> str:
-        """What the current rules refuse in the spec, "" for nothing."""
-        return ""
-
     def document(self) -> dict[str, Any]:
-        """Return the stored form: JSON with every default filled in and without empty values."""
-        optional = {
-            "environment": self.environment,
-            "class": self.cluster_class,
-            "labels": dict(self.labels),
-            "adopt": self.adopt,
-            "replaces": self.replaces,
-            "systems": list(self.systems),
-            "pin": self.pin.stored() if self.pin else {},
-        }
-        stored = {"name": self.name, "spec": dumped_spec(self.spec), "components": self.components}
-        return stored | {key: value for key, value in optional.items() if value}
+        """Return the stored form."""
+        return dict(self.stored)
 
-    def with_systems(self, systems: Sequence[Mapping[str, Any]]) -> Desired:
-        """Return the cluster with these systems instead of its own."""
-        return self if list(systems) == list(self.systems) else replace(self, systems=tuple(systems))
-
-    @property
-    def flux_as_stored(self) -> Mapping[str, Any]:
-        """Its ``spec.flux`` in the stored form."""
-        return self.spec.flux.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-    def with_pin(self, pin: Pin | None) -> Desired:
-        """Return the cluster with this pin instead of its own."""
-        return self if pin == self.pin else replace(self, pin=pin)
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the stored form without the commit of its pin: equal ones describe the same cluster."""
+        return self.known_digest or document_digest(self.stored)
 
     @property
     def pins(self) -> Mapping[str, Pin]:
         """The pins of the systems that have one, by their names, and that of the cluster, as ""."""
         own = {"": self.pin} if self.pin else {}
         return own | {system["name"]: pin for system in self.systems if (pin := Pin.of(system))}
+
+    def with_systems(self, systems: Sequence[Json]) -> Desired:
+        """Return the cluster with these systems instead of its own."""
+        return self if list(systems) == list(self.systems) else self._with("systems", list(systems))
+
+    def with_pin(self, pin: Pin | None) -> Desired:
+        """Return the cluster with this pin instead of its own."""
+        return self if pin == self.pin else self._with("pin", pin.stored() if pin else {})
 
     def with_pins(self, pins: Mapping[str, Pin]) -> Desired:
         """Return the cluster with these pins, by the names of systems and as "" its own, instead of those."""
@@ -215,10 +261,20 @@ class Desired:
         ]
         return self.with_systems(systems).with_pin(pins.get("", self.pin))
 
-    @property
-    def digest(self) -> str:
-        """A hash of the stored form without the commit of its pin: equal ones describe the same cluster."""
-        return document_digest(self.document())
+    def _with(self, part: str, value: Any) -> Desired:
+        """Return the cluster with another value of a part that is not its spec; an empty one is removed."""
+        rest = {key: known for key, known in self.stored.items() if key != part}
+        changed = Desired(
+            rest | ({part: value} if value else {}),
+            rebuild=self.rebuild,
+            removed_keys=self.removed_keys,
+            left=self.left,
+            lowered=self.lowered,
+            had_systems=self.had_systems,
+        )
+        if "spec" in self.__dict__:
+            changed.__dict__["spec"] = self.spec
+        return changed
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Desired) and self.document() == other.document()
@@ -227,7 +283,20 @@ class Desired:
         return hash(self.digest)
 
 
-def is_attached(document: Mapping[str, Any]) -> bool:
+@recently_read
+def _read_spec(stored: Json) -> ClusterSpec:
+    """Return a spec as the model of its provider reads it; raise pydantic's ValidationError."""
+    model = ExistingSpec if stored.get("provider") == EXISTING else ClusterSpec
+    return model.model_validate(dict(stored))
+
+
+def stored_form(name: str, spec: ClusterSpec, components: str, **optional: Any) -> dict[str, Any]:
+    """Return the stored form of a cluster with this spec; ``optional`` parts are left out where empty."""
+    stored = {"name": name, "spec": dumped_spec(spec), "components": components}
+    return stored | {key: value for key, value in optional.items() if value}
+
+
+def is_attached(document: Json) -> bool:
     """Return whether a cluster in its stored form is outside Azure."""
     return bool(document["spec"].get("provider") == EXISTING)
 
@@ -240,7 +309,22 @@ def dumped_spec(spec: ClusterSpec) -> dict[str, Any]:
     return written
 
 
-def document_digest(document: Mapping[str, Any]) -> str:
+def document_digest(document: Json) -> str:
     """Return the digest of a stored form: of its pin, what Flux pulls counts, and not the commit of that."""
     pin = document.get("pin")
     return digest_of({**document, "pin": pin["pulls"]} if pin else document)
+
+
+def _problem(error: Mapping[str, Any]) -> str:
+    path = ".".join(("spec", *map(str, error["loc"])))
+    return f"{path}: {error['msg'].removeprefix('Value error, ')}"
+
+
+def normalised(document: Json) -> Json:
+    """Return a stored form as it would be written now: a default that was added since is no change."""
+    try:
+        spec = {"spec": dumped_spec(Desired(document).spec)}
+    except ValidationError:
+        return document
+    systems = normalised_systems(systems_in(document))
+    return {**document, **spec, **({"systems": systems} if systems else {})}

@@ -4,11 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
+from string import Template
 
 from shared.frozen import dataclass, field
 from shared.kubernetes_versions import never_back
-from shared.plan.hold_kinds import HoldKind
 from shared.sentences import many
+
+
+class HoldKind(StrEnum):
+    """The cause of a hold, as stored."""
+
+    INVALID_NEW_MANIFEST = "invalid-new-manifest"
+    INVALID_MANIFEST = "invalid-manifest"
+    INVALID_FLEET_FILE = "invalid-fleet-file"
+    IMMUTABLE_FIELD = "immutable-field"
+    MOVE = "move"
+    AWAITS_DELETION = "awaits-deletion"
+    BEING_DELETED = "being-deleted"
+    SUSPENSION = "suspension"
+    LIFETIME_HOLD = "lifetime-hold"
+    """The delete of a cluster that somebody holds for a time."""
+    DELETION_PROTECTION = "deletion-protection"
+    DELETE_BUDGET = "delete-budget"
+    NAMESPACE_BUDGET = "namespace-budget"
+    """Systems that stay on a cluster because the commit takes more namespaces than the budget allows."""
+    SYSTEM_PROTECTION = "system-protection"
+    SYSTEMS_FLEET_FILE = "systems-invalid-fleet-file"
+    RENAME = "rename"
+    """The delete of a cluster that looks renamed."""
+    RENAMED = "renamed"
+    """The creation of what it looks renamed to, which waits for the approval of that delete."""
+    UNREAD = "unread"
+    """The delete of a cluster in a commit with an invalid one: what is removed may be renamed to that."""
+    AWAITS_REPLACEMENT = "awaits-replacement"
+    """The delete of a cluster, until those that replace it are Ready."""
+    REPLACEMENT_GONE = "replacement-gone"
+    """Likewise, where what was to replace it no longer exists, or says so no more."""
+    REPLACEMENT_UNKNOWN = "replacement-unknown"
+    """The delete of a cluster, where a new one says that it replaces one that the fleet does not have."""
+    PLATFORM_REFUSED = "platform-refused"
+    """The pin stays, because what Flux would apply is invalid."""
+    PLATFORM_REMOVAL = "platform-removal"
+    """The pin stays, because Flux would destroy what no commit brings back."""
+    VERSION_STAYS = "version-stays"
+    """A version that git lowered stays, and all else of the cluster is carried out."""
+    SOURCE_HELD = "source-held"
+    """The pin stays, because the newest commit of its source is not known, or does not follow the last."""
+    SYSTEM_SOURCE_HELD = "system-source-held"
+    """Systems stay as they are for the same reason, or because what Flux would apply is invalid."""
+    SYSTEM_REMOVAL = "system-removal"
+    """Systems stay as they are, because Flux would destroy what no commit brings back."""
+    UNREADABLE = "unreadable-record"
+    """The cluster has a record, and nobody knows what it says."""
+    FREEZE = "freeze"
+    WINDOW = "window"
+    """None of the change windows of the cluster is open."""
+
 
 _OF_PEOPLE = (HoldKind.SUSPENSION, HoldKind.LIFETIME_HOLD)
 _OF_CLUSTERS = (*_OF_PEOPLE, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
@@ -26,7 +78,7 @@ _BY_APPROVAL = (
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.INVALID_NEW_MANIFEST: ("{problem}", ""),
     HoldKind.INVALID_MANIFEST: ("{problem} (the cluster stays at its last valid spec)", ""),
-    HoldKind.INVALID_FLEET_FILE: ("nothing is deleted while fleet.yaml is invalid", ""),
+    HoldKind.INVALID_FLEET_FILE: ("nothing is $deleted while fleet.yaml is invalid", ""),
     HoldKind.IMMUTABLE_FIELD: (
         "{field} cannot change from {old} to {new}: it is fixed once a cluster exists",
         "restore the old value, add a cluster under another name, or rebuild the cluster: roadstead rebuild",
@@ -37,26 +89,25 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         " or rebuild the cluster in its new place: roadstead rebuild",
     ),
     HoldKind.AWAITS_DELETION: (
-        "it is still being deleted",
-        "it will be created again once the deletion has finished; it stays if that has not started",
+        "it is still being $deleted",
+        "it will be $created again once that has finished; it stays if that has not started",
     ),
-    HoldKind.BEING_DELETED: ("it is being deleted", ""),
+    HoldKind.BEING_DELETED: ("it is being $deleted$left", ""),
     HoldKind.SUSPENSION: (
         "the cluster is suspended by {owner} until {until}",
-        "the delete starts by itself then, with the other guards of a delete; {approve} releases it sooner",
+        "the $delete starts by itself then, with the other guards of a delete; {approve} $releases it sooner",
     ),
     HoldKind.LIFETIME_HOLD: (
         "{owner} holds the cluster until {until} ({reason})",
-        "the delete starts by itself then, with the other guards of a delete; {approve} releases it sooner",
+        "the $delete starts by itself then, with the other guards of a delete; {approve} $releases it sooner",
     ),
     HoldKind.DELETION_PROTECTION: (
         "deletionProtection is on",
-        "{approve} releases the delete; or restore the folder, commit deletionProtection: false,"
-        " then remove the folder",
+        "{approve} $releases the $delete$which; or $back",
     ),
     HoldKind.DELETE_BUDGET: (
-        "the commit removes {clusters}, guards.deleteBudget in fleet.yaml allows {budget}",
-        "{approve} releases the deletes, or a commit that raises the budget",
+        "the commit $removes, guards.deleteBudget in fleet.yaml allows {budget}",
+        "{approve} $releases the ${delete}s$which, or a commit that raises the budget",
     ),
     HoldKind.NAMESPACE_BUDGET: (
         "it would lose namespaces of {systems}, which stay: the commit takes {namespaces} from "
@@ -71,33 +122,31 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "it would lose namespaces of {systems}, which stay: nothing is deleted while fleet.yaml is invalid",
         "",
     ),
-    HoldKind.RENAME: (
-        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty: both have"
-        " {common}",
-        "if they are two clusters, {approve} releases both; otherwise restore the folder {old}",
-    ),
-    HoldKind.RENAMED: (
-        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty: both have"
-        " {common}",
-        "if they are two clusters, {approve} releases both; otherwise restore the folder {old}",
+    **dict.fromkeys(
+        (HoldKind.RENAME, HoldKind.RENAMED),
+        (
+            "it looks like a rename of {old} to {new}, which would $delete {old} and $create: both have"
+            " {common}",
+            "if they are two clusters, {approve} $releases both; otherwise restore the folder {old}",
+        ),
     ),
     HoldKind.UNREAD: (
-        "a commit that is half invalid deletes nothing, because nobody knows what the manifest of {new}"
+        "a commit that is half invalid $deletes nothing, because nobody knows what the manifest of {new}"
         " says of {old}",
-        "correct the manifest or restore the folder {old}; {approve} releases the delete",
+        "correct the manifest or restore the folder {old}; {approve} $releases the $delete",
     ),
     HoldKind.AWAITS_REPLACEMENT: (
-        "its delete waits until {new}, which replaces it, is Ready",
+        "its $delete waits until {new}, which replaces it, is Ready",
         "it starts by itself then, with the guards of any delete; `roadstead why {first}` says how far that"
         " is; to keep the cluster, restore its folder",
     ),
     HoldKind.REPLACEMENT_GONE: (
         "{new} was to replace it, and does not any more: it was removed, or no longer names it",
-        "{approve} releases the delete; or restore the folder, or name it in what is to replace it",
+        "{approve} $releases the $delete; or restore the folder, or name it in what is to replace it",
     ),
     HoldKind.REPLACEMENT_UNKNOWN: (
         "{new} says that it replaces {named}, and the fleet has no such cluster: {old} may be meant",
-        "{approve} releases the delete; or correct the annotation of {new}",
+        "{approve} $releases the $delete; or correct the annotation of {new}",
     ),
     HoldKind.PLATFORM_REFUSED: (
         "Flux keeps the commit that it has, because what it would apply is invalid: {problem}",
@@ -130,87 +179,33 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "in an emergency, `roadstead rollout override --reason TEXT` lets it start",
     ),
 }
-"""The cause and the remedy; "" where the remedy is to correct the file, or no action is needed."""
+"""The cause and the remedy; "" where the remedy is to correct the file, or no action is needed.
 
-_OF_REBUILDS: Mapping[HoldKind, tuple[str, str]] = {
-    HoldKind.SUSPENSION: (
-        "the cluster is suspended by {owner} until {until}",
-        "the rebuild starts by itself then, with the other guards of a delete; {approve} releases it sooner",
-    ),
-    HoldKind.LIFETIME_HOLD: (
-        "{owner} holds the cluster until {until} ({reason})",
-        "the rebuild starts by itself then, with the other guards of a delete; {approve} releases it sooner",
-    ),
-    HoldKind.DELETION_PROTECTION: (
-        "deletionProtection is on",
-        "{approve} releases the rebuild, which deletes the cluster first; or take the annotation back",
-    ),
-    HoldKind.DELETE_BUDGET: (
-        "the commit deletes {clusters}, for good or to rebuild them, and guards.deleteBudget in"
-        " fleet.yaml allows {budget}",
-        "{approve} releases the deletes, or a commit that raises the budget",
-    ),
+What has a $ depends on what is on hold: a delete, a rebuild or a release.
+"""
+_BACK = "restore the folder, commit deletionProtection: false, then remove the folder"
+_DELETE: dict[str, str] = {
+    **{"delete": "delete", "deletes": "deletes", "deleted": "deleted", "releases": "releases"},
+    **{"create": "create {new} empty", "created": "created", "which": "", "left": "", "back": _BACK},
+    "removes": "removes {clusters}",
 }
-"""The same for the guards of a delete where they hold a rebuild."""
-
-_OF_RELEASES: Mapping[HoldKind, tuple[str, str]] = {
-    HoldKind.INVALID_FLEET_FILE: ("no cluster is released while fleet.yaml is invalid", ""),
-    HoldKind.AWAITS_DELETION: (
-        "it is still being released",
-        "it will be attached again once that has finished; it stays if that has not started",
-    ),
-    HoldKind.BEING_DELETED: ("it is being released: nothing that runs there is removed", ""),
-    HoldKind.SUSPENSION: (
-        "the cluster is suspended by {owner} until {until}",
-        "the release starts by itself then, with the other guards of a delete; {approve} starts it sooner",
-    ),
-    HoldKind.DELETION_PROTECTION: (
-        "deletionProtection is on",
-        "{approve} starts the release, which removes nothing that runs there; or restore the folder, commit"
-        " deletionProtection: false, then remove the folder",
-    ),
-    HoldKind.DELETE_BUDGET: (
-        "the commit removes {clusters}, guards.deleteBudget in fleet.yaml allows {budget}",
-        "{approve} starts the release, which removes nothing that runs there, or a commit that raises the"
-        " budget",
-    ),
-    HoldKind.RENAME: (
-        "it looks like a rename of {old} to {new}, which would release {old} and attach {new}",
-        "{approve} starts both; or restore the folder {old}",
-    ),
-    HoldKind.RENAMED: (
-        "it looks like a rename of {old} to {new}, which would release {old} and attach {new}",
-        "{approve} starts both; or restore the folder {old}",
-    ),
-    HoldKind.UNREAD: (
-        "a commit that is half invalid releases nothing, because nobody knows what the manifest of {new}"
-        " says of {old}",
-        "correct the manifest or restore the folder {old}; {approve} starts the release",
-    ),
-    HoldKind.AWAITS_REPLACEMENT: (
-        "its release waits until {new}, which replaces it, is Ready",
-        "it starts by itself then, with the guards of any delete; `roadstead why {first}` says how far that"
-        " is; to keep the cluster, restore its folder",
-    ),
-    HoldKind.REPLACEMENT_GONE: (
-        "{new} was to replace it, and does not any more: it was removed, or no longer names it",
-        "{approve} starts the release; or restore the folder, or name it in what is to replace it",
-    ),
-    HoldKind.REPLACEMENT_UNKNOWN: (
-        "{new} says that it replaces {named}, and the fleet has no such cluster: {old} may be meant",
-        "{approve} starts the release; or correct the annotation of {new}",
-    ),
+_REBUILD: dict[str, str] = _DELETE | {
+    "delete": "rebuild",
+    "which": ", which deletes the cluster first",
+    "removes": "deletes {clusters}, for good or to rebuild them",
+    "back": "take the annotation back",
 }
-"""The same where they hold the release of a cluster outside Azure."""
-
-
-_OF_CREATIONS: Mapping[HoldKind, tuple[str, str]] = {
-    HoldKind.PLATFORM_REFUSED: (
-        "the cluster is not created, because what Flux would apply is invalid: {problem}",
-        "correct it, and push",
-    ),
+_RELEASE: dict[str, str] = _DELETE | {
+    **{"delete": "release", "deletes": "releases", "deleted": "released", "releases": "starts"},
+    **{"create": "attach {new}", "created": "attached"},
+    "which": ", which removes nothing that runs there",
+    "left": ": nothing that runs there is removed",
 }
-"""The same where they hold the creation of a cluster, which has no commit to keep."""
+_NOT_CREATED = (
+    "the cluster is not created, because what Flux would apply is invalid: {problem}",
+    "correct it, and push",
+)
+"""Of ``PLATFORM_REFUSED``, where it holds the creation of a cluster, which has no commit to keep."""
 
 
 _BEFORE: Mapping[str, str] = {"common": "the same spec"}
@@ -325,7 +320,7 @@ class Hold:
 
     def of_release(self) -> Hold:
         """Return the hold as that of a release, where it can hold one."""
-        fits = self.kind in _OF_RELEASES or self.is_of_time
+        fits = "$" in "".join(_SENTENCES[self.kind]) or self.is_of_time
         return Hold(self.kind, {**self.details, "release": "yes"}) if fits else self
 
     def of_creation(self) -> Hold:
@@ -365,12 +360,11 @@ class Hold:
     @property
     def _sentences(self) -> tuple[str, str]:
         """The cause and the remedy, before their values are filled in."""
-        usual = _SENTENCES[self.kind]
-        if "creation" in self.details:
-            return _OF_CREATIONS.get(self.kind, usual)
-        if self.is_of_release:
-            return _OF_RELEASES.get(self.kind, usual)
-        return _OF_REBUILDS.get(self.kind, usual) if self.is_of_rebuild else usual
+        if self.kind is HoldKind.PLATFORM_REFUSED and "creation" in self.details:
+            return _NOT_CREATED
+        words = _RELEASE if self.is_of_release else _REBUILD if self.is_of_rebuild else _DELETE
+        cause, remedy = (Template(text).safe_substitute(words) for text in _SENTENCES[self.kind])
+        return cause, remedy
 
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.cause, self.remedy())))

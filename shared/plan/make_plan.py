@@ -12,14 +12,11 @@ from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.writes import missing_conditions
 from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
-from shared.language.desired import Desired, is_attached
+from shared.language.desired import Desired, is_attached, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import FLEET_FILE
-from shared.language.stored_cluster import normalised
 from shared.plan.differences import FieldChange, differences, is_beside_commit, is_commit
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
-from shared.plan.kept_versions import versions_that_stay
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.plan.platform_plan import (
     NO_PLATFORM_CHANGE,
@@ -36,7 +33,7 @@ from shared.plan.replacements import (
     unread_holds,
     waiting_items,
 )
-from shared.plan.system_removals import RetainedSystems, keeping, retained_systems
+from shared.plan.retained import RetainedSystems, keeping, retained_systems, versions_that_stay
 from shared.process_memory import no_garbage_collection
 
 # Rebuilds: a manifest asks that another cluster takes the place of the one that runs.

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from shared.azure.running_versions import RunningVersions
 from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold, Postponement
+from shared.plan.holds import Hold, HoldKind, Postponement
 
 
 class Action(StrEnum):
@@ -35,6 +34,8 @@ class Action(StrEnum):
 
 
 REMOVALS = (Action.DELETE, Action.RELEASE)
+ASKING_AZURE = (Action.CREATE, Action.UPDATE)
+"""Those that may ask something new of Azure: more nodes, another version, a cluster."""
 _NOT_CARRIED_OUT = (Action.INVALID, Action.REFUSED, Action.ON_HOLD)
 
 
@@ -168,11 +169,6 @@ class Item:
         return self.hold is not None and self.hold.awaits_replacement
 
     @property
-    def being_deleted(self) -> bool:
-        """Whether an earlier commit removed the cluster, and its deletion has not finished."""
-        return self.hold is not None and self.hold.kind is HoldKind.BEING_DELETED
-
-    @property
     def is_new_and_invalid(self) -> bool:
         """Whether the manifest is invalid, and no cluster of an earlier valid one stays."""
         return self.hold is not None and self.hold.kind is HoldKind.INVALID_NEW_MANIFEST
@@ -205,21 +201,9 @@ class Item:
         return self.begins or self.action in (Action.UPDATE, Action.REBUILD, *REMOVALS, Action.RETRY)
 
     @property
-    def asks_azure(self) -> bool:
-        """Whether it asks something new of Azure: more nodes, another version, a cluster."""
-        return self.action in (Action.CREATE, Action.UPDATE)
-
-    @property
     def begins(self) -> bool:
         """Whether the job is the cluster's first one, which creates or adopts it."""
         return self.action in (Action.CREATE, Action.ADOPT)
-
-    def accepted_before(self, earlier: Item) -> bool:
-        """Return whether nothing is left to do because this earlier item was accepted."""
-        unchanged = self.action is Action.UNCHANGED or (
-            self.retained != () and self.retained == earlier.retained
-        )
-        return unchanged and (self.uid, self.generation) == (earlier.uid, earlier.generation)
 
 
 @dataclass(frozen=True)
@@ -298,12 +282,14 @@ class Plan:
             return self
         before = {item.cluster: item for item in earlier.items if item.acts}
         now = {item.cluster for item in self.items}
-        items = [
-            before[item.cluster]
-            if item.cluster in before and item.accepted_before(before[item.cluster])
-            else item
-            for item in self.items
-        ]
+
+        def accepted(item: Item, then: Item | None) -> Item:
+            known = then or item
+            same = (item.uid, item.generation) == (known.uid, known.generation)
+            stays = item.action is Action.UNCHANGED or (item.retained and item.retained == known.retained)
+            return known if same and stays else item
+
+        items = [accepted(item, before.get(item.cluster)) for item in self.items]
         # A cluster whose accepted delete has finished since no longer has a record.
         items += [item for name, item in before.items() if name not in now]
         return replace(self, items=tuple(items))

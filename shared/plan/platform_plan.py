@@ -9,10 +9,9 @@ from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, RecordedState
-from shared.plan.system_removals import RetainedSystems
+from shared.plan.retained import RetainedSystems
 from shared.platform.changes.counts import Counts, total
 from shared.platform.changes.guards import Guard, PlatformChange
 from shared.platform.changes.objects import is_definition

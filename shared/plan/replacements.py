@@ -19,8 +19,7 @@ from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import OPERATION_FIELDS
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, RecordedState
 from shared.sentences import some_of
 
@@ -49,9 +48,10 @@ def replaced_in(
     for name, cluster in desired.clusters.items():
         if cluster.replaces in removed:
             by.setdefault(cluster.replaces, set()).add(name)
-    for name, said in desired.may_replace.items():
-        for old in said & removed:
-            by.setdefault(old, set()).add(name)
+    for old in before.keys() & removed:
+        said = desired.invalid.keys() & {*before[old]}  # what they say now, nobody knows
+        if said:
+            by.setdefault(old, set()).update(said)
     named = {old: Replacement(tuple(sorted(new)), HoldKind.AWAITS_REPLACEMENT) for old, new in by.items()}
     unknown = [cluster for cluster in desired.clusters.values() if _names_nobody(cluster, recorded, present)]
     others = ((old, _in_doubt(old, recorded, before, present, unknown)) for old in removed - named.keys())

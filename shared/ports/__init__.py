@@ -155,6 +155,26 @@ class PlanLimits:
 
 
 @dataclass(frozen=True)
+class History:
+    """How much of what happened is stored."""
+
+    events: int = 500
+    """About how many events of a cluster."""
+    act_days: int = 365
+    """For how many days acts."""
+
+
+@dataclass(frozen=True)
+class ApprovalRules:
+    """Who approves deletes."""
+
+    by_others: bool = False
+    """Whether only somebody who did not remove the cluster approves its delete."""
+    teams: tuple[str, ...] = ()
+    """The teams on the git host, as "owner/slug", whose members approve by a review."""
+
+
+@dataclass(frozen=True)
 class FleetConfig:
     """The settings of the pipeline: which fleet this app serves, and within which limits."""
 
@@ -168,8 +188,7 @@ class FleetConfig:
     """The start of links on commit statuses; "" for no links."""
     timing: Timing = Timing()
     limits: PlanLimits = PlanLimits()
-    events_kept: int = 500
-    """About how many events of a cluster are stored."""
+    history: History = History()
     warm_instances: int | None = None
     """How many instances of all apps are always ready; None where nobody says."""
     previous_repository: str = ""
@@ -188,12 +207,7 @@ class FleetConfig:
     """The object ids of the identities of the apps, by app; "" where nobody says."""
     app_group: GroupId | None = None
     """The resource group of the app, whose tag has the epoch of the tables; None where nobody names it."""
-    approval_by_others: bool = False
-    """Whether only somebody who did not remove a cluster approves its delete."""
-    approval_teams: tuple[str, ...] = ()
-    """The teams on the git host, as "owner/slug", whose members approve deletes by a review."""
-    acts_days: int = 365
-    """How long acts are stored."""
+    approvals: ApprovalRules = ApprovalRules()
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings by name as acts may show them; of a secret, a few bits that change with it."""
     timers: Mapping[str, str] = field(default_factory=dict)
@@ -276,4 +290,4 @@ class Ports:
     @property
     def reviewers(self) -> tuple[str, ...]:
         """The teams whose reviews approve deletes: none on a git host without reviews."""
-        return self.config.approval_teams if Capability.REVIEWS in self.git_host.capabilities else ()
+        return self.config.approvals.teams if Capability.REVIEWS in self.git_host.capabilities else ()

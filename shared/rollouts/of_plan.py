@@ -12,8 +12,7 @@ from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import NEVER, RETRY, Hold
+from shared.plan.holds import NEVER, RETRY, Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.rollouts.begin import Candidate, Held, LineStages, begin, moves_pin, stages_with
 from shared.rollouts.calendar import Closure, Freeze, Start, Window

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from shared.language.model.rollout import UPGRADE_READINESS
 from shared.language.pin import short_commit
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.rollouts.decide import Decision
 from shared.rollouts.rollout import (
     CheckState,

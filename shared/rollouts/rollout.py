@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from shared.frozen import dataclass, field, replace
 from shared.language.pin import Pin
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.strategy import (
     NO_GATE,

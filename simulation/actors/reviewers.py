@@ -18,6 +18,7 @@ from localcloud.git.world.reviews import ReviewRecord
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import ReviewDelivery
 from shared.cluster.failures.errors import Conflict
+from shared.ports import ApprovalRules
 from simulation.actors.kinds import TEAM_REVIEWS
 from simulation.desired_state import DesiredCluster
 from simulation.operators import Operators
@@ -50,7 +51,7 @@ class Reviewers:
         self._deliveries = 0
         self.acts = 0
         self._cloud.with_ports(
-            lambda ports: replace(ports, config=replace(ports.config, approval_teams=(TEAM,)))
+            lambda ports: replace(ports, config=replace(ports.config, approvals=ApprovalRules(teams=(TEAM,))))
         )
 
     def schedule(self, seconds: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import with_limits
-from shared.ports import Ports
+from shared.ports import History, Ports
 from simulation.faults.calls import Scene
 
 JUMPS = (-86_400.0, -3600.0, -600.0, -5.0, 5.0, 600.0, 3600.0, 30 * 86_400.0)
@@ -48,7 +48,7 @@ def _other_settings(ports: Ports, scene: Scene) -> Ports:
             poll_seconds=chance.choice(POLLS),
             retries=with_limits(chance.choice(("", "Unavailable=2/5", "Throttled=3/10 Unexpected=1"))),
         ),
-        events_kept=chance.choice((5, 50)),
+        history=History(chance.choice((5, 50))),
         public_url=chance.choice(("", "https://roadstead.example.com")),
     )
     return replace(ports, config=config)

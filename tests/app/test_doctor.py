@@ -16,7 +16,7 @@ from shared.cluster.failures.errors import (
     Unreadable,
 )
 from shared.configuration.settings import App
-from shared.ports import Ports
+from shared.ports import ApprovalRules, Ports
 from tests.support.app_faults import (
     FAULTS,
     IDENTITIES,
@@ -77,7 +77,7 @@ def test_what_is_no_problem_is_no_finding(name: str) -> None:
 
 
 def test_a_permission_is_missed_only_where_the_fleet_uses_it() -> None:
-    with_teams = replace(ready("one").ports.config, approval_teams=("acme/leads",))
+    with_teams = replace(ready("one").ports.config, approvals=ApprovalRules(teams=("acme/leads",)))
 
     def teams(ports: Ports) -> Ports:
         return granted(members="", issues="", contents="read")(replace(ports, config=with_teams))

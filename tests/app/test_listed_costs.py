@@ -90,7 +90,7 @@ def test_what_has_no_price_is_counted_and_named() -> None:
 
 
 def test_what_is_in_the_apps_own_group_is_what_roadstead_costs(cloud: MemoryCloud) -> None:
-    subscription = cloud.state.clusters()[0].desired.azure_names.subscription_id
+    subscription = cloud.state.clusters()[0].desired.id.subscription
     own = replace(cloud.ports.config, app_group=GroupId(subscription, "RG-one"))
     ports = replace(cloud.ports, config=own)
     read_costs(ports)

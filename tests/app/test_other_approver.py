@@ -11,10 +11,13 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import MOST, approve, why_not
 from shared.app.intake.accept import accept
 from shared.cluster.failures.errors import Unavailable
+from shared.ports import ApprovalRules
 from shared.ports.git_host import BranchCommit
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import around
+
+OTHERS = ApprovalRules(by_others=True)
 
 pytestmark = pytest.mark.lives
 
@@ -26,7 +29,7 @@ PATH = "clusters/one/cluster.yaml"
 def removed_by(author: str, *, also: int = 0, message: str = "") -> tuple[MemoryCloud, str]:
     """Return a cloud in which an author removes clusters, somebody else pushes afterwards, and the head."""
     cloud = MemoryCloud()
-    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approval_by_others=True)))
+    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approvals=OTHERS)))
     names = [*REMOVAL, *(f"more-{number:03}" for number in range(also))]
     push(cloud, fleet_files.fleet(*names, "kept"))
     cloud.run()
@@ -116,7 +119,7 @@ def test_who_cannot_be_compared_is_not_somebody_else(authors: set[str], allowed:
 
 def test_the_author_of_a_rebuild_is_refused_also_after_somebody_else_has_changed_the_manifest() -> None:
     cloud = MemoryCloud()
-    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approval_by_others=True)))
+    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approvals=OTHERS)))
     protected = fleet_files.cluster("one", extra="  deletionProtection: true\n")
     push(cloud, fleet_files.fleet() | {PATH: protected})
     cloud.run()

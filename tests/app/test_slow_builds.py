@@ -13,7 +13,7 @@ from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
 from shared.app.outbox import send
 from shared.cluster.queues.messages import PlanRequest
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.platform.builds.build import Builds
 from tests.support import fleet_files
 from tests.support.kustomize_programs import kustomize_program

@@ -12,7 +12,7 @@ from shared.ports.azure.costs import following
 from tests.support.desired_clusters import desired, with_field
 
 ONE, TWO = desired("one"), with_field(desired("two"), "nodeResourceGroup", "nodes-of-two")
-SUBSCRIPTION = ONE.azure_names.subscription_id
+SUBSCRIPTION = ONE.id.subscription
 PLACES = Places.of([ONE, TWO])
 
 

@@ -29,7 +29,7 @@ from shared.azure.node_pools.replacement import (
 )
 from shared.azure.ownership import POOL_TAG, Owner
 from shared.json_tree import Json
-from shared.language.desired import Desired
+from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from tests.support.sample import examples
@@ -50,7 +50,7 @@ def desired(*pools: Mapping[str, Any]) -> Desired:
         "nodePools": given,
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
     }
-    return Desired("one", ClusterSpec.model_validate(spec), "blob")
+    return Desired(stored_form("one", ClusterSpec.model_validate(spec), "blob"))
 
 
 def live(name: str, serves: str = "", *, ours: bool = True, **fields: Any) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import pytest
 
 from shared.kubernetes_versions import image_older
 from shared.language.desired import Desired
-from shared.language.stored_cluster import StoredCluster
 from tests.support.resolved_fleets import edited
 
 SUSPEND = "spec:\n  suspend: {{owner: shop, reason: audit, until: '{}'}}"
@@ -24,7 +23,7 @@ def test_adoption_is_stored_only_when_the_manifest_requests_it() -> None:
     assert (adopted.adopt, other.adopt) == ("when-equal", "")
     assert adopted.document()["adopt"] == "when-equal"
     assert "adopt" not in other.document()
-    assert StoredCluster(adopted.document()) == adopted
+    assert Desired(adopted.document()) == adopted
 
 
 @pytest.mark.parametrize("until", ["2026-05-01T13:00:00Z", "2026-05-01T15:00:00+02:00"])
@@ -35,7 +34,7 @@ def test_a_suspension_stores_its_end_in_utc(until: str) -> None:
         "reason": "audit",
         "until": "2026-05-01T13:00:00+00:00",
     }
-    assert StoredCluster(cluster.document()) == cluster
+    assert Desired(cluster.document()) == cluster
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from shared.azure.availability.permissions import (
     roles_of,
     unregistered,
 )
+from shared.language.desired import Desired
 from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.stored_cluster import StoredCluster
 from tests.support.one_cluster import SUBSCRIPTION
 
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net"
@@ -44,7 +44,7 @@ def spec(pool: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
 
 
 def needed(pool: dict[str, Any] | None = None, **more: Any) -> set[tuple[str, str]]:
-    wanted = StoredCluster({"name": "one", "spec": spec(pool, **more)})
+    wanted = Desired({"name": "one", "spec": spec(pool, **more)})
     return {(need.action, need.resource) for need in needs_of(wanted)}
 
 

@@ -25,8 +25,7 @@ from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.diagnosis import NewestPlan, diagnose
 from shared.cluster.reporting.job_diagnosis import Diagnosis
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item
 from tests.support.cluster_records import NOW, later, record
 

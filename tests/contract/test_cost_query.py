@@ -6,7 +6,7 @@ import pytest
 
 from shared.azure.costs import Places, costs_in
 from shared.cluster.failures.errors import ReconcileError
-from shared.language.stored_cluster import StoredCluster
+from shared.language.desired import Desired
 from shared.ports.azure import GetCosts, PutPool
 from shared.ports.azure.costs import following
 from shared.resource_ids import SubscriptionId
@@ -30,7 +30,7 @@ def test_a_day_of_a_cluster_has_its_nodes_and_its_tier(azure: Azure) -> None:
         **{"location": "westeurope", "kubernetesVersion": "1.36"},
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
     }
-    places = Places.of([StoredCluster({"name": CLUSTER.name, "spec": spec, "components": ""})])
+    places = Places.of([Desired({"name": CLUSTER.name, "spec": spec, "components": ""})])
     costs, currency = costs_in([document], places)
     assert (set(costs), currency) == ({CLUSTER.name}, "USD")
 

@@ -15,16 +15,19 @@ from localcloud.azure.world.access.directory import ACCOUNTS, API
 from localcloud.functions.easy_auth import AuthSettings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
+from shared.ports import ApprovalRules
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push, pushed
 from tests.support.served_api import served
+
+OTHERS = ApprovalRules(by_others=True)
 
 
 @pytest.mark.lives
 @pytest.mark.parametrize(("author", "status"), [("Approver@example.com", 403), ("ada@example.com", 202)])
 def test_the_author_of_a_removal_is_recognised_by_the_token(author: str, status: int) -> None:
     cloud = MemoryCloud()
-    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approval_by_others=True)))
+    cloud.with_ports(lambda ports: replace(ports, config=replace(ports.config, approvals=OTHERS)))
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     gone = dict.fromkeys(("clusters/one/cluster.yaml", "clusters/two/cluster.yaml"))

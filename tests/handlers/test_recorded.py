@@ -7,7 +7,7 @@ from typing import Any
 
 from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.language.stored_cluster import StoredCluster
+from shared.language.desired import Desired
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import push
@@ -24,7 +24,7 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
     first = body["clusters"][0]
     record = cloud.state.cluster("one")
     assert record is not None
-    assert StoredCluster(first["document"]).digest == record.digest == first["digest"]
+    assert Desired(first["document"]).digest == record.digest == first["digest"]
     facts = {
         "name": "one",
         "generation": 1,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import (
@@ -26,8 +27,8 @@ from shared.language.resolve.rules.between_clusters import (
     unreachable,
     within_limits,
 )
-from shared.language.resolve.rules.common_rules import foreign_kubeconfigs, foreign_vaults, same_kubeconfigs
-from shared.language.resolve.rules.cross_field_rules import duplicates
+from shared.language.resolve.rules.common_rules import foreign_vaults, same_kubeconfigs
+from shared.language.resolve.rules.refusal import Finding
 from shared.plan.make_plan import make_plan
 from tests.support import fleet_files
 from tests.support.desired_clusters import NOW, Row
@@ -116,23 +117,40 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
     """Return what the rules find when each of them is asked, whatever the clusters have."""
     clusters, shared = stage.clusters, stage.shared
     replaced = replaced_clusters(clusters, shared.gone)
-    in_azure = {
-        name: desired.azure_names
-        for name, desired in {**clusters, **replaced}.items()
-        if not desired.is_attached
-    }
+    in_azure = [one for one in {**clusters, **replaced}.values() if not one.is_attached]
     quotas = shared.layers.manifest.spec.cluster_quotas if shared.layers.manifest else ()
     found: dict[str, list[Any]] = {}
     for name, findings in (
-        *((name, duplicate) for name, duplicate in duplicates(in_azure).items() if name in clusters),
+        *((name, [clash]) for name, clash in duplicates(in_azure) if name in clusters),
         *same_kubeconfigs(clusters).items(),
-        *((name, [duplicate_path]) for name, duplicate_path in foreign_kubeconfigs(clusters, VAULTS)),
         *foreign_vaults(clusters, VAULTS).items(),
         *over_limits(clusters, {**shared.recorded, **replaced}, quotas).items(),
         *((name, [one]) for name, one in unreachable(clusters, reaches_private)),
     ):
-        found[name] = [*found.get(name, ()), *findings]
+        found[name] = sorted([*found.get(name, ()), *findings])
     return found
+
+
+def duplicates(clusters: Sequence[Desired]) -> Iterator[tuple[str, Finding]]:
+    """Yield the names in Azure that a cluster and the first one with it have, for both."""
+    order = sorted(clusters, key=lambda cluster: cluster.name)
+    for field, where in (("dnsPrefix", "group"), ("nodeResourceGroup", "subscription")):
+        taken: dict[tuple[str, ...], str] = {}
+        for cluster in order:
+            spec, name = cluster.stored["spec"], cluster.name
+            own = spec.get(field) or (name if field == "dnsPrefix" else None)
+            place = (spec["subscriptionId"], *([spec["resourceGroup"]] if where == "group" else ()), own)
+            first = taken.setdefault(tuple(str(part).lower() for part in place), name)
+            if own is not None and first != name:
+                for one, other in ((name, first), (first, name)):
+                    text = f"{other} has {field} {own.lower()} in the same {where} too; they must differ"
+                    yield one, ((field,), text)
+    for cluster in order:
+        group = (cluster.stored["spec"].get("nodeResourceGroup") or "").lower()
+        owners = [other for other in order if other.id.group.name.lower() == group]
+        if group and owners:
+            text = f"{group} is the resourceGroup of {owners[-1].name}; AKS creates this group"
+            yield cluster.name, (("nodeResourceGroup",), f"{text}: choose a new name")
 
 
 @pytest.mark.lives
@@ -145,7 +163,7 @@ def test_a_commit_that_is_resolved_in_what_it_changes_asks_for_the_same(
     whole, quick = resolved(new, {}, reaches_private)[0], resolved(new, known, reaches_private)
     for stage in (whole, quick[0]):
         asked = asked_of_all(stage, reaches_private)
-        assert {name: [*found] for name, found in stage.clashes.items()} == asked
+        assert {name: sorted(found) for name, found in stage.clashes.items()} == asked
     # The clusters that are recorded count first in limits, so the whole is resolved next to the records too.
     forgotten = {name: KnownCluster(one.document, one.digest) for name, one in known.items()}
     plain = resolved(new, forgotten, reaches_private)[1]

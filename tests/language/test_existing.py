@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shared.language.desired import Desired
 from shared.language.model.cluster.spec import EMPTY, FIELDS
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.resolver import resolve_clusters, resolve_shared
-from shared.language.stored_cluster import StoredCluster
 from tests.support.resolved_fleets import GOOD, HEAD, files_of, with_files
 
 KUBECONFIG = "  provider: existing\n  existing:\n    kubeconfig: {vault: ops, secret: harbour}\n"
@@ -36,7 +36,7 @@ def test_a_cluster_elsewhere_takes_from_the_defaults_what_runs_on_it_and_nothing
 
 def test_its_stored_form_is_read_as_it_was_written() -> None:
     found = harbour().clusters["harbour"]
-    again = StoredCluster(found.document())
+    again = Desired(found.document())
     assert (again.is_attached, again.kubeconfig, again.problem) == (True, ("ops", "harbour"), "")
     assert again.spec == found.spec
     assert again == found

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.language.desired import Desired
 from shared.language.resolve.repository_layout import Files, manifest_paths
 from shared.language.resolve.resolver import resolve
-from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.parser import YamlError, parse, value_of
 from tests.support import fleet_files
 from tests.support.counted_work import lines_of
@@ -119,7 +119,7 @@ def _use(files: dict[str, bytes], other: frozenset[str]) -> None:
     assert not set(fleet.clusters) & set(fleet.invalid)
     assert all(fleet.invalid.values())
     for name, cluster in fleet.clusters.items():
-        assert StoredCluster(cluster.document()) == cluster
+        assert Desired(cluster.document()) == cluster
         assert fleet.explained(name) is not None
         assert fleet.source(name, "spec.nodePools[system].count")
     for problem in fleet.problems:

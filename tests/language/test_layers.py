@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.language.desired import Desired
 from shared.language.model.fleet_rules import DeleteBudget
 from shared.language.resolve.manifest_file import Placeholders
-from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.nodes import Items, Mark, Node, merge, plain_value, texts, without_nulls
 from tests.support import fleet_files
 from tests.support.resolved_fleets import GOOD, ONE, resolved, with_change, with_files
@@ -97,12 +97,13 @@ def test_a_layer_that_lacks_a_field_leaves_it_unchanged(layers: list[dict[str, A
 
 @relaxed
 @given(LAYERS)
-def test_plain_values_are_the_same_with_and_without_finished_parts(layers: list[dict[str, Any]]) -> None:
+def test_plain_values_have_no_nulls_no_removed_items_and_no_placeholders(
+    layers: list[dict[str, Any]],
+) -> None:
     merged = reduce(merge, [marked(layer, 0) for layer in layers])
     fill = Placeholders({"name": "one"}).fill
     slow = without_nulls(merged).plain()
-    finished = {id(inner): plain_value(inner, fill, {}) for inner in merged.value.values() if inner.value}
-    assert plain_value(merged, fill, {}) == plain_value(merged, fill, finished) == filled(slow, fill)
+    assert plain_value(merged, fill) == filled(slow, fill)
 
 
 def filled(value: Any, fill: Callable[[str], str]) -> Any:
@@ -200,10 +201,10 @@ def test_the_stored_form_names_class_environment_and_labels_and_reads_the_older_
     fleet = with_change(ONE, "  name: one\n", "  name: one\n  labels: {team: shop}\n")
     one = fleet.clusters["one"]
     assert (one.environment, one.cluster_class, one.labels) == ("dev", "web", {"team": "shop"})
-    assert StoredCluster(one.document()) == one
+    assert Desired(one.document()) == one
     two = fleet.clusters["two"].document()
     assert two.keys() == {"name", "spec", "components"}
-    assert StoredCluster(two) == fleet.clusters["two"]
+    assert Desired(two) == fleet.clusters["two"]
 
 
 @pytest.mark.parametrize(

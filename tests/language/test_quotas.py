@@ -53,8 +53,8 @@ def test_what_exists_stays_and_what_grows_beyond_a_quota_is_refused() -> None:
     recorded = fleet({"a": "", "b": ""}).clusters
     grown = {**recorded, "b": fleet({"b": pool("count: 2")}).clusters["b"]}
     quota = ClusterQuota(nodes=1)
-    assert over_budget(recorded, recorded, quota) == {}  # type: ignore[arg-type]
-    assert over_budget(grown, recorded, quota).keys() == {"b"}  # type: ignore[arg-type]
+    assert over_budget(recorded, recorded, quota) == {}
+    assert over_budget(grown, recorded, quota).keys() == {"b"}
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_a_cluster_that_comes_into_a_quota_is_added_to_it() -> None:
     own = "  environment: development\n"
     moved = fleet({"a": own, "b": own, "c": ""}).clusters
     quota = ClusterQuota(environment="development", clusters=1)
-    found = over_budget(moved, recorded, quota)  # type: ignore[arg-type]
+    found = over_budget(moved, recorded, quota)
     assert found.keys() == {"b"}
     assert "2 of 1 clusters; this commit adds 2; 1 would fit" in found["b"][0][1]
-    assert over_budget(moved, moved, quota) == {}  # type: ignore[arg-type]
+    assert over_budget(moved, moved, quota) == {}
 
 
 def test_a_quota_of_cores_refuses_a_new_size_of_which_nobody_knows_them() -> None:
@@ -107,7 +107,7 @@ def test_what_is_admitted_fits_unless_what_exists_does_not(
     clusters = {name: pool(f"count: {count}") for name, count in sizes.items()}
     found = fleet(clusters, known & sizes.keys()).clusters
     recorded = {name: found[name] for name in known & sizes.keys()}
-    refused = over_budget(found, recorded, ClusterQuota(nodes=limit))  # type: ignore[arg-type]
+    refused = over_budget(found, recorded, ClusterQuota(nodes=limit))
     assert not refused.keys() & recorded.keys()
     admitted = sum(1 + sizes[name] for name in found.keys() - refused.keys())
     existing = sum(1 + sizes[name] for name in recorded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.language.stored_cluster import StoredCluster
+from shared.language.desired import Desired
 from tests.support import fleet_files
 from tests.support.resolved_fleets import edited, resolved
 
@@ -33,7 +33,7 @@ def test_the_stored_form_gives_the_same_cluster_and_digest_back() -> None:
     clusters = resolved(fleet_files.example()).clusters
     assert len(clusters) == 3
     for cluster in clusters.values():
-        again = StoredCluster(cluster.document())
+        again = Desired(cluster.document())
         assert again == cluster
         assert again.digest == cluster.digest
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from shared.language.desired import Desired, normalised
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import finish, first_files, resolve, resolve_clusters, resolve_shared
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
-from shared.language.stored_cluster import StoredCluster, normalised
 from shared.plan.make_plan import make_plan
 from tests.support.desired_clusters import Row
 from tests.support.sample import examples
@@ -92,7 +92,7 @@ def resolved_again(files: dict[str, str]) -> list[str]:
     read: list[str] = []
     known = recorded(resolved(fleet(), {}, []))
     again = resolved(fleet() | files, known, read)
-    taken = {name for name, desired in again.clusters.items() if isinstance(desired, StoredCluster)}
+    taken = {*again.unchanged}
     folders = {path.split("/")[1] for path in read if path.startswith("clusters/")}
     assert not taken & folders
     return sorted(folders)
@@ -136,7 +136,7 @@ def test_new_code_resolves_every_cluster_once_more() -> None:
     known = recorded(resolved(fleet(), {}, [], code="1"))
     for code, taken in (("1", 4), ("2", 0)):
         again = resolved(fleet(), known, [], code=code)
-        assert sum(isinstance(desired, StoredCluster) for desired in again.clusters.values()) == taken
+        assert len(again.unchanged) == taken
 
 
 def test_a_cluster_whose_record_does_not_match_its_fingerprint_is_read() -> None:
@@ -145,7 +145,7 @@ def test_a_cluster_whose_record_does_not_match_its_fingerprint_is_read() -> None
     known["b"] = replace(known["b"], fingerprint="")
     known["c"] = replace(known["c"], fingerprint=known["a"].fingerprint)
     again = resolved(fleet(), known, [])
-    assert [name for name, desired in again.clusters.items() if isinstance(desired, StoredCluster)] == ["d"]
+    assert [*again.unchanged] == ["d"]
 
 
 EDITS = st.sampled_from(
@@ -223,7 +223,7 @@ def test_a_stored_cluster_is_validated_only_when_its_spec_is_read() -> None:
     one = resolved(fleet(), {}, []).clusters["a"]
     document = one.document()
     document["spec"] = {**document["spec"], "kubernetesVersion": "2.0"}
-    stored = StoredCluster(document)
+    stored = Desired(document)
     assert stored.id == one.id
     assert stored.document() == document
     with pytest.raises(ValidationError):

@@ -15,9 +15,9 @@ from shared.azure.differences import differences_of
 from shared.azure.importer import ImportedManifest, NotImportable, document, imported
 from shared.azure.ownership import Owner
 from shared.cluster.failures.errors import InvalidManifest
-from shared.language.desired import Desired
+from shared.language.desired import Desired, stored_form
 from shared.language.model.kinds import Cluster
-from shared.language.resolve.manifest_file import LayersBelow, unmatched_removals
+from shared.language.resolve.manifest_file import unmatched_removals
 from shared.language.resolve.rules.cross_field_rules import findings
 from shared.language.yaml.nodes import Node, merge, without_nulls
 from shared.language.yaml.parser import parse
@@ -60,7 +60,7 @@ def untagged(resource: dict[str, Any]) -> dict[str, Any]:
 def as_desired(name: str, spec: Any) -> Desired:
     manifest = Cluster.model_validate(document(name, {**spec, **FLUX}))
     assert manifest.metadata.annotations.adopt == "when-equal"
-    return Desired(name, manifest.spec, "blob", adopt="when-equal")
+    return Desired.of(stored_form(name, manifest.spec, "blob", adopt="when-equal"), manifest.spec)
 
 
 @GENERATED
@@ -109,7 +109,7 @@ def test_over_any_layers_the_minimal_manifest_equals_what_azure_has(
     own = minimal_spec(found.spec, found.short, base)
     merged = without_nulls(merge(node_of(base), node_of(own))).plain()
     assert differences_of(as_desired(found.name, merged), OWNER, live) == []
-    below = LayersBelow([node_of(base)])
+    below = [node_of(base)]
     assert not unmatched_removals(node_of(own), below, ("spec",), node_of({"spec": own}))
 
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.language.desired import Desired
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.list_price import (
     ListPrice,
     PriceChange,
@@ -161,7 +160,7 @@ def test_a_cluster_that_is_adopted_is_named_where_others_change() -> None:
 
 def test_a_recorded_spec_that_is_no_longer_valid_is_named() -> None:
     document = desired("one").document()
-    old = StoredCluster({**document, "spec": {**document["spec"], "nodePools": "many"}})
+    old = Desired({**document, "spec": {**document["spec"], "nodePools": "many"}})
     new = named(desired("one", count=2), desired("two"))
     price = found({"one": old}, new, prices(*new.values()))
 

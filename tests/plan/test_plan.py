@@ -14,10 +14,10 @@ from shared.azure.running_versions import PoolVersions, RunningVersions
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.differences import FieldChange, differences
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
-from tests.support.desired_clusters import NOW, Row, desired, fleet, record, with_field
+from tests.support.desired_clusters import NOW, Row, changed, desired, fleet, record, with_field
 
 COMMIT = "a" * 40
 
@@ -150,7 +150,7 @@ def test_a_node_pool_whose_version_is_to_go_down_stays_too(
 
 
 def test_a_cluster_with_the_annotation_is_adopted_instead_of_created() -> None:
-    plan = make_plan(COMMIT, fleet(replace(desired("a"), adopt="when-equal")), {}, now=NOW)
+    plan = make_plan(COMMIT, fleet(changed(desired("a"), adopt="when-equal")), {}, now=NOW)
     assert actions(plan) == {"a": Action.ADOPT}
     assert plan.items[0].acts
 

@@ -12,7 +12,7 @@ from shared.azure.ownership import created_for, new_life
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item
 from tests.support.desired_clusters import NOW, Row, desired, fleet, record, with_field

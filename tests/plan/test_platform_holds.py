@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.platform_plan import EarlierPins, PlatformPlan
 from shared.platform.changes.effects import Effect
 from shared.platform.changes.guards import Guard, GuardKind, Hint, PlatformChange

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action
 from shared.plan.replacements import Look, Rename, likeness, renames
-from tests.support.desired_clusters import NOW, desired, fleet, record, with_field
+from tests.support.desired_clusters import NOW, changed, desired, fleet, record, with_field
 
 COMMIT = "a" * 40
 POOL = {"name": "system", "mode": "System", "vmSize": "Standard_D8s_v5", "count": 1}
@@ -155,13 +154,13 @@ def test_so_does_the_same_spec_with_two_differences_at_most(fields: Mapping[str,
 
 def test_two_clusters_that_are_not_alike_are_deleted_and_created() -> None:
     old = with_field(desired("a"), "tags", {"team": "shop"})
-    new = replace(with_field(desired("b"), "kubernetesVersion", "1.37"), labels={"team": "web"})
+    new = changed(with_field(desired("b"), "kubernetesVersion", "1.37"), labels={"team": "web"})
     plan = make_plan(COMMIT, fleet(new), record(old), now=NOW)
     assert {item.cluster: item.action for item in plan.items} == {"a": Action.DELETE, "b": Action.CREATE}
 
 
 def test_a_hold_says_what_makes_the_two_look_like_one() -> None:
-    new = replace(desired("b"), labels={"team": "web"})
+    new = changed(desired("b"), labels={"team": "web"})
     plan = make_plan(COMMIT, fleet(new), record(desired("a")), now=NOW)
     assert plan.items[0].reason == (
         "it looks like a rename of a to b, which would delete a and create b empty: both have the same spec, "

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.platform.builds.build import Builds
 from shared.platform.builds.inventories import Inventories
 from shared.platform.inventory import Inventory, Owner
 from tests.support.arm_bodies import desired
+from tests.support.desired_clusters import changed
 from tests.support.kustomize_programs import kustomize_program
 from tests.support.platform_trees import applied, config_map, kustomization, namespace, tree_of
 
@@ -351,7 +351,7 @@ def test_clusters_share_an_inventory_unless_a_fact_that_is_used_differs() -> Non
 
     every = Inventories(tree_of(texts), Builds(build))
     clusters = [
-        replace(desired(flux=FLUX), name=f"c{n}", labels={"tier": "gold" if n % 2 else "silver"})
+        changed(desired(flux=FLUX), name=f"c{n}", labels={"tier": "gold" if n % 2 else "silver"})
         for n in range(200)
     ]
     assert len({id(every.of(cluster)) for cluster in clusters}) == 2

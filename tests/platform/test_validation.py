@@ -6,7 +6,6 @@ from pathlib import Path
 
 import yaml
 
-from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import SHOWN_OF_FILE
@@ -14,7 +13,7 @@ from shared.platform.inventory import ObjectId
 from shared.platform.rules import Findings
 from shared.platform.validation import findings, platforms
 from tests.support.built_platforms import NAMESPACE, SOURCE, Platform, deployment
-from tests.support.desired_clusters import desired, fleet
+from tests.support.desired_clusters import changed, desired, fleet
 
 BAD = "apiVersion: v1\nkind: Namespace\nmetadata: {name: Apps_Bad}\n"
 COMPONENTS = "flux/gotk-components.yaml"
@@ -23,7 +22,7 @@ RIGHT = (Path(__file__).parents[2] / "examples/fleet" / COMPONENTS).read_text()
 
 def of(version: str, name: str) -> Desired:
     cluster = desired(name)
-    return replace(cluster, spec=cluster.spec.model_copy(update={"kubernetes_version": version}))
+    return changed(cluster, spec=cluster.stored["spec"] | {"kubernetesVersion": version})
 
 
 def found(platform: Platform, *names: str, components: str = RIGHT) -> Findings:
@@ -65,7 +64,7 @@ def test_ten_thousand_equal_clusters_are_looked_at_once() -> None:
     platform = Platform(BAD)
     names = [f"c{number}" for number in range(10_000)]
     cluster = desired("c0")
-    every = DesiredFleet({name: replace(cluster, name=name) for name in names}, {}, ())
+    every = DesiredFleet({name: changed(cluster, name=name) for name in names}, {}, ())
     inventories = dict.fromkeys(names, platform.platform.inventory)
     assert len(platforms(every, inventories, platform.read, {})) == 1
 

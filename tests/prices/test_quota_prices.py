@@ -17,7 +17,6 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.rules.quota_rules import over_budget
-from shared.language.stored_cluster import StoredCluster
 from shared.prices.price_file import PRICE_FILE, Kind, Prices
 from shared.prices.quota_prices import QuotaPrices, price_of, prices_from
 from tests.support.desired_clusters import desired, with_field
@@ -30,12 +29,12 @@ ONE = desired("one")
 PRICES = prices_of([ONE.spec])
 
 
-def stored(*clusters: Desired) -> dict[str, StoredCluster]:
-    return {cluster.name: StoredCluster(json.loads(json.dumps(cluster.document()))) for cluster in clusters}
+def stored(*clusters: Desired) -> dict[str, Desired]:
+    return {cluster.name: Desired(json.loads(json.dumps(cluster.document()))) for cluster in clusters}
 
 
 def refused(
-    new: Mapping[str, Desired], old: Mapping[str, StoredCluster], limit: int, prices: Prices | str = PRICES
+    new: Mapping[str, Desired], old: Mapping[str, Desired], limit: int, prices: Prices | str = PRICES
 ) -> dict[str, str]:
     found = over_budget(new, old, ClusterQuota(listPrice=limit), QuotaPrices(prices))  # type: ignore[call-arg]
     return {name: "; ".join(message for _, message in findings) for name, findings in found.items()}

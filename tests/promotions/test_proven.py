@@ -13,7 +13,6 @@ from shared.cluster.divergence.drift import Drift, DriftedField
 from shared.cluster.record_parts import Condition, Divergence, Observation, Ownership, Phase
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
-from shared.language.stored_cluster import StoredCluster
 from shared.promotions import (
     HoldReason,
     Obstacle,
@@ -33,9 +32,7 @@ def with_spec(name: str = "one", *, blob: str = "", **spec: Any) -> Desired:
     """Return a cluster of the environment test."""
     document = json.loads(json.dumps(desired(name).document()))
     document["spec"] |= spec | {"flux": document["spec"]["flux"] | spec.get("flux", {})}
-    return StoredCluster(
-        document | {"name": name, "environment": "test"} | ({"components": blob} if blob else {})
-    )
+    return Desired(document | {"name": name, "environment": "test"} | ({"components": blob} if blob else {}))
 
 
 def ready(wanted: Desired, at: float = 0, **changes: Any) -> Any:
@@ -142,7 +139,7 @@ def test_the_commit_that_a_rollout_gives_a_cluster_is_no_value_and_no_difference
 
     def pinned(name: str, commit: str) -> Desired:
         document = with_spec(name, kubernetesVersion="1.36").document()
-        return StoredCluster(document | {"pin": {"commit": commit * 40, "pulls": f"files {commit}"}})
+        return Desired(document | {"pin": {"commit": commit * 40, "pulls": f"files {commit}"}})
 
     one = pinned("one", "b"), ready(pinned("one", "a"))
     two = pinned("two", "b"), ready(pinned("two", "b"))

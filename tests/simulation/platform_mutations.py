@@ -18,8 +18,7 @@ from shared.cluster.transitions import acceptance
 from shared.frozen import replace
 from shared.kubernetes.flux_readiness import FluxFailure, Ready, readiness
 from shared.language.pin import Pin
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Item, Plan
 from shared.plan.platform_plan import PlatformPlan
 from shared.platform.changes import guards

@@ -12,7 +12,7 @@ from shared.azure.cluster_body import cluster_write, group_body
 from shared.azure.node_pools.body import new_pool_write, pool_write
 from shared.azure.ownership import Owner
 from shared.json_tree import Json
-from shared.language.desired import Desired
+from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
@@ -30,7 +30,7 @@ def desired(**fields: Any) -> Desired:
         "nodePools": [pool()],
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
     }
-    return Desired("one", ClusterSpec.model_validate(spec | fields), "blob")
+    return Desired(stored_form("one", ClusterSpec.model_validate(spec | fields), "blob"))
 
 
 def pool(**fields: Any) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.review_check import IgnoredReview, ReviewCheck, Verdict
 from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.differences import FieldChange
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import PlanRecord
 from tests.support.desired_clusters import desired

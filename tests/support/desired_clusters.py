@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from shared.azure.running_versions import RunningVersions
 from shared.json_tree import digest_of
-from shared.language.desired import Desired
+from shared.language.desired import Desired, normalised, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -50,7 +50,12 @@ def desired(name: str, *, count: int = 1, protect: bool = False, location: str =
         "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
         "deletionProtection": protect,
     }
-    return Desired(name, ClusterSpec.model_validate(spec), "blob")
+    return Desired(stored_form(name, ClusterSpec.model_validate(spec), "blob"))
+
+
+def changed(cluster: Desired, **parts: Any) -> Desired:
+    """Return a cluster with other parts of its stored form, with every default of its spec."""
+    return Desired(normalised({**cluster.stored, **parts}), rebuild=cluster.rebuild)
 
 
 def fleet(*clusters: Desired, budget: int = 1, invalid: tuple[str, ...] = ()) -> DesiredFleet:
@@ -68,4 +73,4 @@ def record(*clusters: Desired) -> dict[str, Row]:
 
 
 def with_field(cluster: Desired, field: str, value: Any) -> Desired:
-    return replace(cluster, spec=ClusterSpec.model_validate(cluster.document()["spec"] | {field: value}))
+    return changed(cluster, spec=cluster.stored["spec"] | {field: value})

@@ -8,7 +8,7 @@ from localcloud.git.world.people import PEOPLE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import ReviewDelivery
-from shared.ports import PlanRecord, Ports
+from shared.ports import ApprovalRules, PlanRecord, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.replaced_ports import Around
@@ -25,7 +25,7 @@ class ReviewedFleet:
 
     def __init__(self, *, teams: tuple[str, ...] = (TEAM,), by_others: bool = False) -> None:
         self.cloud, self.number, self.calls = MemoryCloud(), 0, list[str]()
-        self.configure(approval_teams=teams, approval_by_others=by_others)
+        self.configure(approvals=ApprovalRules(by_others, teams))
         self.cloud.with_ports(self._counted)
         push(self.cloud, fleet_files.fleet(*REMOVED, "kept"))
         self.cloud.run()

@@ -25,7 +25,6 @@ from shared.app.api import schema
 from shared.frozen import dataclass
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.list_price import NAMED, amount, price_day
 from shared.prices.cost_groups import NO_GROUP
 from shared.prices.monthly import ALWAYS_LEFT_OUT, Monthly, idle, together
@@ -168,7 +167,7 @@ def _used_lines(used: schema.OwnUse | None, *, wide: bool) -> Iterator[Text]:
 
 def _accepted(known: Against) -> Mapping[str, Desired]:
     clusters = (known.clusters or {}).items()
-    return {name: StoredCluster(found.document) for name, found in clusters if not found.deleting}
+    return {name: Desired(found.document) for name, found in clusters if not found.deleting}
 
 
 def _groups(name: str, cluster: Desired, by: str) -> Sequence[str]:

@@ -30,7 +30,7 @@ def own_part(tree: Worktree, found: schema.Imported, chosen: Mapping[str, str]) 
 def _layers(tree: Worktree, values: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the merged fields of the fleet, a class and an environment, placeholders filled in."""
     base = tree.layers().base(values["class"], values["environment"])
-    merged = plain_value(base.node, Placeholders(values).fill, {})
+    merged = plain_value(base.node, Placeholders(values).fill)
     return merged if isinstance(merged, dict) else {}
 
 

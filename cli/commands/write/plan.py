@@ -25,10 +25,10 @@ from cli.terminal.platform_view import NO_PLATFORM, PlatformView
 from cli.text import line
 from cli.worktree import Worktree, open_commit, open_worktree
 from shared.frozen import replace
+from shared.language.desired import Desired
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.list_price import ListPrice, list_price
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
@@ -166,7 +166,7 @@ def _list_price(
     items: list[Item], desired: DesiredFleet, against: Against, tree: Worktree
 ) -> ListPrice | None:
     """Return by how much the items change the list price, by the price file on disk."""
-    recorded = {name: StoredCluster(known.document) for name, known in (against.clusters or {}).items()}
+    recorded = {name: Desired(known.document) for name, known in (against.clusters or {}).items()}
     return list_price(items, desired.clusters, recorded, tree.prices())
 
 

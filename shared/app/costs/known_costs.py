@@ -58,7 +58,7 @@ def read_costs(ports: Ports) -> None:
     fleet, records, now = ports.state.fleet(), ports.state.clusters(), ports.clock()
     places = Places.of((record.desired for record in records), ports.config.app_group)
     wanted = {
-        *(record.desired.azure_names.subscription_id.lower() for record in records),
+        *(record.desired.id.subscription.lower() for record in records),
         *(name.lower() for name in fleet.rules.subscriptions),
     } - {""}
     ports.state.prune(COSTS, now - timedelta(days=DAYS))
@@ -100,7 +100,7 @@ def _listed(
         cluster = record.desired
         if cluster.is_attached or record.deleting:
             continue
-        subscription = cluster.azure_names.subscription_id.lower()
+        subscription = cluster.id.subscription.lower()
         try:
             key = price_key(cluster)
             known[key] = known.get(key) or _of_cluster(cluster, prices)

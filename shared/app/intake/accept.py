@@ -140,7 +140,7 @@ def _queued(delivery: Taken, ports: Ports) -> HttpResult:
 
 def _needless(review: ReviewDelivery, fleet: FleetRecord, ports: Ports) -> str:
     """Return why a review cannot approve anything, "" if it may."""
-    if not ports.config.approval_teams:
+    if not ports.config.approvals.teams:
         return "no review approves anything; set APPROVAL_TEAMS to change that"
     if review.commit not in (fleet.commit, fleet.planning):
         return f"{review.commit[:8]} is not the commit that was planned last"

@@ -255,7 +255,7 @@ def _take(event: FluxEvent, record: ClusterRecord, ports: Ports) -> None:
     stored = reported_event(record, event.line, event.at, event.number, warning=event.error)
     ports.state.append([stored])
     if ports.random() < PRUNED:
-        ports.state.prune_events(record.name, ports.config.events_kept)
+        ports.state.prune_events(record.name, ports.config.history.events)
     if is_at_rest(record):
         if event.error or not _is_known(record):
             now = ports.clock()

@@ -213,7 +213,7 @@ def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datet
 def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, ports: Ports) -> ReviewAnswer:
     """Read no more than the decision needs; raise an error of the host."""
     config, now, host = ports.config, ports.clock(), ports.git_host
-    teams = ", ".join(config.approval_teams)
+    teams = ", ".join(config.approvals.teams)
 
     def no(verdict: Verdict, **details: str) -> ReviewAnswer:
         return ReviewAnswer(ReviewCheck(verdict, now, details))
@@ -239,7 +239,7 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
         missing = not_removed(deletes, removed)
         if missing:
             return no(Verdict.NOT_IN_PULL, pull=number, clusters=", ".join(missing[:_SHOWN]))
-        for team in config.approval_teams:
+        for team in config.approvals.teams:
             found = host.team_members(team)
             if found is None:
                 return no(Verdict.TOO_MANY, pull=number, what=f"members of {team}")
@@ -248,7 +248,7 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
         if against is not None:
             return no(Verdict.CHANGES_REQUESTED, pull=number, login=against.login, teams=teams)
         approvals = approvals.of_members(members)
-    if approvals.counting and config.approval_by_others:
+    if approvals.counting and config.approvals.by_others:
         approvals = approvals.of_others(pull.author, host.pull_authors(pull.number))
     if not approvals.counting:
         details = {"pull": number, "teams": teams, "head": pull.head[:8]}

@@ -13,6 +13,7 @@ from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass
+from shared.plan.holds import HoldKind
 from shared.plan.plan import REMOVALS, Action, Item, Plan
 from shared.ports import CommitStatus
 from shared.ports.git_host import status_line
@@ -236,7 +237,8 @@ def reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool:
     if (item.not_carried_out and not retry) or item.retained or item.keeps_pin or item.keeps_version:
         return False
     if record is None:
-        removed = item.being_deleted or item.action in (*REMOVALS, Action.RETRY)
+        leaves = item.hold is not None and item.hold.kind is HoldKind.BEING_DELETED
+        removed = leaves or item.action in (*REMOVALS, Action.RETRY)
         return not newest or (removed and not item.awaits_deletion)
     if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
         return not newest

@@ -36,7 +36,7 @@ from shared.plan.list_price import ListPrice
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan, held_since
 from shared.plan.replacements import Replacement, remembered, replaced_in
-from shared.plan.system_removals import losses
+from shared.plan.retained import losses
 from shared.platform.followed import Followed
 from shared.ports import FleetRecord, GroupMember, PlanRecord, Ports
 from shared.ports.azure import ListClusters, every_document

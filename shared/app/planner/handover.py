@@ -32,8 +32,7 @@ from shared.cluster.transitions.acceptance import accept, follows, is_prevented,
 from shared.frozen import replace
 from shared.language.resolve.repository_layout import cluster_path
 from shared.logs import about_record
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.make_plan import unreadable_item
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import BranchHead, FleetRecord, Handover, Ports

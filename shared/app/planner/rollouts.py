@@ -27,8 +27,8 @@ from shared.cluster.queues.messages import PromoteRequest, ReportRequest, Rollou
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace
-from shared.plan.kept_versions import with_versions_that_run
 from shared.plan.plan import Action, Item, Plan
+from shared.plan.retained import with_versions_that_run
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
 from shared.rollouts.begin import UNDER_WAY, superseded

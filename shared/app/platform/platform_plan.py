@@ -23,10 +23,9 @@ from shared.language.model.cluster.flux_source import OCI
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, EarlierPins, PlatformPlan
-from shared.plan.system_removals import RetainedSystems
+from shared.plan.retained import RetainedSystems
 from shared.platform.builds.build import Builds, NoKustomize, NoTime
 from shared.platform.builds.declared import declared
 from shared.platform.builds.inventories import Inventories

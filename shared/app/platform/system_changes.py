@@ -19,7 +19,7 @@ from shared.language.cluster_systems import by_name, read_system, systems_in
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.plan.platform_plan import retained_by
-from shared.plan.system_removals import RetainedSystems
+from shared.plan.retained import RetainedSystems
 from shared.platform.builds.build import NoKustomize
 from shared.platform.builds.inventories import Inventories
 from shared.platform.changes.guards import Guard, judge

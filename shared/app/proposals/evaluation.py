@@ -161,7 +161,7 @@ def present_value(what: What, environment: str, head: Head) -> str:
     """Return what git has for an environment with a channel; raise InvalidManifest."""
     path, field = versions_path(environment), CHANNELED[what]
     try:
-        spec = plain_value(parse((head.text(path) or "").encode(), path), str, {})["spec"]
+        spec = plain_value(parse((head.text(path) or "").encode(), path), str)["spec"]
         return str(spec[field])
     except (YamlError, LookupError, TypeError):
         raise InvalidManifest(f"{path} has no spec.{field}") from None

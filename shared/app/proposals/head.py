@@ -26,7 +26,6 @@ from shared.language.resolve.repository_layout import (
 from shared.language.resolve.rules.between_clusters import Census, FleetLimits, clashes_between
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.work import Work
-from shared.language.stored_cluster import StoredCluster
 from shared.ports import FleetRecord, Ports
 from shared.prices.price_file import Prices
 from shared.prices.quota_prices import QuotaPrices
@@ -125,10 +124,7 @@ class Head:
         prices = QuotaPrices(self.prices()) if any(quota.list_price is not None for quota in quotas) else None
         limits = FleetLimits(quotas, config.vaults, config.reaches_private, prices)
         stays = {name: own.desired for name, own in self.records.items() if name in self.desired.invalid}
-        others = {
-            name: own if isinstance(own, StoredCluster) else StoredCluster(own.document())
-            for name, own in {**stays, **self.desired.clusters}.items()
-        }
+        others = {**stays, **self.desired.clusters}
         clashes = clashes_between({new.name: new}, others, {}, limits, Census([new]))
         (problem,) = (found for _, found in clashes.get(new.name, (((), ""),))[:1])
         return problem

@@ -97,7 +97,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "rollouts": lambda: state.prune_rollouts(ROLLOUTS),
         "plans": lambda: state.prune_plans(PLANS),
         "blobs": lambda: _prune_blobs(ports),
-        "acts": lambda: state.prune(ACT, now - timedelta(days=ports.config.acts_days)),
+        "acts": lambda: state.prune(ACT, now - timedelta(days=ports.config.history.act_days)),
         "branches of pins": lambda: _prune_pins(ports),
         **{name: partial(state.prune, kind, now - age) for name, (kind, age) in KEPT.items()},
     }

@@ -269,8 +269,8 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         place=SummaryPlace(
             environment=record.desired.environment,
             location=record.document["spec"]["location"],
-            subscription=record.desired.azure_names.subscription_id,
-            resource_group=record.desired.azure_names.resource_group,
+            subscription=record.desired.id.subscription,
+            resource_group=record.desired.id.resource_group,
             attached=record.desired.is_attached,
         ),
         lost=record.lost,

@@ -27,9 +27,8 @@ from shared.frozen import replace
 from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.pin import Pin
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import REMOVALS, Action, Item
-from shared.plan.system_removals import keeping, to_remove
+from shared.plan.retained import keeping, to_remove
 
 _OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
 
@@ -171,7 +170,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
     next plan judges what moves from there.
     """
     if record.recovering:
-        stored = StoredCluster(record.document)
+        stored = Desired(record.document)
         known = stored.with_pins({name: replace(pin, before="") for name, pin in stored.pins.items()})
         record = replace(record, document=known.document(), digest=known.digest)
     taken = replace(

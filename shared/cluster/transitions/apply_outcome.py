@@ -32,7 +32,7 @@ from shared.cluster.record import READY, ClusterRecord, working_phase
 from shared.cluster.record_parts import NOTHING_REMOVED, Condition, ConditionReason, Phase
 from shared.cluster.transitions.apply_comparison import apply_finding
 from shared.frozen import replace
-from shared.language.stored_cluster import StoredCluster
+from shared.language.desired import Desired
 from shared.masking import cut
 
 STALLED_WAIT = 300.0
@@ -185,7 +185,7 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     if outcome.facts is not None:
         record = replace(record, observation=replace(record.observation, facts=outcome.facts))
     if outcome.pins:
-        desired = StoredCluster(record.document).with_pins(outcome.pins)
+        desired = Desired(record.document).with_pins(outcome.pins)
         record = replace(record, document=desired.document(), digest=desired.digest)
     following = next_step(record.job.recipe, step.name)
     if following is None:

@@ -6,7 +6,7 @@ A field that the manifest omits is not in the body, so Azure keeps its own defau
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -99,6 +99,19 @@ def _ranges(value: str) -> str:
     return value
 
 
+_YEAR_MONTH_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""The only one of the forms of ISO 8601 that ARM takes: "date" of its OpenAPI is full-date of RFC 3339."""
+
+
+def _date(value: str) -> str:
+    try:
+        if _YEAR_MONTH_DAY.fullmatch(value) and date.fromisoformat(value):
+            return value
+    except ValueError:
+        pass
+    raise ValueError(f"must be a date such as 2027-06-30, got {shown(value)}")
+
+
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -126,9 +139,11 @@ def _utc(value: str) -> str:
 Flag = StrictBool | None
 Count = Annotated[StrictInt, Field(ge=0)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
+TextFlag = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes')]
 IpRange = Annotated[
     StrictStr, AfterValidator(_ranges), stated_rule("an address or network such as 192.0.2.7 or 192.0.2.0/24")
 ]
+Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2027-06-30")]
 Moment = Annotated[
     StrictStr, AfterValidator(_moment), stated_rule("a time with its zone, such as 2026-05-01T13:00:00Z")
 ]

@@ -6,9 +6,9 @@ Limits come from Azure's naming rules
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr
 
@@ -64,6 +64,19 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for inner in get_args(annotation):
         yield from models_in(inner)
+
+
+T = TypeVar("T")
+
+
+def twice(values: Iterable[T]) -> T | None:
+    """Return the first value that occurs a second time, None where all differ."""
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
 
 
 _WORD = re.compile(r"\S+")

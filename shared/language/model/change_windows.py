@@ -8,13 +8,13 @@ import re
 import zoneinfo
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from dateutil.rrule import rrulestr
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from shared.language.model.arm_types import UtcMoment
-from shared.language.model.base import Manifest, ObjectName, Selector, rule, shown, stated_rule
+from shared.language.model.base import Manifest, ObjectName, Selector, rule, shown, stated_rule, twice
 
 _DAY = r"(MO|TU|WE|TH|FR|SA|SU)"
 _NUMBER = r"-?([1-9]|[12][0-9]|3[01])"
@@ -29,7 +29,6 @@ _RULE = (
     "such as FREQ=WEEKLY;BYDAY=MO,TU"
 )
 _FIVE_YEARS = datetime(2024, 1, 1), datetime(2028, 12, 31)  # noqa: DTZ001 - days, with a leap day
-LONGEST = timedelta(days=7)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -62,17 +61,22 @@ def _time_zone(value: str) -> str:
     return value
 
 
-@lru_cache(maxsize=256)
-def _duration(value: str) -> str:
-    span = span_of(value) if re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", value) else LONGEST * 2
-    if span > LONGEST:
-        raise ValueError(f'must be a number with one unit, such as "4h", and 7d at most, got {shown(value)}')
-    return value
-
-
 def span_of(written: str) -> timedelta:
     """Return a number with a unit as a time."""
     return timedelta(seconds=int(written[:-1]) * UNITS[written[-1]])
+
+
+def span(least: str, most: str, text: str, *, units: str = "smhd") -> tuple[Any, Any]:
+    """Return the rule of a number with one unit, with bounds that the text states."""
+
+    @lru_cache(maxsize=256)
+    def check(value: str) -> str:
+        written = re.fullmatch(rf"[1-9][0-9]{{0,5}}[{units}]", value)
+        if not written or not span_of(least) <= span_of(value) <= span_of(most):
+            raise ValueError(f"must be {text}, got {shown(value)}")
+        return value
+
+    return AfterValidator(check), stated_rule(text)
 
 
 Recurrence = Annotated[StrictStr, AfterValidator(_recurrence), stated_rule(_RULE)]
@@ -82,7 +86,7 @@ TimeZone = Annotated[
     stated_rule("a time zone of the IANA database, such as Europe/Berlin"),
 ]
 Duration = Annotated[
-    StrictStr, AfterValidator(_duration), stated_rule('a number with one unit, such as "4h", and 7d at most')
+    StrictStr, *span("1m", "7d", 'a number with one unit, such as "4h", and 7d at most', units="mhd")
 ]
 TimeOfDay = Annotated[
     StrictStr, rule(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time of day in quotes, such as "22:00"')
@@ -96,9 +100,9 @@ USUAL: tuple[Start, ...] = ("changes", "deletes", "corrections")
 
 
 def _once(value: tuple[Start, ...]) -> tuple[Start, ...]:
-    twice = next((start for start in value if value.count(start) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{twice} is named more than once")
+    again = twice(value)
+    if again is not None:
+        raise ValueError(f"{again} is named more than once")
     return value
 
 
@@ -151,15 +155,7 @@ class FreezeSpec(Manifest):
         return self
 
 
-SHORTEST_LIFETIME, LONGEST_LIFETIME = timedelta(minutes=10), timedelta(days=3650)
-_LIFETIME = 'a number with one unit, such as "8h" or "14d", from 10m to 3650d'
-
-
-def _lifetime(value: str) -> str:
-    span = span_of(value) if re.fullmatch(r"[1-9][0-9]{0,5}[mhd]", value) else None
-    if span is None or not SHORTEST_LIFETIME <= span <= LONGEST_LIFETIME:
-        raise ValueError(f"must be {_LIFETIME}, got {shown(value)}")
-    return value
-
-
-Lifetime = Annotated[StrictStr, AfterValidator(_lifetime), stated_rule(_LIFETIME)]
+Lifetime = Annotated[
+    StrictStr,
+    *span("10m", "3650d", 'a number with one unit, such as "8h" or "14d", from 10m to 3650d', units="mhd"),
+]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from shared.language.model.base import LabelKey, Labels, Location, Manifest, ObjectName, Uuid, rule
+from shared.language.model.base import LabelKey, Labels, Location, Manifest, ObjectName, Uuid, rule, twice
 from shared.language.model.change_windows import Lifetime
 from shared.language.model.rollout import Soak
 
@@ -110,7 +110,7 @@ def differ(quotas: Sequence[ClusterQuota]) -> None:
         )
         for quota in quotas
     ]
-    if len(set(places)) < len(places):
+    if twice(places) is not None:
         raise ValueError("clusterQuotas has two quotas for the same clusters; keep one")
 
 
@@ -211,10 +211,9 @@ def check_rules(rules: tuple[PromotionRule, ...], environments: tuple[str, ...])
             raise ValueError(f"promotions: {unknown} is not in environments; add it there, or name another")
         if environments.index(promotion.from_) >= environments.index(promotion.to):
             raise ValueError(f"promotions: {promotion.to} must come after {promotion.from_} in environments")
-    targets = [promotion.to for promotion in rules]
-    twice = next((name for name in targets if targets.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"promotions: {twice} has several rules; it has one pull request")
+    target = twice(promotion.to for promotion in rules)
+    if target is not None:
+        raise ValueError(f"promotions: {target} has several rules; it has one pull request")
 
 
 GitHubAccount = Annotated[

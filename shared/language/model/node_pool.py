@@ -12,6 +12,7 @@ from shared.language.model.arm_types import (
     Flag,
     PrefixId,
     Section,
+    Switch,
     between,
     only_untyped,
     resource,
@@ -29,7 +30,6 @@ from shared.language.model.base import (
     rule,
 )
 from shared.language.model.node_pool_parts import (
-    ArtifactStreaming,
     CreationData,
     GatewayProfile,
     GpuProfile,
@@ -235,7 +235,8 @@ class PoolProperties(Section):
     security_profile: PoolSecurityProfile | None = None
     windows_profile: PoolWindowsProfile | None = None
     gateway_profile: GatewayProfile | None = None
-    artifact_streaming_profile: ArtifactStreaming | None = None
+    artifact_streaming_profile: Switch | None = None
+    """Containers start before their image is complete."""
     local_dns_profile: LocalDnsProfile | None = None
 
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from shared.language.model.arm_types import Flag, Section, UtcMoment, between, resource
-from shared.language.model.base import VmSize, rule
+from shared.language.model.base import VmSize, rule, twice
 
 Surge = Annotated[
     StrictStr, rule(r"[0-9]{1,4}|([0-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "33%"')
@@ -101,13 +101,6 @@ class PowerState(Section):
     """Stopped stops all nodes, which Roadstead does not drain; Running starts as many as there were."""
 
 
-class ArtifactStreaming(Section):
-    """Containers that start before their image is complete."""
-
-    enabled: StrictBool
-    """Images are streamed."""
-
-
 # The sizes of a node pool of single virtual machines.
 
 
@@ -152,8 +145,7 @@ class ScaleProfile(Section):
     def _one_way(self) -> Self:
         if bool(self.manual) == bool(self.autoscale):
             raise ValueError("needs either manual or autoscale; keep one of the two")
-        sizes = [size.lower() for size in self.sizes]
-        if len(set(sizes)) < len(sizes):
+        if twice(size.lower() for size in self.sizes) is not None:
             raise ValueError("has a size twice; keep one entry per size")
         return self
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.language.model.arm_types import UtcMoment
-from shared.language.model.base import Manifest, ObjectName, Selector, rule
+from shared.language.model.base import Manifest, ObjectName, Selector, rule, twice
 from shared.language.model.change_windows import (
     ChangeWindow,
     Duration,
@@ -103,10 +103,9 @@ class GateSpec(Manifest):
 
     @model_validator(mode="after")
     def _has_each_name_once(self) -> Self:
-        names = self._names
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"there are several checks {twice}; a wait names one of them")
+        name = twice(self._names)
+        if name is not None:
+            raise ValueError(f"there are several checks {name}; a wait names one of them")
         return self
 
 
@@ -272,13 +271,10 @@ class RolloutSpec(Manifest):
     def _has_each_name_once(self) -> Self:
         check_stages(self.stages)
         check_final_gate(self.final_gate)
-        for names, what in (
-            ([change_window.name for change_window in self.change_windows], "change windows"),
-            ([freeze.name for freeze in self.freezes], "freezes"),
-        ):
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise ValueError(f"there are several {what} {twice}; a wait names one of them")
+        for times, what in ((self.change_windows, "change windows"), (self.freezes, "freezes")):
+            name = twice(time.name for time in times)
+            if name is not None:
+                raise ValueError(f"there are several {what} {name}; a wait names one of them")
         return self
 
     @model_validator(mode="after")
@@ -287,18 +283,16 @@ class RolloutSpec(Manifest):
             raise ValueError("stages and strategies: write the stages in a strategy with changes: [any]")
         if self.strategies and self.final_gate:
             raise ValueError("finalGate and strategies: write the gate in each strategy that has one")
-        names = [strategy.name for strategy in self.strategies]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"there are several strategies {twice}; a rollout names one of them")
-        labels = [strategy.pull_request_label for strategy in self.strategies if strategy.pull_request_label]
-        twice = next((name for name in labels if labels.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"strategies: the label {twice} selects several; a rollout has one strategy")
+        name = twice(strategy.name for strategy in self.strategies)
+        if name is not None:
+            raise ValueError(f"there are several strategies {name}; a rollout names one of them")
+        label = twice(filter(None, (strategy.pull_request_label for strategy in self.strategies)))
+        if label is not None:
+            raise ValueError(f"strategies: the label {label} selects several; a rollout has one strategy")
         kinds = [kind for strategy in self.strategies for kind in strategy.changes]
-        twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
-        if twice is not None:
-            raise ValueError(f"strategies: {twice} is named more than once; only the first would count")
+        kind = twice(kinds)
+        if kind is not None:
+            raise ValueError(f"strategies: {kind} is named more than once; only the first would count")
         if self.strategies and "any" not in kinds:
             raise ValueError("strategies: one of them must have changes: [any], for all other changes")
         return self
@@ -321,5 +315,6 @@ def check_stages(stages: tuple[StageSpec, ...]) -> None:
     for name in names:
         if name in RESERVED:
             raise ValueError(f"{name} is the name of a stage of Roadstead's own; choose another one")
-        if names.count(name) > 1:
-            raise ValueError(f"there are several stages {name}; an approval names one of them")
+    again = twice(names)
+    if again is not None:
+        raise ValueError(f"there are several stages {again}; an approval names one of them")

@@ -4,16 +4,13 @@
 an AnalysisTemplate of Argo Rollouts, ``thresholdRange`` those of a metric of a Canary of Flagger.
 """
 
-from datetime import timedelta
-from functools import lru_cache
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
-from shared.language.model.base import Manifest, ObjectName, rule, shown, stated_rule
-from shared.language.model.change_windows import UNITS, span_of
+from shared.language.model.base import Manifest, ObjectName, rule
+from shared.language.model.change_windows import span
 
-_SOONEST, _LATEST = timedelta(seconds=30), timedelta(hours=1)
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 
 CheckUrl = Annotated[
@@ -26,27 +23,8 @@ CheckUrl = Annotated[
 ]
 
 
-def _span(value: str, least: timedelta, most: timedelta, expected: str) -> str:
-    known = value[:-1].isascii() and value[:-1].isdigit() and len(value) < 7 and value[-1:] in UNITS
-    if not known or not least <= span_of(value) <= most:
-        raise ValueError(f"must be {expected}, got {shown(value)}")
-    return value
-
-
-@lru_cache(maxsize=256)
-def _interval(value: str) -> str:
-    return _span(value, _SOONEST, _LATEST, _INTERVAL)
-
-
-@lru_cache(maxsize=256)
-def _window(value: str) -> str:
-    return _span(value, timedelta(minutes=5), timedelta(days=1), _WINDOW)
-
-
-_INTERVAL = "a number with one unit, from 30s to 1h"
-_WINDOW = "a number with one unit, from 5m to 1d"
-Interval = Annotated[StrictStr, AfterValidator(_interval), stated_rule(_INTERVAL)]
-QueryWindow = Annotated[StrictStr, AfterValidator(_window), stated_rule(_WINDOW)]
+Interval = Annotated[StrictStr, *span("30s", "1h", "a number with one unit, from 30s to 1h")]
+QueryWindow = Annotated[StrictStr, *span("5m", "1d", "a number with one unit, from 5m to 1d")]
 Threshold = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 

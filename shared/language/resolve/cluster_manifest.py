@@ -12,7 +12,6 @@ from shared.language.model.kinds import Cluster, ClusterElsewhere
 from shared.language.resolve.layers import KUBERNETES, NODE_IMAGES, Base, Layers
 from shared.language.resolve.manifest_file import (
     Contents,
-    LayersBelow,
     Problems,
     layer_problems,
     over_limit,
@@ -34,22 +33,6 @@ LONG_TERM = "AKSLongTermSupport"
 
 
 @dataclass(frozen=True)
-class MergedManifest:
-    """A cluster's manifest merged over its layers, without ``class`` and ``environment`` in its spec."""
-
-    node: Node
-    base: Base
-    cluster_class: str
-    environment: str
-    problems: Problems = ()
-
-    @property
-    def model(self) -> type[Cluster]:
-        """The model of the provider that the manifest names."""
-        return ClusterElsewhere if is_elsewhere(self.node.find(SPEC)) else Cluster
-
-
-@dataclass(frozen=True)
 class ReadManifest:
     """A parsed manifest: its spec without ``class`` and ``environment``, and the layers that these choose."""
 
@@ -59,9 +42,19 @@ class ReadManifest:
     cluster_class: str
     environment: str
 
-    def merged_as(self, node: Node, problems: Problems = ()) -> MergedManifest:
-        """Return the manifest as it is merged over its layers."""
-        return MergedManifest(node, self.base, self.cluster_class, self.environment, problems)
+
+@dataclass(frozen=True)
+class MergedManifest:
+    """A cluster's manifest merged over its layers, without ``class`` and ``environment`` in its spec."""
+
+    read: ReadManifest
+    node: Node
+    problems: Problems = ()
+
+    @property
+    def model(self) -> type[Cluster]:
+        """The model of the provider that the manifest names."""
+        return ClusterElsewhere if is_elsewhere(self.node.find(SPEC)) else Cluster
 
 
 class MergedValue(NamedTuple):
@@ -151,7 +144,7 @@ class ClusterReader:
         """Merge a manifest over its layers."""
         root, base = read.root, read.base
         if not _has_spec(root):
-            return read.merged_as(root)
+            return MergedManifest(read, root)
         own_spec, below = read.spec, base.node
         unmatched: list[Problem] = []
         elsewhere = is_elsewhere(own_spec if own_spec.child("provider") else below)
@@ -162,8 +155,8 @@ class ClusterReader:
         if base.channels and not elsewhere:
             unmatched += _against_channels(merged.find(SPEC), base.channels)
         if root.has_removals:
-            unmatched += unmatched_removals(own_spec, LayersBelow([below]), SPEC, root)
-        return read.merged_as(merged, tuple(unmatched))
+            unmatched += unmatched_removals(own_spec, [below], SPEC, root)
+        return MergedManifest(read, merged, tuple(unmatched))
 
     def _no_file(self, name: str) -> str:
         near = self._files.like_manifest(name)

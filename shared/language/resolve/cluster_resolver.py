@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.language.desired import Desired
+from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import ADOPT, REBUILD, REPLACES, Cluster, ClusterElsewhere, ClusterMetadata
 from shared.language.resolve.cluster_manifest import (
@@ -31,8 +31,9 @@ from shared.language.resolve.manifest_file import (
 )
 from shared.language.resolve.problems import Problem, described, problem_at, problem_in
 from shared.language.resolve.repository_layout import NOT_PLAIN, Files, cluster_path
-from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest
-from shared.language.resolve.rules.cross_field_rules import Finding, findings, findings_of_place
+from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest, parts_of
+from shared.language.resolve.rules.cross_field_rules import findings, findings_of_place
+from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.validation import problems_of
 from shared.language.yaml.nodes import Items, Node, plain_value, without_nulls, without_removed
 
@@ -90,7 +91,7 @@ class ClusterResolver:
             return read
         merged = self._reader.merged(read)
         placeholders = _placeholders(name, merged)
-        plain = plain_value(merged.node, placeholders.fill, merged.base.finished)
+        plain = plain_value(merged.node, placeholders.fill)
         if placeholders.failed:
             never = ("location",) if merged.model is ClusterElsewhere else ()
             return (*placeholders.problems(without_nulls(merged.node), never), *merged.problems)
@@ -124,8 +125,9 @@ class ClusterResolver:
         components = manifest.spec.flux.components.removeprefix("./")
         if not manifest.spec.flux.is_extension and components not in self._files.blobs:
             violations.append((("flux", "components"), self._no_components(components)))
-        if violations or merged.problems:
-            return (*_placed(merged.node, violations), *merged.problems)
+        duplicates = same_names(part(merged.node, *SPEC), SPEC, merged.node)
+        if violations or duplicates or merged.problems:
+            return (*_placed(merged.node, violations), *duplicates, *merged.problems)
         desired = self._desired(name, manifest.spec, manifest.metadata, merged)
         size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:
@@ -134,23 +136,17 @@ class ClusterResolver:
             )
             return (problem_at(merged.node.mark, "", f"{text} are stored"),)
         if merged.model is Cluster and key is not None:
-            self._common.add(key, desired, size, merged.base, merged.node.find(SPEC))
+            self._common.add(key, desired, size, merged.read.base, merged.node.find(SPEC))
         return desired
 
     def _desired(
         self, name: str, spec: ClusterSpec, metadata: ClusterMetadata, merged: MergedManifest
     ) -> Desired:
-        return Desired(
-            name,
-            spec,
-            "" if spec.flux.is_extension else self._files.blobs[spec.flux.components.removeprefix("./")],
-            merged.environment,
-            merged.cluster_class,
-            metadata.labels,
-            metadata.annotations.adopt or "",
-            metadata.annotations.rebuild or "",
-            replaces=metadata.annotations.replaces or "",
-        )
+        components = spec.flux.components.removeprefix("./")
+        blob = "" if spec.flux.is_extension else self._files.blobs[components]
+        layers = {"environment": merged.read.environment, "class": merged.read.cluster_class}
+        document = stored_form(name, spec, blob, **layers, **parts_of(metadata))
+        return Desired.of(document, spec, metadata.annotations.rebuild or "")
 
     def _no_components(self, path: str) -> str:
         if path in self._files.other:
@@ -170,10 +166,6 @@ class ClusterResolver:
             self._last = (name, node)
         return self._last[1]
 
-    def content(self, name: str) -> bytes:
-        """Return a cluster's manifest as it was read, b"" for one that was not."""
-        return self._contents.get(cluster_path(name), b"")
-
     def place(self, name: str, violations: Iterable[Finding]) -> Problems:
         """Return the problems of findings about a cluster."""
         node = self.tree(name)
@@ -189,21 +181,20 @@ _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 def _placeholders(name: str, merged: MergedManifest) -> Placeholders:
     location = merged.node.find(("spec", "location")).value
-    return placeholders_of(name, merged.environment, merged.cluster_class, location)
+    return placeholders_of(name, merged.read.environment, merged.read.cluster_class, location)
 
 
 def _most(value: Mapping[str, Any]) -> int:
-    """Return an upper bound of the bytes of a small value as JSON."""
+    """Return an upper bound of the bytes of a value as JSON."""
     return 8 * len(str(value))
 
 
 def _size_of(desired: Desired) -> int:
     """Return the bytes of the stored form as JSON; an upper bound where that is small enough."""
-    spec = desired.spec.model_dump_json(by_alias=True, exclude_none=True).encode()
-    bound = 2 * len(spec) + _most(desired.labels) + 1000  # spaces at most double it
+    bound = _most(desired.stored)
     if bound <= MAX_RESOLVED_BYTES:
         return bound
-    return len(json.dumps(desired.document(), ensure_ascii=False).encode())
+    return len(json.dumps(desired.stored, ensure_ascii=False).encode())
 
 
 def _placed(node: Node, violations: Iterable[Finding]) -> Problems:

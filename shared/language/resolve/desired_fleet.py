@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from shared.frozen import dataclass, field
@@ -49,8 +49,8 @@ class DesiredFleet:
     - ``environments``: in the order of fleet.yaml.
     - ``rollout``: how changes reach the clusters; None where all start at once, or fleet.yaml is invalid.
     - ``promotions``: what is promoted without anybody asking.
-    - ``may_replace``: by invalid cluster, the clusters that its file seems to say that it replaces.
     - ``asks_by_issue``: whether somebody may have a cluster by an issue.
+    - ``unchanged``: the clusters that equal their records, and were not resolved again.
     - ``missed``: the invalid clusters whose pins the commit would move.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
     - ``left_out``: how many files and clusters were not read because the plan's work was used up.
@@ -72,9 +72,9 @@ class DesiredFleet:
     subscriptions: tuple[str, ...] = ()
     rollout: RolloutSpec | None = None
     promotions: tuple[PromotionRule, ...] = ()
-    may_replace: Mapping[str, frozenset[str]] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
     asks_by_issue: bool = False
+    unchanged: Collection[str] = field(default=(), repr=False, compare=False)
 
     def explained(self, name: str) -> ResolvedCluster | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

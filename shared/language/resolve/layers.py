@@ -7,22 +7,17 @@ file is reported once, at its place, and invalidates only the clusters that use 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
-
-from pydantic import BaseModel, ValidationError
 
 from shared.frozen import dataclass, field
-from shared.language.model.base import models_in
-from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import Environment, Fleet
-from shared.language.resolve.manifest_file import Problems, has_placeholder
+from shared.language.resolve.manifest_file import Problems
 from shared.language.resolve.problems import SHOWN_OF_FILE, Problem, nearest, problem_at
 from shared.language.resolve.repository_layout import FLEET_FILE
 from shared.language.resolve.work import Work
-from shared.language.yaml.nodes import Mark, Node, merge, plain_value, size_of
+from shared.language.yaml.nodes import Mark, Node, merge, size_of
 
 EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 
@@ -66,11 +61,6 @@ class Base:
     problems: Problems
     size: int
 
-    @cached_property
-    def finished(self) -> Mapping[int, Any]:
-        """The validated models of its parts by the id of their node, found once a cluster is resolved."""
-        return _finished(self.node)
-
 
 @dataclass(frozen=True)
 class Layers:
@@ -108,7 +98,8 @@ class Layers:
 
     def _merged(self, cluster_class: str, environment: str) -> Base:
         over = self.environments.get(environment, Layer())
-        layers = [self.fleet, *lineage(cluster_class, self.classes), over]
+        line = reversed(line_of(cluster_class, self.classes))
+        layers = [self.fleet, *(self.classes[name] for name in line), over]
         size = sum(layer.size for layer in layers)
         problems = tuple(dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems))
         if size > MAX_VALUES:
@@ -140,44 +131,10 @@ def _too_large(layer: Layer, size: int) -> Problem:
     return problem_at(layer.spec.mark, "", message)
 
 
-def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
-    """Return a class and the classes it inherits from, the base class first, as many as it may have."""
-    line: dict[str, Layer] = {}
-    while name in classes and name not in line and len(line) <= MAX_INHERITANCE:
-        line[name] = classes[name]
+def line_of(name: str, classes: Mapping[str, Layer]) -> list[str]:
+    """Return a class and those that it inherits from, the base class last; of too many, one too many."""
+    line = list[str]()
+    while name in classes and name not in line and len(line) <= MAX_INHERITANCE + 1:
+        line.append(name)
         name = classes[name].parent
-    return list(reversed(line.values()))
-
-
-def _finished(spec: Node) -> dict[int, Any]:
-    """Return the values of the merged layers that are the same for every cluster, by the id of their node."""
-    finished: dict[int, Any] = dict(_plain_parts(spec))
-    for name, info in ClusterSpec.model_fields.items():
-        node, model = spec.child(info.alias or name), next(models_in(info.annotation), None)
-        if node is None or model is None:
-            continue
-        for piece in node.value if isinstance(node.value, tuple) else (node,):
-            checked = _checked(piece, model)
-            if checked is not None:
-                finished[id(piece)] = checked
-        if isinstance(node.value, tuple) and not has_placeholder(node):
-            del finished[id(node)]
-            finished[id(node)] = plain_value(node, str, finished)
-    return finished
-
-
-def _plain_parts(node: Node) -> Iterator[tuple[int, Any]]:
-    for inner in node.value.values() if isinstance(node.value, dict) else node.value:
-        if isinstance(inner.value, dict | tuple):
-            yield from _plain_parts(inner)
-            if not has_placeholder(inner):
-                yield id(inner), plain_value(inner, str, {})
-
-
-def _checked(node: Node, model: type[BaseModel]) -> BaseModel | None:
-    if not isinstance(node.value, dict) or has_placeholder(node):
-        return None
-    try:
-        return model.model_validate(plain_value(node, str, {}))
-    except ValidationError:
-        return None  # incomplete without the cluster's own part, or invalid, which is reported there
+    return line

@@ -110,11 +110,6 @@ def misspelt(layer: Node, at: Path, root: Node) -> list[Problem]:
     )
 
 
-def has_placeholder(node: Node) -> bool:
-    """Return whether any string below a node has a placeholder."""
-    return any(PLACEHOLDER.search(text) for _, text in texts(node))
-
-
 @lru_cache(maxsize=256)
 def _meant(name: str) -> str:
     """Return the placeholder that a name in braces equals or nearly equals, "" for other text."""
@@ -256,58 +251,38 @@ def reference(spec: Node, kind: str) -> tuple[str, Problem | None]:
 # One layer below with the name is enough, even if another layer has removed it since.
 
 
-class LayersBelow:
-    """The names that the layers below have at each path; each node is looked at once for all removals."""
-
-    def __init__(self, layers: Sequence[Node]) -> None:
-        self.any = bool(layers)
-        self._children: dict[Path, Mapping[str, list[Node]]] = {(): _by_step(layers)}
-
-    def at(self, path: Path) -> Mapping[str, list[Node]]:
-        """Return the entries of the objects, and the named items of the lists, at a path."""
-        if path not in self._children:
-            self._children[path] = _by_step(self.at(path[:-1]).get(str(path[-1]), ()))
-        return self._children[path]
-
-
-def _by_step(nodes: Sequence[Node]) -> Mapping[str, list[Node]]:
-    steps: dict[str, list[Node]] = {}
-    for node in nodes:
-        for name, inner in (node.value if isinstance(node.value, dict) else by_name(node)).items():
-            steps.setdefault(name, []).append(inner)
-    return steps
-
-
-def unmatched_removals(layer: Node, below: LayersBelow, at: Path, root: Node) -> list[Problem]:
+def unmatched_removals(layer: Node, below: Sequence[Node], at: Path, root: Node) -> list[Problem]:
     """Return a problem for each removal of a name that no layer below has."""
-    unmatched = (
-        (node.mark, path) for path, node in _removals(layer, ()) if str(path[-1]) not in below.at(path[:-1])
-    )
     return described(
-        unmatched, lambda mark, path: problem_at(mark, field_of((*at, *path), root), _message(path, below))
+        _unmatched(layer, below, (), any_below=bool(below)),
+        lambda mark, unmatched: problem_at(mark, field_of((*at, *unmatched[0]), root), _message(*unmatched)),
     )
 
 
-def _message(path: Path, below: LayersBelow) -> str:
+Unmatched = tuple[Path, Collection[str], bool]
+"""The path of a removal, the names that the layers below have there, and whether there is any layer below."""
+
+
+def _unmatched(
+    node: Node, below: Sequence[Node], path: Path, *, any_below: bool
+) -> Iterator[tuple[Mark, Unmatched]]:
+    """Yield the removals in an object, or in a list, whose items have their name as a step."""
+    known: dict[str, list[Node]] = {}
+    for lower in below:
+        for name, inner in (lower.value if isinstance(lower.value, dict) else by_name(lower)).items():
+            known.setdefault(name, []).append(inner)
+    is_object = isinstance(node.value, dict)
+    for name, inner in (node.value if is_object else by_name(node)).items():
+        if inner.value is None if is_object else removed(inner):
+            if name not in known:
+                yield inner.mark, ((*path, name), known.keys(), any_below)
+        elif isinstance(inner.value, dict | tuple):
+            yield from _unmatched(inner, known.get(name, ()), (*path, name), any_below=any_below)
+
+
+def _message(path: Path, known: Collection[str], any_below: bool) -> str:
     name = str(path[-1])
-    near = nearest(name, below.at(path[:-1]))
+    near = nearest(name, known)
     hint = f"did you mean {near}?" if near else "remove this line"
-    reason = f"no layer below has {name}" if below.any else "fleet.yaml is the lowest layer"
+    reason = f"no layer below has {name}" if any_below else "fleet.yaml is the lowest layer"
     return f"there is nothing to remove: {reason}; {hint}"
-
-
-def _removals(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
-    """Yield the path and node of every removal; items of lists have their name as a step."""
-    value = node.value
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if inner.value is None:
-                yield (*path, key), inner
-            elif isinstance(inner.value, dict | tuple):
-                yield from _removals(inner, (*path, key))
-    else:
-        for name, item in by_name(node).items():
-            if removed(item):
-                yield (*path, name), item
-            else:
-                yield from _removals(item, (*path, name))

@@ -40,14 +40,12 @@ from shared.language.resolve.rules.between_clusters import (
     FleetLimits,
     clashes_between,
     replaced_clusters,
-    said_to_replace,
 )
-from shared.language.resolve.rules.cross_field_rules import Finding
 from shared.language.resolve.rules.quota_rules import ListPrices
+from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.systems import read_systems, with_systems
 from shared.language.resolve.work import Work
-from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.nodes import Mark
 from shared.process_memory import no_garbage_collection
 
@@ -70,8 +68,8 @@ class SharedStage:
     unchanged: Mapping[str, str]
     needed: Sequence[str]
     systems: Mapping[str, Systems]
-    recorded: Mapping[str, StoredCluster]
-    gone: Mapping[str, StoredCluster]
+    recorded: Mapping[str, Desired]
+    gone: Mapping[str, Desired]
     census: Census
 
     @property
@@ -146,13 +144,13 @@ def resolve_shared(
     """
     layers = read_layers(fleet, files, contents, work)
     inputs = Inputs(layers, files, code_version) if code_version else None
-    names, same, recorded, seen = _names(files, only), dict[str, str](), dict[str, StoredCluster](), Census()
+    names, same, recorded, seen = _names(files, only), dict[str, str](), dict[str, Desired](), Census()
     for stored, resolved_from in unchanged(names, known, inputs) if inputs else ():
         same[stored.name], recorded[stored.name] = resolved_from, stored
         seen.add(stored)  # now, because its document is in the processor's cache
     changed = [name for name in names if name in known and name not in same]
-    recorded |= {name: StoredCluster(known[name].document) for name in changed}
-    gone = {name: StoredCluster(known[name].document) for name in known.keys() - {*files.folders}}
+    recorded |= {name: Desired(known[name].document) for name in changed}
+    gone = {name: Desired(known[name].document) for name in known.keys() - {*files.folders}}
     other = known.keys() - recorded.keys() - gone.keys()  # not to be resolved
     systems = {
         **{name: stored.systems for name, stored in chain(recorded.items(), gone.items()) if stored.systems},
@@ -226,9 +224,9 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.subscriptions,
         _rollout(layers.manifest),
         layers.manifest.spec.promotions if layers.manifest else (),
-        {name: said_to_replace(name, resolver.content(name)) for name in invalid},
         asks_by_issue=layers.manifest is not None
         and any(rule.github for rule in layers.manifest.spec.self_service),
+        unchanged=shared.unchanged.keys(),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from shared.frozen import dataclass, replace
+from shared.frozen import dataclass
 from shared.json_tree import Json, digest_of
 from shared.language.desired import Desired
 from shared.language.model.base import Manifest
@@ -22,7 +22,6 @@ from shared.language.model.kinds import Cluster, ClusterMetadata
 from shared.language.resolve.layers import Base, Layers
 from shared.language.resolve.manifest_file import Placeholders
 from shared.language.resolve.repository_layout import Files, cluster_path
-from shared.language.stored_cluster import StoredCluster
 from shared.language.yaml.nodes import Node, plain_value, texts
 
 
@@ -84,13 +83,13 @@ class Inputs:
 
 def unchanged(
     names: Iterable[str], known: Mapping[str, KnownCluster], inputs: Inputs
-) -> Iterator[tuple[StoredCluster, str]]:
+) -> Iterator[tuple[Desired, str]]:
     """Yield each of these clusters of a commit that equals its record, with its inputs."""
     for name in names:
         recorded = known.get(name)
         if recorded is None or not recorded.fingerprint:
             continue
-        cluster = StoredCluster(recorded.document, recorded.digest)
+        cluster = Desired(recorded.document, recorded.digest)
         resolved_from = inputs.of(cluster)
         if fingerprint_of(resolved_from, recorded.digest) == recorded.fingerprint:
             yield cluster, resolved_from
@@ -105,7 +104,8 @@ def unchanged(
 # a value that is removed, a placeholder that has another value in each cluster.
 
 _FIELDS = ("resource_group", "node_resource_group", "location", "tags")
-OWN = frozenset(ClusterSpec.model_fields[name].alias or name for name in _FIELDS)
+_NAMES = {name: ClusterSpec.model_fields[name].alias or name for name in _FIELDS}
+OWN = frozenset(_NAMES.values())
 """The own fields: no rule inside a spec compares any of them with another field."""
 
 
@@ -130,6 +130,16 @@ MOST = 5_000
 """So many common specs are known at most; those of a fleet are few, or each has one cluster."""
 
 
+_OF_METADATA = ("labels", "adopt", "replaces")
+
+
+def parts_of(metadata: ClusterMetadata) -> dict[str, Any]:
+    """Return what the stored form of a cluster has of its metadata."""
+    annotations = metadata.annotations
+    values = (metadata.labels, annotations.adopt, annotations.replaces)
+    return {part: value for part, value in zip(_OF_METADATA, values, strict=True) if value}
+
+
 @dataclass(frozen=True)
 class Common:
     """The first cluster with a spec, and the own fields of its layers."""
@@ -148,18 +158,13 @@ class Common:
 
     def with_own(self, name: str, metadata: ClusterMetadata, fields: BaseModel) -> Desired:
         """Return the cluster with the name, the metadata and the own fields of another manifest."""
-        values = fields.__dict__
+        values, first = fields.__dict__, self.cluster
         given = {field: values[field] for field in fields.model_fields_set}
-        annotations = metadata.annotations
-        return replace(
-            self.cluster,
-            name=name,
-            spec=self.cluster.spec.model_copy(update=given),
-            labels=metadata.labels,
-            adopt=annotations.adopt or "",
-            rebuild=annotations.rebuild or "",
-            replaces=annotations.replaces or "",
-        )
+        own = {_NAMES[field]: value for field, value in given.items()}  # strings, and tags: JSON as they are
+        rest = {part: value for part, value in first.stored.items() if part not in _OF_METADATA}
+        document = {**rest, "name": name, "spec": {**first.stored["spec"], **own}, **parts_of(metadata)}
+        spec = first.spec.model_copy(update=given)
+        return Desired.of(document, spec, metadata.annotations.rebuild or "")
 
 
 class CommonSpecs:
@@ -191,7 +196,7 @@ class CommonSpecs:
                 for _, text in texts(node):
                     given.fill(text)
         own = Node({name: node for name, node in base.node.value.items() if name in OWN}, base.node.mark)
-        self._known[key] = None if given.failed else Common(cluster, plain_value(own, str, {}), size)
+        self._known[key] = None if given.failed else Common(cluster, plain_value(own, str), size)
 
 
 def key_of(own: Iterable[str], rest: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from shared.frozen import dataclass, replace
 from shared.language.model.kinds import ClusterClass, Environment, Fleet, Versions
@@ -12,12 +12,11 @@ from shared.language.resolve.layers import (
     NODE_IMAGES,
     Layer,
     Layers,
-    lineage,
+    line_of,
     unknown,
 )
 from shared.language.resolve.manifest_file import (
     Contents,
-    LayersBelow,
     LoadedFile,
     Problems,
     Shared,
@@ -43,75 +42,26 @@ from shared.language.resolve.repository_layout import (
 from shared.language.resolve.work import Work
 from shared.language.yaml.nodes import Mark, Node, merge
 
-# Which classes a class inherits from: a chain that ends, and not too late. Every class is looked at once.
-
-SHOWN_OF_CYCLE = 8
-
-
-@dataclass(frozen=True)
-class _Chain:
-    """How many classes a class inherits from, and the first class of these that inherits from too many."""
-
-    length: int = 0
-    first_beyond: str = ""
-    cycle: tuple[str, ...] = ()
-    members: int = 0
-
 
 def inheritance_problems(
     marks: Mapping[str, Mark], classes: Mapping[str, Layer]
 ) -> Iterator[tuple[str, Problem]]:
-    """Yield each class with the problem of its chain; ``marks`` has the place of each ``spec.class``."""
-    chains = _chains(classes)
+    """Yield each class with the problem of its ``spec.class``, whose places are ``marks``."""
     for name, mark in marks.items():
-        chain, parent = chains[name], classes[name].parent
+        parent, line = classes[name].parent, line_of(name, classes)
+        message = ""
         if parent and parent not in classes:
-            yield name, problem_at(mark, "spec.class", unknown("class", parent, classes.keys() - {name}))
-        elif chain.cycle:
-            yield name, problem_at(mark, "spec.class", _circular(name, chain))
-        elif chain.first_beyond:
+            message = unknown("class", parent, classes.keys() - {name})
+        elif len(line) > MAX_INHERITANCE + 1:
+            most = f"more than {MAX_INHERITANCE} classes, one after the other"
+            message = f"inherits from {most}; merge some of them"
+        elif classes[line[-1]].parent == name:
+            cycle = " -> ".join((*line, name))
             message = (
-                f"inherits from more than {MAX_INHERITANCE} classes, one after the other; merge some of them"
+                f"the classes inherit from each other in a cycle: {cycle}; remove one of these spec.class"
             )
-            yield name, problem_at(marks.get(chain.first_beyond, mark), "spec.class", message)
-
-
-def _chains(classes: Mapping[str, Layer]) -> Mapping[str, _Chain]:
-    chains: dict[str, _Chain] = {}
-    for name in classes:
-        way: dict[str, int] = {}
-        at = name
-        while at in classes and at not in chains and at not in way:
-            way[at] = len(way)
-            at = classes[at].parent
-        above = list(way)
-        if at in way:
-            members = above[way[at] :]
-            del above[way[at] :]
-            chains |= _in_cycle(members)
-        for passed in reversed(above):
-            chains[passed] = _longer(passed, chains.get(classes[passed].parent))
-    return chains
-
-
-def _in_cycle(members: list[str]) -> Iterator[tuple[str, _Chain]]:
-    around = (*members, *members[:SHOWN_OF_CYCLE])
-    for number, name in enumerate(members):
-        shown = around[number : number + min(len(members), SHOWN_OF_CYCLE)]
-        yield name, _Chain(cycle=shown, members=len(members))
-
-
-def _longer(name: str, parent: _Chain | None) -> _Chain:
-    if parent is None:
-        return _Chain()
-    length = parent.length + 1
-    return _Chain(length, parent.first_beyond or (name if length > MAX_INHERITANCE else ""))
-
-
-def _circular(name: str, chain: _Chain) -> str:
-    rest = () if chain.members == len(chain.cycle) else (f"... ({chain.members} classes)",)
-    cycle = " -> ".join((*chain.cycle, *rest, name))
-    return f"the classes inherit from each other in a cycle: {cycle}; remove one of these spec.class"
+        if message:
+            yield name, problem_at(mark, "spec.class", message)
 
 
 DEFAULTS = ("spec", "defaults")
@@ -130,7 +80,7 @@ def read_layers(fleet: str, files: Files, contents: Contents, work: Work | None 
     manifest, order, fleet_spec = loaded.manifest, tuple(manifests), part(loaded.node, *DEFAULTS)
     if manifest is not None:
         order = manifest.spec.environments
-        unmatched = unmatched_removals(fleet_spec, LayersBelow(()), DEFAULTS, loaded.node)
+        unmatched = unmatched_removals(fleet_spec, (), DEFAULTS, loaded.node)
         duplicates = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
         problems = (*duplicates, *layer_problems(loaded.node, DEFAULTS), *unmatched)
         listed = _listed(loaded.node, order, environments)
@@ -330,23 +280,23 @@ def _with_unmatched_removals(
     invalid, nothing is reported, because the names that it should have are unknown.
     """
     valid = all(not layer.problems for layer in (fleet, *classes.values()))
-    under = LayersBelow([fleet.spec, *(layer.spec for layer in classes.values())])
+    under = [fleet.spec, *(layer.spec for layer in classes.values())]
     above = {
         name: _checked_removals(layer, under, DEFAULTS) if valid else layer
         for name, layer in environments.items()
     }
     checked = {}
     for name, layer in classes.items():
-        parents = [fleet, *lineage(layer.parent, classes)]
+        parents = [fleet, *(classes[parent] for parent in line_of(layer.parent, classes))]
         if any(parent.problems for parent in (layer, *parents)):
             checked[name] = layer
         else:
-            below = LayersBelow([parent.spec for parent in parents])
+            below = [parent.spec for parent in parents]
             checked[name] = _checked_removals(layer, below, ("spec",))
     return above, checked
 
 
-def _checked_removals(layer: Layer, below: LayersBelow, at: tuple[str, ...]) -> Layer:
+def _checked_removals(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
     root = layer.spec
     for step in reversed(at):
         root = Node({step: root}, root.mark)

@@ -19,6 +19,7 @@ from shared.language.resolve.layers import unknown
 from shared.language.resolve.manifest_file import Contents, load
 from shared.language.resolve.problems import Problem, described, nearest, problem_at
 from shared.language.resolve.repository_layout import CLASSES, ENVIRONMENTS, SYSTEMS, Files, shared_paths
+from shared.language.resolve.rules.between_clusters import beyond
 from shared.language.resolve.work import Work
 from shared.language.yaml.nodes import Mark, Node
 from shared.sentences import many, some_of
@@ -189,31 +190,28 @@ def _crowded(
     Each cluster takes one: a token has the issuer of its cluster. What is recorded comes first, so that
     neither a new system nor a new cluster displaces what works.
     """
-    holders: dict[str, list[tuple[bool, str, str]]] = {}
     of_tenants = {tenant.name: tenant for tenant in tenants}
-    for tenant in of_tenants.values():
-        for cluster in tenant.clusters:
-            identity = tenant.spec.source.identity_in(clusters[cluster].environment)
-            if identity is not None:
-                client = identity.client_id.lower()
-                new = (tenant.name, client) not in _acting(recorded.get(cluster, ()))
-                holders.setdefault(client, []).append((new, tenant.name, cluster))
+    holders = (
+        (client, ((tenant.name, client) not in _acting(recorded.get(cluster, ())), tenant.name, (cluster,)))
+        for tenant in of_tenants.values()
+        for cluster in tenant.clusters
+        if (identity := tenant.spec.source.identity_in(clusters[cluster].environment))
+        for client in [identity.client_id.lower()]
+    )
     found: dict[str, Problem] = {}
-    for client, all_of_it in holders.items():
-        if len(all_of_it) <= MOST_OF_AN_IDENTITY:
-            continue
-        of_systems = Counter(name for _, name, _ in sorted(all_of_it))
+    for client, taken, others in beyond(holders, lambda _: MOST_OF_AN_IDENTITY):
+        of_systems = Counter(name for _, name, _ in taken)
         whose = some_of(
             [f"{name} (on {many(count, 'cluster')})" for name, count in of_systems.items()], SHOWN
         )
         why = (
             f"the identity {client} takes {MOST_OF_AN_IDENTITY} federated credentials, one for each cluster "
-            f"of a system, and git has {len(all_of_it)}: {whose}; give each {MOST_OF_AN_IDENTITY} clusters "
+            f"of a system, and git has {len(taken)}: {whose}; give each {MOST_OF_AN_IDENTITY} clusters "
             "an identity: in environments, or with a system for each part of the clusters"
         )
-        for _, name, cluster in sorted(all_of_it)[MOST_OF_AN_IDENTITY:]:
+        for _, name, (cluster, *_) in others:
             node = of_tenants[name].node
-            place = of_tenants[name].spec.source.place_in(clusters[cluster].environment)
+            place = of_tenants[name].spec.source.place_in(clusters[str(cluster)].environment)
             path = ("spec", "source", *place, "workloadIdentity", "clientId")
             if node is not None:
                 found.setdefault(name, problem_at(node.find(path).mark, ".".join(path), why))

@@ -170,26 +170,22 @@ def without_removed(node: Node) -> Node:
     return node
 
 
-def plain_value(node: Node, fill: Callable[[str], str], finished: Mapping[int, Any]) -> Any:
+def plain_value(node: Node, fill: Callable[[str], str]) -> Any:
     """Return the value without places, nulls and removed items, with its strings filled in."""
     value = node.value
     if isinstance(value, str):
         return fill(value) if "{" in value else value
-    if not isinstance(value, _NESTED):
-        return value
-    known = finished.get(id(node))
-    if known is not None:
-        return known
     if isinstance(value, Items):
-        return [plain_value(item, fill, finished) for item in value if not removed(item)]
+        return [plain_value(item, fill) for item in value if not removed(item)]
+    if not isinstance(value, dict):
+        return value
     plain: dict[str, Any] = {}
     for key, inner in value.items():
         below = inner.value
         if isinstance(below, str):  # as above, without a call where possible: this loop is the hot path
             plain[key] = fill(below) if "{" in below else below
         elif isinstance(below, _NESTED):
-            known = finished.get(id(inner))
-            plain[key] = plain_value(inner, fill, finished) if known is None else known
+            plain[key] = plain_value(inner, fill)
         elif below is not None:
             plain[key] = below
     return plain

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item
 from shared.ports import Message
 from tests.support import fleet_files

@@ -11,7 +11,7 @@ from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
 from shared.app.recovery.missed_work import resend_overdue
 from shared.cluster.record_parts import Phase
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item
 from tests.support import fleet_files, lost_tables
 from tests.support.crash_points import crash_points

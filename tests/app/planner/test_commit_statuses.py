@@ -14,8 +14,7 @@ from shared.app.planner.reporter import OPEN_PLANS, report_open_plans
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Withheld
 from shared.cluster.record_parts import Phase
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status

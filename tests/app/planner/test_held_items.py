@@ -11,7 +11,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record_parts import Phase
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item
 from shared.ports.azure import GetCluster
 from shared.rollouts.calendar import SPREAD

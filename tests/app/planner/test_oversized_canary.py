@@ -7,8 +7,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import TooLarge
 from shared.cluster.record import ClusterRecord
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.rollout import RolloutState
 from tests.support.pipeline_runs import push, status

@@ -14,7 +14,6 @@ from shared.cluster.queues.messages import PreviewRequest
 from shared.cluster.record_parts import Phase
 from shared.json_tree import digest_of
 from shared.language.resolve.repository_layout import blob_id
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls
@@ -42,7 +41,7 @@ def resolved_again(cloud: MemoryCloud) -> list[str]:
     records = {record.name: record for record in cloud.state.clusters()}
     known = read_known(records, cloud.ports)
     desired = read_resolved(cloud.repository.head("main"), known, cloud.ports).desired
-    return [name for name, cluster in desired.clusters.items() if not isinstance(cluster, StoredCluster)]
+    return [name for name in desired.clusters if name not in desired.unchanged]
 
 
 def counts(cloud: MemoryCloud) -> dict[str, int]:

@@ -20,8 +20,7 @@ from shared.cluster.queues.message_parts import Approval
 from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_new
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action
 from shared.ports import PlanRecord
 from tests.support import one_cluster

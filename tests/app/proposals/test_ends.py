@@ -17,7 +17,7 @@ from shared.cluster.failures.errors import Unreadable
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.notifications.kinds import NotificationKind
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.ports import Message
 from tests.support import fleet_files
 from tests.support.lifetimes import LIFETIME, ended, later, put_off, run_until

@@ -24,8 +24,7 @@ from shared.app.pull_requests.markdown import code, fence, fit, prose, table
 from shared.azure.changes.field_effects import Effect
 from shared.language.resolve.problems import Problem
 from shared.plan.differences import FieldChange
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
+from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import Annotation, CommitStatus
 from shared.ports.git_host import status_line

@@ -12,7 +12,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
 from shared.language.pin import PIN_BRANCHES
-from shared.ports import FleetConfig, Timing
+from shared.ports import FleetConfig, History, Timing
 from shared.ports.state.fleet import Recovery
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
@@ -96,7 +96,7 @@ def test_manifests_that_the_branch_no_longer_has_are_removed() -> None:
 
 def test_a_busy_cluster_has_about_the_configured_number_of_events() -> None:
     config = FleetConfig(
-        "example", "example/fleet", timing=Timing(lease_seconds=20, poll_seconds=5), events_kept=5
+        "example", "example/fleet", timing=Timing(lease_seconds=20, poll_seconds=5), history=History(5)
     )
     cloud = MemoryCloud(config=config)
     for count in range(1, 30):

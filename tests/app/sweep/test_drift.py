@@ -14,6 +14,7 @@ from shared.cluster.queues.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
+from shared.ports import History
 from tests.support.one_cluster import (
     ONE,
     advice,
@@ -61,7 +62,7 @@ def test_a_pool_that_somebody_scales_differs_in_its_count_until_it_is_scaled_bac
 
 def test_a_cluster_that_differs_again_and_again_keeps_about_the_configured_number_of_events() -> None:
     cloud = ready(pool(count=2))
-    cloud.ports = replace(cloud.ports, config=replace(cloud.ports.config, events_kept=5))
+    cloud.ports = replace(cloud.ports, config=replace(cloud.ports.config, history=History(5)))
     for _ in range(60):
         for count in (5, 2):
             cloud.azure.interventions.scale(ONE, "apps", count)

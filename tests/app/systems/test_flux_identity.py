@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
-from shared.plan.hold_kinds import HoldKind
+from shared.plan.holds import HoldKind
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import FILE
 from tests.support.one_cluster import record

@@ -6,7 +6,6 @@ import pytest
 
 from bench.push import Bench
 from bench.systems import ON_EACH, system_file
-from shared.language.stored_cluster import StoredCluster
 from shared.plan.plan import Action
 
 SYSTEMS, CLUSTERS = 500, 200
@@ -24,5 +23,5 @@ def test_one_of_500_systems_on_200_clusters_reads_one_file_and_changes_its_ten_c
     assert plan.counts == {Action.UPDATE: ON_EACH, Action.UNCHANGED: CLUSTERS - ON_EACH}
     assert {change.path for item in changed for change in item.changes} == {"systems[system-7].source.path"}
     assert bench.host.calls["blob"] == 1, "the one manifest that changed"
-    resolved = [name for name, cluster in desired.clusters.items() if not isinstance(cluster, StoredCluster)]
+    resolved = [name for name in desired.clusters if name not in desired.unchanged]
     assert resolved == [], "no cluster's own manifest is read"

@@ -111,7 +111,7 @@ def approve(
     deletes = sorted(plan_record.plan.deletes_needing_approval)
     if not deletes or sorted(requested) != deletes:
         raise Refusal(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
-    if ports.config.approval_by_others:
+    if ports.config.approvals.by_others:
         rebuilds = {item.cluster for item in plan_record.plan.items if item.rebuilds}
         require_another_author(commit, deletes, rebuilds, addresses, ports)
     by, now = operator(actor), ports.clock()

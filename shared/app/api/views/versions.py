@@ -23,7 +23,7 @@ from shared.cluster.findings.health import HealthCondition
 from shared.cluster.findings.readiness import METRIC_NOTE, readiness_of, wanted_version
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
-from shared.language.stored_cluster import StoredCluster
+from shared.language.desired import Desired
 from shared.ports import Ports
 from shared.ports.state import Promotion, ReadinessRecord
 
@@ -219,7 +219,7 @@ NO_SPEC = "clusters must be objects with a name, and the valid spec of a cluster
 @answers(200)
 def offers_view(asked: Sequence[Mapping[str, Any]], ports: Ports) -> schema.OffersView:
     """Return what is short for these clusters; ``asked`` has the name, the spec and ``adopt`` of each."""
-    clusters = [StoredCluster(cluster) for cluster in asked]
+    clusters = [Desired(cluster) for cluster in asked]
     if any(not cluster.name or _is_wrong(cluster) or cluster.is_attached for cluster in clusters):
         raise Refusal(400, NO_SPEC)
     named = ports.state.clusters_named([cluster.name for cluster in clusters])
@@ -227,7 +227,7 @@ def offers_view(asked: Sequence[Mapping[str, Any]], ports: Ports) -> schema.Offe
     return {"short": list(what_is_short(clusters, records, ports))}
 
 
-def _is_wrong(cluster: StoredCluster) -> bool:
+def _is_wrong(cluster: Desired) -> bool:
     try:
         return cluster.spec.existing is not None
     except (ValidationError, TypeError):

@@ -73,13 +73,6 @@ class AadProfile(Section):
     """The tenant that users sign in to; the subscription's tenant by default."""
 
 
-class OidcIssuerProfile(Section):
-    """The issuer of tokens for workload identities; it cannot be disabled again."""
-
-    enabled: StrictBool
-    """The cluster has an issuer of its own."""
-
-
 # The identities of a cluster.
 
 

@@ -9,6 +9,7 @@ from shared.language.model.arm_types import (
     Section,
     Switch,
     Text,
+    TextFlag,
     VaultId,
     WorkspaceId,
     between,
@@ -17,9 +18,6 @@ from shared.language.model.arm_types import (
 )
 from shared.language.model.base import Cidr, SubnetId, rule
 
-TextFlag = Annotated[
-    StrictStr, rule("true|false", '"true" or "false", in quotes: the settings of add-ons are strings')
-]
 GatewayId = Annotated[
     StrictStr, resource("Microsoft.Network", "applicationGateways", "an application gateway")
 ]
@@ -282,13 +280,6 @@ class ServiceMeshProfile(Section):
         if self.mode == "Disabled" and self.istio:
             raise ValueError("remove istio, or set mode: Istio")
         return self
-
-
-class AiToolchain(Section):
-    """The AI toolchain operator."""
-
-    enabled: Flag = None
-    """The operator is installed."""
 
 
 # Metrics, logs and costs.

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
-from shared.language.model.base import OWN_PREFIX, LabelKey, LabelValue, Manifest, rule
+from shared.language.model.base import OWN_PREFIX, LabelKey, LabelValue, Manifest, rule, twice
 from shared.language.model.cluster.flux_source import MAIN, FluxName
 
 _PART = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -119,11 +119,7 @@ class BootstrapSecret(Manifest):
 
 
 def differ(secrets: Sequence[BootstrapSecret]) -> None:
-    """Raise ValueError where two entries have one name, or are one Secret."""
-    for what, named in (
-        ("entries named", [secret.name for secret in secrets]),
-        ("entries for the Secret", [secret.place for secret in secrets]),
-    ):
-        if len(set(named)) < len(named):
-            twice = min(name for name in named if named.count(name) > 1)
-            raise ValueError(f"bootstrapSecrets has two {what} {twice}; they must differ")
+    """Raise ValueError where two entries are one Secret."""
+    place = twice(secret.place for secret in secrets)
+    if place is not None:
+        raise ValueError(f"bootstrapSecrets has two entries for the Secret {place}; they must differ")

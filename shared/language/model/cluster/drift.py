@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
-from shared.language.model.base import Manifest, ObjectName, shown, stated_rule
+from shared.language.model.arm_types import Date
+from shared.language.model.base import Manifest, ObjectName, shown, stated_rule, twice
 
 _PATTERN = re.compile(r"[A-Za-z*][A-Za-z0-9*]*(\[[A-Za-z0-9*]+\])?(\.[^\s\[\]]+)?")
 _HOW = "the path of a field below spec, such as tags.cost, nodePools[*].count or networkProfile"
@@ -34,15 +35,7 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _date(value: str) -> str:
-    try:
-        return date.fromisoformat(value).isoformat()
-    except ValueError as error:
-        raise ValueError(f"must be a date such as 2027-06-30, got {shown(value)}") from error
-
-
 FieldPattern = Annotated[StrictStr, AfterValidator(_pattern), stated_rule(f"{_HOW}; * is any one name")]
-Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2027-06-30")]
 WHOLE_CLUSTER = ("missingCluster", "stoppedCluster")
 """What an exemption can name besides fields: that somebody deleted or stopped the cluster."""
 Who = Annotated[StrictStr, Field(min_length=1, max_length=200)]
@@ -147,8 +140,7 @@ class DriftPolicy(Manifest):
 
     @model_validator(mode="after")
     def _rule_names_differ(self) -> Self:
-        names = [rule.name for rule in self.rules]
-        if len(set(names)) < len(names):
-            twice = min(name for name in names if names.count(name) > 1)
-            raise ValueError(f"rules has two rules named {twice}; names must differ")
+        name = twice(rule.name for rule in self.rules)
+        if name is not None:
+            raise ValueError(f"rules has two rules named {name}; names must differ")
         return self

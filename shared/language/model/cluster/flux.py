@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from shared.language.model.arm_types import Guid
-from shared.language.model.base import FolderPath, IdentityId, Manifest, RepositoryPath, rule
+from shared.language.model.base import FolderPath, IdentityId, Manifest, RepositoryPath, rule, twice
 from shared.language.model.cluster.flux_source import (
     MAIN,
     FirstSource,
@@ -152,7 +152,7 @@ class FluxInstance(Manifest):
         lacking = [name for name in _NEEDED if name not in self.components]
         if lacking:
             raise ValueError(f"components: Roadstead needs {' and '.join(lacking)}; add it")
-        if len(set(self.components)) < len(self.components):
+        if twice(self.components) is not None:
             raise ValueError("components has an entry twice; names must differ")
         return self
 
@@ -293,9 +293,9 @@ class Flux(FirstSource):
 
 
 def _differ(field: str, names: Sequence[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = min(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{field} has two entries named {twice}; names must differ")
+    name = twice(names)
+    if name is not None:
+        raise ValueError(f"{field} has two entries named {name}; names must differ")
 
 
 def _known(names: Iterable[str]) -> str:

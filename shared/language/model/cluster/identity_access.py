@@ -13,7 +13,7 @@ from pydantic import Field, StrictStr, model_validator
 from shared.language.model.arm_types import (
     Guid,
 )
-from shared.language.model.base import IdentityId, Manifest, ObjectName, rule
+from shared.language.model.base import IdentityId, Manifest, ObjectName, rule, twice
 from shared.language.model.cluster.bootstrap_secrets import SecretName
 from shared.language.model.cluster.flux_source import FluxName
 
@@ -120,18 +120,12 @@ def differ(
     credentials: Sequence[FederatedCredential],
     roles: Sequence[RoleAssignment],
 ) -> None:
-    """Raise ValueError where two entries have one name, or ask for the same."""
+    """Raise ValueError where two entries ask for the same."""
     subjects = [f"{credential.identity.lower()} and {credential.subject}" for credential in credentials]
     assigned = [f"{role.role.lower()} for {role.principal.lower()} at {role.scope.lower()}" for role in roles]
     own = [identity.identity.lower() for identity in identities]
-    for field, what, named in (
-        ("identities", "entries named", [identity.name for identity in identities]),
-        ("identities", "entries for", own),
-        ("federatedCredentials", "entries named", [credential.name for credential in credentials]),
-        ("federatedCredentials", "entries for", subjects),
-        ("roleAssignments", "entries named", [role.name for role in roles]),
-        ("roleAssignments", "entries for", assigned),
-    ):
-        if len(set(named)) < len(named):
-            twice = min(name for name in named if named.count(name) > 1)
-            raise ValueError(f"{field} has two {what} {twice}; they must differ")
+    named = {"identities": own, "federatedCredentials": subjects, "roleAssignments": assigned}
+    for field, asked in named.items():
+        same = twice(asked)
+        if same is not None:
+            raise ValueError(f"{field} has two entries for {same}; they must differ")

@@ -4,32 +4,14 @@ The step "maintenance-windows" writes those that the manifest names. Source of t
 learn.microsoft.com/azure/aks/planned-maintenance.
 """
 
-import re
-from datetime import date
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from shared.language.model.arm_types import Moment, Section, between
-from shared.language.model.base import rule, shown, stated_rule
+from shared.language.model.arm_types import Date, Moment, Section, between
+from shared.language.model.base import rule
 
 Day = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-
-
-_YEAR_MONTH_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-"""The only one of the forms of ISO 8601 that ARM takes: "date" of its OpenAPI is full-date of RFC 3339."""
-
-
-def _date(value: str) -> str:
-    try:
-        if _YEAR_MONTH_DAY.fullmatch(value) and date.fromisoformat(value):
-            return value
-    except ValueError:
-        pass
-    raise ValueError(f"must be a date such as 2026-05-01, got {shown(value)}")
-
-
-Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2026-05-01")]
 
 
 class TimeInWeek(Section):

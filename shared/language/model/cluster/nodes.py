@@ -15,6 +15,7 @@ from shared.language.model.arm_types import (
     Seconds,
     Section,
     Text,
+    TextFlag,
 )
 from shared.language.model.base import SubnetId, rule
 
@@ -193,7 +194,6 @@ class BootstrapProfile(Section):
 Number = Annotated[StrictStr, rule(r"[0-9]+", 'an integer in quotes, such as "10"')]
 Percentage = Annotated[StrictStr, rule(r"[0-9]{1,2}|100", 'a percentage in quotes, such as "45"')]
 Fraction = Annotated[StrictStr, rule(r"0(\.[0-9]+)?|1(\.0+)?", 'a fraction in quotes, such as "0.5"')]
-Truth = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes')]
 
 
 class AutoScalerProfile(Section):
@@ -201,7 +201,7 @@ class AutoScalerProfile(Section):
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
-    balance_similar_node_groups: Truth | None = None
+    balance_similar_node_groups: TextFlag | None = None
     """The autoscaler keeps similar pools at similar sizes."""
     daemonset_eviction_for_empty_nodes: Flag = None
     """Pods of DaemonSets are evicted before an empty node is removed."""
@@ -237,9 +237,9 @@ class AutoScalerProfile(Section):
     """How long a node that is not ready must be unneeded before it is removed."""
     scale_down_utilization_threshold: Fraction | None = None
     """The utilization, as a fraction, below which a node is unneeded."""
-    skip_nodes_with_local_storage: Truth | None = None
+    skip_nodes_with_local_storage: TextFlag | None = None
     """Nodes with pods that use local storage are not removed."""
-    skip_nodes_with_system_pods: Truth | None = None
+    skip_nodes_with_system_pods: TextFlag | None = None
     """Nodes with pods of kube-system are not removed."""
 
     @model_validator(mode="after")

@@ -100,14 +100,10 @@ PolicyAssignments = Annotated[tuple[PolicyAssignment, ...], Field(max_length=50)
 
 
 def check_policies(entries: Sequence[PolicyAssignment], spec: Mapping[str, Any]) -> None:
-    """Raise ValueError where entries are the same, are out of reach, or need the add-on that is off.
+    """Raise ValueError where entries are out of reach, or need the add-on that is off.
 
     ``spec`` has the valid fields that come before.
     """
-    names = [entry.name for entry in entries]
-    if len(set(names)) < len(names):
-        twice = min(name for name in names if names.count(name) > 1)
-        raise ValueError(f"has two entries named {twice}; they must differ")
     for entry in entries:
         found = _OF_SUBSCRIPTION.match(entry.definition)
         own = spec.get("subscription_id")

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, StrictStr, model_validator
 
+from shared.language.model.arm_types import Date
 from shared.language.model.base import Labels, Manifest, shown, stated_rule
 from shared.language.model.change_windows import Duration, TimeZone, span_of
-from shared.language.model.cluster.drift import Date
 
 _SHIFT = timedelta(hours=3)
 """More than a clock is ever put forward or back; around that, moments are not in the order of the clock."""

@@ -14,7 +14,16 @@ from pydantic import (
 )
 
 from shared.kubernetes_versions import POOL_LAG, lags, numbers
-from shared.language.model.arm_types import DiskEncryptionId, Flag, Section, Text, UtcMoment, only_untyped
+from shared.language.model.arm_types import (
+    Date,
+    DiskEncryptionId,
+    Flag,
+    Section,
+    Switch,
+    Text,
+    UtcMoment,
+    only_untyped,
+)
 from shared.language.model.base import (
     Location,
     Manifest,
@@ -32,13 +41,11 @@ from shared.language.model.cluster.access import (
     ExistingCluster,
     Identity,
     IdentityProfile,
-    OidcIssuerProfile,
     Provider,
     SecurityProfile,
 )
 from shared.language.model.cluster.addons import (
     AddonProfiles,
-    AiToolchain,
     AzureMonitorProfile,
     IngressProfile,
     MetricsProfile,
@@ -47,7 +54,7 @@ from shared.language.model.cluster.addons import (
     WorkloadAutoScalerProfile,
 )
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret, differ
-from shared.language.model.cluster.drift import Date, DriftPolicy
+from shared.language.model.cluster.drift import DriftPolicy
 from shared.language.model.cluster.flux import Flux
 from shared.language.model.cluster.identity_access import FederatedCredentials, OwnIdentities, RoleAssignments
 from shared.language.model.cluster.identity_access import differ as access_differs
@@ -142,7 +149,8 @@ class ClusterProperties(Section):
     """Kubernetes RBAC is enforced; true by default for a new cluster."""
     disable_local_accounts: Flag = None
     """Only sign-in with Entra ID is possible; it needs aadProfile."""
-    oidc_issuer_profile: OidcIssuerProfile | None = None
+    oidc_issuer_profile: Switch | None = None
+    """The issuer of tokens for workload identities; it cannot be disabled again."""
     identity_profile: IdentityProfile | None = None
     security_profile: SecurityProfile | None = None
     enable_fips: Flag = None
@@ -168,7 +176,8 @@ class ClusterProperties(Section):
     scheduler_profile: SchedulerProfile | None = None
     hosted_system_profile: HostedSystemProfile | None = None
     bootstrap_profile: BootstrapProfile | None = None
-    ai_toolchain_operator_profile: AiToolchain | None = None
+    ai_toolchain_operator_profile: Switch | None = None
+    """The AI toolchain operator."""
 
 
 class ClusterAzure(Manifest):
@@ -259,14 +268,6 @@ class ClusterSpec(ClusterProperties):
         return entries
 
     @model_validator(mode="after")
-    def _pool_names_differ(self) -> Self:
-        names = [pool.name for pool in self.node_pools]
-        if len(set(names)) < len(names):
-            twice = min(name for name in names if names.count(name) > 1)
-            raise ValueError(f"nodePools has two pools named {twice}; names must differ")
-        return self
-
-    @model_validator(mode="after")
     def _pools_follow_the_control_plane(self) -> Self:
         control_plane = numbers(self.kubernetes_version)
         for pool in self.node_pools:
@@ -284,13 +285,6 @@ class ClusterSpec(ClusterProperties):
                     f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is more than "
                     f"{POOL_LAG} minors behind kubernetesVersion {self.kubernetes_version}; raise it"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _windows_have_their_own_names(self) -> Self:
-        names = [window.name for window in self.maintenance_windows]
-        if len(set(names)) < len(names):
-            raise ValueError("maintenanceWindows has two entries of the same name; names must differ")
         return self
 
     @model_validator(mode="after")

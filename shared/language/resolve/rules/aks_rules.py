@@ -12,11 +12,11 @@ from shared.language.model.arm_types import Switch
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.language.resolve.problems import Path
-from shared.language.resolve.rules import access_rules, egress_rules, network_rules
+from shared.language.resolve.rules import access_rules, network_rules
 from shared.language.resolve.rules.access_rules import own_zone
 from shared.language.resolve.rules.network_rules import hosted_subnets, in_own_network
 from shared.language.resolve.rules.pool_rules import MODE, POOL_RULES, provisions_nodes
-from shared.language.resolve.rules.refusal import Broken, ClusterRule, completed
+from shared.language.resolve.rules.refusal import Broken, ClusterRule, Finding, completed
 
 # The settings that AKS Automatic presets; a source is a page below learn.microsoft.com/azure/aks.
 
@@ -80,7 +80,6 @@ def _pools_that_sleep(spec: ClusterSpec) -> list[NodePool]:
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
     *network_rules.CLUSTER_RULES,
     *access_rules.CLUSTER_RULES,
-    *egress_rules.CLUSTER_RULES,
     ClusterRule(
         ("autoUpgradeProfile", "nodeOSUpgradeChannel"),
         lambda spec: (
@@ -183,7 +182,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
 )
 
 
-def broken_rules(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[tuple[Path, str]]:
+def broken_rules(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
     """Yield the field and the message of each rule that a cluster breaks."""
     yield from other_than_preset(spec)
     whole = spec if adopted else completed(spec)

@@ -20,6 +20,7 @@ from shared.language.model.cluster.spec import FIELDS, ClusterProperties, Cluste
 from shared.language.model.node_pool import PoolProperties
 from shared.language.resolve.problems import Path, Problem, nearest, problem_at
 from shared.language.resolve.repository_layout import CLASSES
+from shared.language.resolve.rules.refusal import Finding
 from shared.language.yaml.nodes import Node
 
 # Rules of bootstrap secrets: what Flux needs of those that it uses, and which vaults a manifest may name.
@@ -40,7 +41,7 @@ _AGE, _PGP, _VAULT = ".agekey", ".asc", "sops.azure-kv"
 _DOCKER = "kubernetes.io/dockerconfigjson"
 
 
-def broken_references(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+def broken_references(spec: ClusterSpec) -> Iterator[Finding]:
     """Yield the references of Flux to bootstrap secrets that it could not use."""
     secrets = spec.bootstrap_secrets
     if not secrets and spec.flux.events is None:
@@ -99,7 +100,7 @@ def _keys_of(source: FluxSource) -> Sequence[Sequence[str]]:
     return (_SSH,) if (source.url or "").startswith("ssh://") else (_BASIC, _TOKEN)
 
 
-def _of_registries(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+def _of_registries(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[Finding]:
     for place, source in _sources(flux):
         found = here.get(source.secret_ref.name) if source.kind == OCI and source.secret_ref else None
         if found is not None and found.type != _DOCKER:
@@ -107,7 +108,7 @@ def _of_registries(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[
             yield (*place, "secretRef", "name"), message
 
 
-def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[Finding]:
     for kustomization in flux.kustomizations:
         reference = kustomization.decryption.secret_ref if kustomization.decryption else None
         found = here.get(reference.name) if reference else None
@@ -116,7 +117,7 @@ def _of_decryption(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[
             yield ("flux", "kustomizations", kustomization.name, "decryption", "secretRef", "name"), message
 
 
-def _of_events(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tuple[Path, str]]:
+def _of_events(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[Finding]:
     """Yield why the events of Flux could not be verified: the app reads the key in the vault."""
     if flux.events is None:
         return
@@ -129,7 +130,7 @@ def _of_events(flux: Flux, here: Mapping[str, BootstrapSecret]) -> Iterator[tupl
 
 def foreign_vaults(
     clusters: Mapping[str, Desired], vaults: Collection[str] | None
-) -> Mapping[str, list[tuple[Path, str]]]:
+) -> Mapping[str, list[Finding]]:
     """Return, by cluster, the vaults that it names and the app may not read; {} where that is not known.
 
     A manifest never decides which vault the app's identity opens. The stored forms are read as they are:
@@ -137,13 +138,12 @@ def foreign_vaults(
     """
     if vaults is None:
         return {}
-    found: dict[str, list[tuple[Path, str]]] = {}
+    found: dict[str, list[Finding]] = {}
     known = f"KEY_VAULTS, a setting of the app, has {', '.join(sorted(vaults)) or 'none'}"
     for name, cluster in clusters.items():
-        for secret, vault in cluster.vaults:
+        for place, vault in cluster.vaults:
             if vault.lower() not in vaults:
                 message = f"the app may not read the vault {vault}: {known}; name one of these, or let the"
-                place: Path = (_FIELD, secret, "vault")
                 found.setdefault(name, []).append((place, f"{message} app's operator add it"))
     return found
 
@@ -163,7 +163,7 @@ _COMPARED_OF_POOLS = (
 _POOL = re.compile(r"nodePools(?:\[[^\]]*\])?\.([^.\[]*)")
 
 
-def unknown_fields(policy: DriftPolicy | None) -> Iterator[tuple[Path, str]]:
+def unknown_fields(policy: DriftPolicy | None) -> Iterator[Finding]:
     """Yield the place of each field of a rule that is never compared, and a message."""
     for rule in policy.rules if policy else ():
         for number, pattern in enumerate(rule.fields):
@@ -222,7 +222,7 @@ _OF_AKS = frozenset(
 )
 
 
-def findings_elsewhere(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+def findings_elsewhere(spec: ClusterSpec) -> Iterator[Finding]:
     """Yield the violations in the spec of a cluster outside Roadstead."""
     yield from unknown_fields(spec.drift)
     yield from broken_references(spec)
@@ -231,9 +231,9 @@ def findings_elsewhere(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
         yield ("flux", "install"), f"{message}; write install: components"
 
 
-def same_kubeconfigs(clusters: Mapping[str, Desired]) -> Mapping[str, list[tuple[Path, str]]]:
+def same_kubeconfigs(clusters: Mapping[str, Desired]) -> Mapping[str, list[Finding]]:
     """Return the clusters whose kubeconfig another cluster names too: one cluster has one manifest."""
-    found: dict[str, list[tuple[Path, str]]] = {}
+    found: dict[str, list[Finding]] = {}
     names: dict[tuple[str, str], list[str]] = {}
     for name, cluster in clusters.items():
         if kubeconfig := cluster.kubeconfig:
@@ -247,18 +247,3 @@ def same_kubeconfigs(clusters: Mapping[str, Desired]) -> Mapping[str, list[tuple
             )
             found[name] = [((*_KUBECONFIG, "secret"), message)]
     return found
-
-
-def foreign_kubeconfigs(
-    clusters: Mapping[str, Desired], vaults: Collection[str] | None
-) -> Iterator[tuple[str, tuple[Path, str]]]:
-    """Yield the clusters whose kubeconfig is in a vault that the app may not read, if that is known."""
-    known = f"KEY_VAULTS, a setting of the app, has {', '.join(sorted(vaults or ())) or 'none'}"
-    if vaults is None:
-        return
-    for name, cluster in clusters.items():
-        if cluster.kubeconfig and cluster.kubeconfig[0].lower() not in vaults:
-            message = (
-                f"the app may not read the vault {cluster.kubeconfig[0]}: {known}; name one of these, or"
-            )
-            yield name, ((*_KUBECONFIG, "vault"), f"{message} let the app's operator add it")

@@ -8,11 +8,11 @@ rules of aka.ms/aks-naming-rules.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
-from shared.language.desired import AzureNames
+from shared.language.model.base import twice
 from shared.language.model.cluster.flux import Flux
 from shared.language.model.cluster.flux_source import BUCKET, GIT, MAIN, FluxSource, seconds_of
 from shared.language.model.cluster.kustomization import Kustomization
@@ -22,7 +22,15 @@ from shared.language.resolve.problems import Path
 from shared.language.resolve.rules.access_rules import zone_of_another_region
 from shared.language.resolve.rules.aks_rules import broken_rules
 from shared.language.resolve.rules.common_rules import broken_references, findings_elsewhere, unknown_fields
-from shared.language.resolve.rules.refusal import DNS, PODS, SERVICES, completed, pod_ranges, service_ranges
+from shared.language.resolve.rules.refusal import (
+    DNS,
+    PODS,
+    SERVICES,
+    Finding,
+    completed,
+    pod_ranges,
+    service_ranges,
+)
 
 # What Flux as Microsoft's extension cannot do, and where it is the only way.
 #
@@ -39,7 +47,7 @@ _NOT_CARRIED = (
 """The fields of a Kustomization for which ``KustomizationDefinition`` has nothing."""
 
 
-def impossible_ways(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+def impossible_ways(spec: ClusterSpec) -> Iterator[Finding]:
     """Yield what the way in which Flux comes to the cluster cannot do."""
     if not spec.flux.is_extension:
         if spec.sku.automatic:
@@ -52,7 +60,7 @@ def impossible_ways(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
         yield from _of_kustomization(kustomization, spec.flux)
 
 
-def _of_cluster(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+def _of_cluster(spec: ClusterSpec) -> Iterator[Finding]:
     nobody = "with install: extension, Roadstead applies nothing in the cluster itself"
     for secret in spec.bootstrap_secrets:
         yield ("bootstrapSecrets", secret.name), f"{nobody}, and so no Secret; {_INSTEAD}"
@@ -65,7 +73,7 @@ def _of_cluster(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
         yield ("flux", "events"), f"{nobody}, and so no Provider and Alert; {_INSTEAD}"
 
 
-def _of_sources(flux: Flux) -> Iterator[tuple[Path, str]]:
+def _of_sources(flux: Flux) -> Iterator[Finding]:
     for field, message in _of_source(flux.main):
         yield ("flux", field), message
     for source in flux.sources:
@@ -90,7 +98,7 @@ def _of_source(source: FluxSource) -> Iterator[tuple[str, str]]:
         yield "provider", _lacks("a container", "workload identity", "name a Secret with secretRef")
 
 
-def _of_kustomization(kustomization: Kustomization, flux: Flux) -> Iterator[tuple[Path, str]]:
+def _of_kustomization(kustomization: Kustomization, flux: Flux) -> Iterator[Finding]:
     place: Path = ("flux", "kustomizations", kustomization.name)
     given = kustomization.model_dump(by_alias=True, exclude_none=True)
     for field in _NOT_CARRIED:
@@ -118,7 +126,7 @@ def _lacks(what: str, field: str, instead: str = _INSTEAD) -> str:
     return f"Azure's configuration of {what} has no {field}; {instead}"
 
 
-def _whole_seconds(model: Any, fields: tuple[str, ...], place: Path) -> Iterator[tuple[Path, str]]:
+def _whole_seconds(model: Any, fields: tuple[str, ...], place: Path) -> Iterator[Finding]:
     for field in fields:
         duration = getattr(model, field)
         seconds = seconds_of(duration) if duration is not None else None
@@ -126,10 +134,6 @@ def _whole_seconds(model: Any, fields: tuple[str, ...], place: Path) -> Iterator
             name = "retryInterval" if field == "retry_interval" else field
             yield (*place, name), f"Azure's configuration takes whole seconds, got {duration}"
 
-
-Finding = tuple[Path, str]
-"""A path in a cluster's spec, and a message."""
-T = TypeVar("T")
 
 _RESERVED = tuple(
     ipaddress.ip_network(text)
@@ -158,9 +162,9 @@ def findings(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
             ("availabilityZones", pool.availability_zones),
             ("nodeTaints", pool.node_taints),
         ):
-            twice = _twice(values)
-            if twice is not None:
-                yield ("nodePools", pool.name, field), f"has {twice} twice; keep one"
+            again = twice(values)
+            if again is not None:
+                yield ("nodePools", pool.name, field), f"has {again} twice; keep one"
 
 
 def findings_of_place(name: str, spec: ClusterSpec, *, adopted: bool) -> Iterator[Finding]:
@@ -198,15 +202,6 @@ def _of_network(profile: NetworkProfile, whole: NetworkProfile) -> Iterator[Find
     between = _between(pod_ranges(whole), service_ranges(whole), whole.dns_service_ip or "")
     for field, message in (*ranges, *between):
         yield ("networkProfile", written.get(field, field)), message
-
-
-def _twice(values: Iterable[T]) -> T | None:
-    seen: set[T] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
 
 
 @lru_cache(maxsize=1024)
@@ -287,59 +282,6 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
         )
 
 
-def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
-    """Return, by cluster, the names in Azure that another cluster has too."""
-    clashes: dict[str, dict[Finding, None]] = {}
-    prefixes: dict[tuple[str, ...], str] = {}
-    groups: dict[tuple[str, str], str] = {}
-    places = {name: _key(spec.subscription_id, spec.resource_group) for name, spec in specs.items()}
-    own = {place: name for name, place in places.items()}
-    for name, spec in specs.items():
-        prefix = dns_prefix(name, spec.dns_prefix)
-        place = places[name]
-        _note(
-            clashes,
-            prefixes,
-            (*place, prefix.lower()),
-            name,
-            ("dnsPrefix",),
-            f"dnsPrefix {prefix} in the same group",
-        )
-        group = spec.node_resource_group
-        if group is None:
-            continue
-        key = _key(spec.subscription_id, group)
-        _note(
-            clashes,
-            groups,
-            key,
-            name,
-            ("nodeResourceGroup",),
-            f"nodeResourceGroup {group} in the same subscription",
-        )
-        if key in own:
-            message = f"{group} is the resourceGroup of {own[key]}; AKS creates this group: choose a new name"
-            clashes.setdefault(name, {})[("nodeResourceGroup",), message] = None
-    return {name: list(found) for name, found in clashes.items()}
-
-
 def dns_prefix(name: str, written: str | None) -> str:
     """Return the DNS prefix of a cluster: AKS makes one of its name where the manifest has none."""
     return written or name[:54].rstrip("-")
-
-
-K = TypeVar("K")
-
-
-def _note(
-    clashes: dict[str, dict[Finding, None]], taken: dict[K, str], key: K, name: str, path: Path, what: str
-) -> None:
-    """Record that a cluster has a name; if another cluster has it too, add a finding to both."""
-    other = taken.setdefault(key, name)
-    if other != name:
-        for cluster, rival in ((name, other), (other, name)):
-            clashes.setdefault(cluster, {})[path, f"{rival} has {what} too; they must differ"] = None
-
-
-def _key(subscription: str, group: str) -> tuple[str, str]:
-    return subscription.lower(), group.lower()

@@ -12,7 +12,7 @@ from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import AUTO, NodePool
 from shared.language.model.node_pool_system import DnsOverride
 from shared.language.resolve.problems import Path
-from shared.language.resolve.rules import egress_rules, network_rules, size_rules
+from shared.language.resolve.rules import access_rules, network_rules, size_rules
 from shared.language.resolve.rules.refusal import Broken, PoolRule, most_nodes
 from shared.language.resolve.rules.size_rules import first_of, trusted_launch
 
@@ -350,6 +350,6 @@ POOL_RULES: tuple[PoolRule, ...] = (
         MODE,
     ),
     *network_rules.POOL_RULES,
-    *egress_rules.POOL_RULES,
+    *access_rules.POOL_RULES,
     *size_rules.RULES,
 )

@@ -14,10 +14,9 @@ from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.problems import Path
+from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.rules.size_rules import SizeName
-from shared.language.stored_cluster import StoredCluster
 
-BudgetFinding = tuple[Path, str]
 Spec = Mapping[str, Any]
 PRICED_PARTS = (
     *("location", "sku", "nodePools", "networkProfile", "nodeProvisioningProfile", "sleep", "provider"),
@@ -92,16 +91,16 @@ def _spec(cluster: Desired) -> Spec:
 
 def over_budget(
     clusters: Mapping[str, Desired],
-    recorded: Mapping[str, StoredCluster],
+    recorded: Mapping[str, Desired],
     quota: ClusterQuota,
     prices: ListPrices | None = None,
-) -> dict[str, list[BudgetFinding]]:
+) -> dict[str, list[Finding]]:
     """Return, by cluster, what a commit adds beyond a quota; ``recorded`` has those that exist.
 
     A cluster that gets the environment or the label of a quota is added to it, although it exists. Without
     ``prices`` no list price is compared.
     """
-    found: dict[str, list[BudgetFinding]] = defaultdict(list)
+    found: dict[str, list[Finding]] = defaultdict(list)
     groups: dict[str, list[tuple[str, Desired]]] = defaultdict(list)
     stays = ((name, stored) for name, stored in recorded.items() if name not in clusters)
     for name, cluster in (*clusters.items(), *stays):
@@ -136,7 +135,7 @@ def over_budget(
     return found
 
 
-def _stays(cluster: Desired, recorded: StoredCluster | None) -> bool:
+def _stays(cluster: Desired, recorded: Desired | None) -> bool:
     """Return whether a cluster exists, with all that a price file prices."""
     return recorded is not None and all(
         _spec(cluster).get(part) == _spec(recorded).get(part) for part in PRICED_PARTS
@@ -149,7 +148,7 @@ def _group(quota: ClusterQuota, cluster: Desired) -> str | None:
     return quota.group(cluster.place, cluster.environment, cluster.labels)
 
 
-def _use(name: str, cluster: Desired, recorded: StoredCluster | None, measure: _Measure) -> _Use:
+def _use(name: str, cluster: Desired, recorded: Desired | None, measure: _Measure) -> _Use:
     after = measure(cluster)
     before = measure(recorded) if recorded else after if cluster.adopt else 0
     return _Use(name, before, after)

@@ -17,6 +17,8 @@ from shared.language.model.node_pool import NodePool
 from shared.language.model.node_pool_parts import PoolUpgradeSettings
 from shared.language.resolve.problems import Path
 
+Finding = tuple[Path, str]
+"""A path in a cluster's spec, and a message."""
 Broken = bool | Mapping[str, object]
 """Whether a rule is broken; a mapping has the values for the braces of its message."""
 

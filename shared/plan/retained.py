@@ -1,16 +1,18 @@
-"""What a commit takes from the systems of a cluster, and which systems stay because of the guards."""
+"""What stays on a cluster although a commit takes it away: systems by their guards, and versions that run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from shared.azure.changes.field_effects import Effect
 from shared.frozen import dataclass, replace
+from shared.kubernetes_versions import runs_newer
 from shared.language.cluster_systems import Systems, by_name, joined, systems_in
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.hold_kinds import HoldKind
-from shared.plan.holds import Hold
-from shared.plan.plan import RecordedState
+from shared.plan.differences import FieldChange
+from shared.plan.holds import Hold, HoldKind
+from shared.plan.plan import Item, Plan, RecordedState
 
 
 @dataclass(frozen=True)
@@ -117,3 +119,30 @@ def _lost(
 def _retained(found: Sequence[NamespaceLoss], kind: HoldKind, **details: str) -> RetainedSystems:
     names = tuple(loss.system for loss in found)
     return RetainedSystems(names, Hold(kind, {"systems": ", ".join(map(str, found)), **details}))
+
+
+# Versions that git has lowered below what runs: they stay, and a plan says so.
+
+
+def with_versions_that_run(plan: Plan, recorded: Mapping[str, RecordedState]) -> Plan:
+    """Return an earlier plan with the holds of versions that follow from what clusters run now.
+
+    A cluster that was created again runs the version that git has, so no other version stays.
+    """
+    return replace(plan, items=tuple(_as_it_runs(item, recorded.get(item.cluster)) for item in plan.items))
+
+
+def _as_it_runs(item: Item, record: RecordedState | None) -> Item:
+    if not item.keeps_version or record is None or not record.running.kubernetes_version:
+        return item
+    return replace(item, hold=next(versions_that_stay(item.changes, record), None))
+
+
+def versions_that_stay(changes: Iterable[FieldChange], record: RecordedState) -> Iterator[Hold]:
+    """Yield the hold of each version that the commit lowers below the one that runs."""
+    for change in changes:
+        runs = record.running.version_at(change.path.removeprefix("spec."))
+        lowered = change.effect is Effect.NEVER_LOWERED and runs_newer(change.new, change.old)
+        if lowered and runs_newer(change.new, runs):
+            details = {"field": change.path, "runs": runs, "git": change.new}
+            yield Hold(HoldKind.VERSION_STAYS, details)
