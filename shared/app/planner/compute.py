@@ -99,7 +99,6 @@ def compute_plan(
         approval=approved.approval,
         reports=earlier.reports if earlier else 0,
         review=approved.review,
-        writing=earlier.writing if earlier else None,
         held=_held(plan, earlier, fleet, ports),
         list_price=_list_price(approved.plan, earlier, inputs, ports),
     )

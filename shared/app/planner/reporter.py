@@ -5,9 +5,7 @@ own: no report waits for a plan that is handed over, and no push for a report. A
 every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
 
 A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
-read, and when that fails, the status is written again. A git host has no condition on a status: a reporter
-that stands still before its write, and dies after it, leaves an old status over a newer one. So each is
-noted before it is sent, and while one has no end, the status of another one is written once more later.
+read, and when that fails, the status is written again.
 """
 
 from __future__ import annotations
@@ -55,8 +53,6 @@ log = logging.getLogger(__name__)
 OPEN_PLANS = 20
 OVERDUE = timedelta(minutes=1)
 """How long after the end of a try the message about it counts as lost."""
-STANDS_STILL = timedelta(minutes=10)
-"""No invocation lasts so long: ``functionTimeout`` of host.json is half of it."""
 
 
 def report(ports: Ports) -> None:
@@ -135,7 +131,7 @@ def _report(
 
     The plan that is being carried out is the newest to itself: no later one has removed a cluster.
     """
-    commit, unfinished, written = plan_record.plan.commit, plan_record.writing, False
+    commit, written = plan_record.plan.commit, False
     newest = commit if commit == fleet.planning else fleet.commit
     try:
         of_newest = rollout if commit == fleet.commit else None
@@ -147,14 +143,10 @@ def _report(
             return True
         after, status = found
         if status is not None:
-            begun = replace(plan_record, writing=after.writing or ports.clock())
-            plan_record = ports.state.save_report(begun)
             written = True
             if Capability.STATUSES in ports.git_host.capabilities:
                 ports.git_host.set_status(commit, status)
-        ports.state.save_report(replace(after, etag=plan_record.etag))
-        if after.writing is not None:
-            _report_once_more(after.writing, ports)
+        ports.state.save_report(after)
     except Stale:
         log.info("%s was planned again while it was reported", commit[:8])
         if written:
@@ -169,19 +161,14 @@ def _report(
         if isinstance(error, Withheld):  # until its repository has the name of the settings, or is unblocked
             wait = LONGEST
         again_at = ports.clock() + timedelta(seconds=wait)
-        _save(replace(plan_record, not_before=again_at, writing=unfinished), ports)
+        _save(replace(plan_record, not_before=again_at), ports)
         send(ReportRequest(), ports, after=wait)
         return False
     except ReconcileError as error:
         log.exception("the commit status of %s is abandoned", commit[:8])
         reported = cut(f"not reported: {error.kind}: {error}", 500)
-        _save(replace(plan_record, reported=reported, open=False, settled=True, writing=None), ports)
+        _save(replace(plan_record, reported=reported, open=False, settled=True), ports)
     return True
-
-
-def _report_once_more(unfinished: datetime, ports: Ports) -> None:
-    """Ask for a report once a write without an end can no longer happen."""
-    send(ReportRequest(), ports, after=max(0.0, (unfinished + STANDS_STILL - ports.clock()).total_seconds()))
 
 
 def _replace_status(commit: str, ports: Ports) -> None:
@@ -313,7 +300,6 @@ def _next(
     if pause is not None and status.state == "pending":
         said = "; ".join(filter(None, (str(pause), status.description)))
         status = CommitStatus("pending", status_line(said), CONTEXT, link)
-    plan_record = _without_dead_write(plan_record, ports.clock())
     reported, reports = f"{status.state}: {status.description}", plan_record.reports
     interim = plan.commit != newest and not settled and plan_record.reported.startswith(f"{status.state}:")
     if interim or not has_room(reports, settled=settled, ended=closed):
@@ -323,18 +309,10 @@ def _next(
         plan_record,
         reported=reported,
         reports=reports + new,
-        open=not closed or plan_record.writing is not None,
+        open=not closed,
         settled=settled,
     )
     return after, status if new else None
-
-
-def _without_dead_write(plan_record: PlanRecord, now: datetime) -> PlanRecord:
-    """Return a plan whose status is not known once a write without an end can no longer happen."""
-    began = plan_record.writing
-    if began is None or now < began + STANDS_STILL:
-        return plan_record
-    return replace(plan_record, writing=None, reported="")
 
 
 def _underway(commit: str, newest: str, ports: Ports) -> str | None:

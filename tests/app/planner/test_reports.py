@@ -15,7 +15,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import send
 from shared.app.planner.commit_status import INTERIM, SETTLED, has_room, interval
 from shared.app.planner.planner import handle
-from shared.app.planner.reporter import STANDS_STILL, report_open_plans
+from shared.app.planner.reporter import report_open_plans
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import CLOCKS_DIFFER, ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
@@ -23,7 +23,7 @@ from shared.cluster.record_parts import Phase
 from shared.ports import CommitStatus, FleetConfig, PlanRecord, Timing
 from tests.support import fleet_files
 from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
-from tests.support.replaced_ports import Dies, around, calls_of, frozen
+from tests.support.replaced_ports import around, calls_of, frozen
 
 pytestmark = pytest.mark.lives
 
@@ -181,31 +181,6 @@ def test_a_status_of_a_plan_that_was_made_again_meanwhile_is_written_again() -> 
     report_open_plans(cloud.ports)
     cloud.run()
     assert again == [commit]
-    assert status(cloud, commit)[0] == "success"
-    assert cloud.state.open_plans() == []
-
-
-def test_a_status_that_a_reporter_writes_late_before_it_dies_is_replaced() -> None:
-    cloud = ready("one")
-    commit = push(cloud, changed("one"))
-    step_until(cloud, lambda: cloud.state.fleet().commit == commit)
-    set_status, late = cloud.repository.set_status, list[str]()
-
-    def dies(sha: str, written: CommitStatus) -> None:
-        if late:
-            set_status(sha, written)
-            return
-        late.append(written.state)
-        cloud.run(120)  # another reporter has the session, and reports the end
-        assert status(cloud, commit)[0] == "success"
-        set_status(sha, written)
-        raise Dies
-
-    around(cloud, "git_host", set_status=dies)
-    with pytest.raises(Dies):
-        report_open_plans(cloud.ports)
-    assert (late, status(cloud, commit)[0]) == (["pending"], "pending")
-    cloud.run(STANDS_STILL.total_seconds() + 60)
     assert status(cloud, commit)[0] == "success"
     assert cloud.state.open_plans() == []
 
