@@ -22,6 +22,7 @@ from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.begin import Candidate
 from shared.rollouts.rollout import Member, Rollout
+from shared.rollouts.shut import place_of
 
 # Of which kinds the changes of a commit are, as strategies name them.
 
@@ -105,35 +106,44 @@ def candidates_of(
     changed = set[str]()
     for item in updates_of(plan):
         record, wanted = records.get(item.cluster), desired.get(item.cluster)
-        if _is_handed_over(item, record, members.get(item.cluster)):
+        member = members.get(item.cluster)
+        if _is_handed_over(item, record, member):
             continue
         changed.add(item.cluster)
         if record is None or wanted is None:
             continue
         candidate = _candidate(record, wanted, item.generation, now)
         suspends, creates = _is_suspended_by(record, wanted, now), _is_created_again(record, wanted)
-        at_once = record.deleting or is_own(item) or suspends or creates or record.recovering
-        started = _has_started(record, members.get(item.cluster))
-        adds = started or item.cluster not in members or _adds(item, planned.get(item.cluster))
+        started = _has_started(record, member)
+        own = replace(
+            candidate.member,
+            at_once=record.deleting or is_own(item) or suspends or creates or record.recovering,
+            earlier=None if item.keeps_pin else _moved(record, wanted),
+            systems=_moved_systems(record.document, wanted),
+            platform=moves_pin_alone(item),
+            later=item.cluster in later,
+        )
+        adds = started or member is None or _adds(item, planned.get(item.cluster))
         touched, aside = started or record.failed, candidate.aside or suspends
-        moved = None if item.keeps_pin else _moved(record, wanted)
-        candidate = replace(candidate, touched=touched, aside=aside, adds=adds, earlier=moved)
-        candidate = replace(candidate, systems=_moved_systems(record.document, wanted))
-        yield replace(candidate, at_once=at_once, platform=moves_pin_alone(item), later=item.cluster in later)
+        yield replace(candidate, member=own, touched=touched, aside=aside, adds=adds)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
         if member is None or record is None or item.cluster in changed:
             continue
         wanted = desired.get(item.cluster)
-        started = record.uid == member.uid and record.generation >= member.generation
-        if wanted is not None and started and not record.deleting:
+        if wanted is not None and _has_started(record, member) and not record.deleting:
             candidate = _candidate(record, wanted, record.generation, now)
-            candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
-            moved = None if _is_at(record, member.earlier) else member.earlier
-            left = {name: pin for name, pin in member.systems.items() if not _system_is_at(record, name, pin)}
-            candidate = replace(candidate, before=member.before, platform=member.platform)
-            candidate = replace(candidate, systems=left, stays=item.keeps_pin)
-            yield replace(candidate, left=True, group=member.group, earlier=moved)
+            own = replace(
+                candidate.member,
+                before=member.before,
+                group=member.group,
+                at_once=member.at_once,
+                earlier=None if _is_at(record, member.earlier) else member.earlier,
+                systems={n: pin for n, pin in member.systems.items() if not _system_is_at(record, n, pin)},
+                platform=member.platform,
+                stays=item.keeps_pin,
+            )
+            yield replace(candidate, member=own, left=True, touched=True, adds=False)
 
 
 def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
@@ -207,7 +217,7 @@ def not_held(
     def passes(candidate: Candidate) -> bool:
         member, record = members.get(candidate.cluster), records[candidate.cluster]
         ahead = member is not None and _passed(earlier, member)
-        if candidate.generation == record.generation:  # the newer commit leaves it as it is
+        if candidate.member.generation == record.generation:  # the newer commit leaves it as it is
             return ahead
         if member is not None:
             return ahead or _has_started(record, member)
@@ -229,20 +239,11 @@ def _has_started(record: ClusterRecord, member: Member | None) -> bool:
 
 
 def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
-    suspension = record.phase is Phase.SUSPENDED and _suspended_until(desired, now)
-    summary = summary_of(record)
-    return Candidate(
-        record.name,
-        record.uid,
-        generation,
-        desired.environment,
-        desired.document()["spec"]["location"],
-        desired.labels,
-        desired.digest,
-        record.digest,
-        suspended_until=_suspended_until(desired, now),
-        aside=bool(suspension) or record.contested or summary.absence.found or summary.stays_asleep(now),
-    )
+    until, summary = _suspended_until(desired, now), summary_of(record)
+    suspended = record.phase is Phase.SUSPENDED and until is not None
+    aside = suspended or record.contested or summary.absence.found or summary.stays_asleep(now)
+    member = Member(record.name, record.uid, generation, 0, 0, record.digest, until)
+    return Candidate(member, place_of(desired), desired.digest, aside=aside)
 
 
 def _suspended_until(desired: Desired, now: datetime) -> datetime | None:

@@ -23,15 +23,14 @@ from shared.rollouts.candidates import (
     is_own,
     moves_pin_alone,
     not_held,
-    slowest_kind,
     strategy_name,
     updates_of,
 )
 from shared.rollouts.decide import decide
 from shared.rollouts.line import splits
 from shared.rollouts.pins_back import with_gone_back
-from shared.rollouts.rollout import HeldStage, Rollout, RolloutCalendar, RolloutState
-from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
+from shared.rollouts.rollout import HeldStage, Member, Rollout, RolloutCalendar, RolloutState
+from shared.rollouts.selected import NOTHING, CommitRequest, choose
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import (
     NO_LINE,
@@ -40,7 +39,6 @@ from shared.rollouts.strategy import (
     RefusedStrategy,
     Selection,
     StageRule,
-    StrategyChoice,
     stages_of,
 )
 
@@ -56,8 +54,8 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
     members = (
         replace(
             member,
-            windows=_names(windows, known[member.cluster]),
-            freezes=_names(freezes, known[member.cluster]),
+            windows=_names(windows, known[member.cluster].place),
+            freezes=_names(freezes, known[member.cluster].place),
         )
         for member in rollout.members
     )
@@ -70,8 +68,7 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
     )
 
 
-def _names(found: Sequence[tuple[Selection, Window | Freeze]], of: Candidate) -> tuple[str, ...]:
-    place = ClusterPlace(of.cluster, of.environment, of.location, of.labels)
+def _names(found: Sequence[tuple[Selection, Window | Freeze]], place: ClusterPlace) -> tuple[str, ...]:
     return tuple(rule.name for selection, rule in found if selection.selects(*place))
 
 
@@ -99,10 +96,10 @@ def rollout_of_plan(
     split = splits(line, known or before, plan.commit)
     updates = [item for item in updates_of(plan) if not (split and moves_pin_alone(item))]
     goes_on = known or (before if not updates else None)
-    choice = choose(written.strategies, asked, updates)
-    choice = Choice(goes_on.choice.name, goes_on.choice.selected) if goes_on else choice
-    stages = stages_of(written, choice.strategy, tuple(desired.environments))
-    kind = (goes_on.choice.kind if goes_on else "") or slowest_kind(updates)
+    choice, wrong = choose(written.strategies, asked, updates)
+    if goes_on:
+        choice, wrong = replace(goes_on.choice, kind=goes_on.choice.kind or choice.kind), ()
+    stages = stages_of(written, choice.name, tuple(desired.environments))
     candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now, later))
 
     rules = platform_stages(written, desired)
@@ -112,14 +109,15 @@ def rollout_of_plan(
     targets = (replace(target, held=target.stage in waiting) for target in line.targets)
     platform = LineStages(rules, replace(line, targets=tuple(targets)), held)
     own = _held((*stages, StageRule(OTHERS)), candidates, kept)
+    allowed = tuple(strategy.name for strategy in written.strategies if strategy.may_be_selected)
+    refused = RefusedStrategy(wrong, allowed, now) if wrong else None
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(
             plan.commit, stages, candidates, before, now,
             ahead=ahead, platform=platform, split=split, held=own,
         )  # fmt: skip
-        chosen = StrategyChoice(choice.strategy, choice.selected, kind)
-        rollout = replace(rollout, choice=chosen, refused=_refused(choice, written, now))
+        rollout = replace(rollout, choice=choice, refused=refused)
         return _continued(with_windows(rollout, candidates, written), known, records)
 
     rollout = with_stages(frozenset())
@@ -140,8 +138,7 @@ def platform_stages(written: Written, desired: DesiredFleet) -> tuple[StageRule,
 
 def stage_in(rules: Iterable[StageRule], cluster: Desired) -> str:
     """Return the first of these stages that selects a cluster; the last one selects all."""
-    location = cluster.document()["spec"]["location"]
-    place = (cluster.name, cluster.environment, location, cluster.labels)
+    place = place_of(cluster)
     return next(rule.name for rule in rules if rule.selects(*place))
 
 
@@ -177,7 +174,7 @@ def _held(
         stage = stage_in(rules, cluster)
         clusters[stage].append(cluster.name)
         guards.setdefault(stage, guard)
-    gets = stages_with(rules, [candidate for candidate in candidates if moves_pin(candidate)])
+    gets = stages_with(rules, [candidate for candidate in candidates if moves_pin(candidate.member)])
     return {
         stage: HeldStage(stage, tuple(names), guards[stage])
         for stage, names in clusters.items()
@@ -185,32 +182,23 @@ def _held(
     }
 
 
-def _refused(choice: Choice, written: Written, now: datetime) -> RefusedStrategy | None:
-    if not choice.refused:
-        return None
-    allowed = tuple(strategy.name for strategy in written.strategies if strategy.may_be_selected)
-    return RefusedStrategy(choice.refused, allowed, now)
-
-
 def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollout | None:
     """Return the rollout that files would have, as far as it is known without the records; None for none."""
     if desired.rollout is None or not updates_of(plan):
         return None
-    name = strategy_name(desired.rollout.strategies, updates_of(plan))
-    stages = stages_of(desired.rollout, name, tuple(desired.environments))
+    choice, _ = choose(desired.rollout.strategies, NOTHING, updates_of(plan))
+    stages = stages_of(desired.rollout, choice.name, tuple(desired.environments))
     candidates = list(_from_files(plan, desired))
     rollout = begin(plan.commit, stages, candidates, None, now)
-    rollout = replace(rollout, choice=StrategyChoice(name, kind=slowest_kind(updates_of(plan))))
-    return with_windows(rollout, candidates, desired.rollout)
+    return with_windows(replace(rollout, choice=choice), candidates, desired.rollout)
 
 
 def _from_files(plan: Plan, desired: DesiredFleet) -> Iterator[Candidate]:
     for item in updates_of(plan):
         wanted = desired.clusters.get(item.cluster)
-        if wanted is None:
-            continue
-        place = wanted.environment, wanted.document()["spec"]["location"], wanted.labels
-        yield Candidate(item.cluster, item.uid, item.generation, *place, at_once=is_own(item))
+        if wanted is not None:
+            member = Member(item.cluster, item.uid, item.generation, 0, 0, at_once=is_own(item))
+            yield Candidate(member, place_of(wanted))
 
 
 def _continued(rollout: Rollout, known: Rollout | None, records: Records) -> Rollout:

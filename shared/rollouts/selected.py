@@ -7,13 +7,14 @@ a person lets it: somebody who mistyped the name of a careful strategy gets no q
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.language.model.rollout import Strategy
 from shared.masking import cut
 from shared.plan.plan import Item
-from shared.rollouts.candidates import strategy_name
+from shared.rollouts.candidates import slowest_kind, strategy_name
+from shared.rollouts.strategy import StrategyChoice
 
 TRAILER = "Rollout"
 MOST_NAMED = 10
@@ -32,18 +33,6 @@ class CommitRequest:
 NOTHING = CommitRequest()
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The strategy of a commit; ``selected``: the commit selects it.
-
-    ``refused`` are the names that the commit gives and may not, or several at once.
-    """
-
-    strategy: str
-    selected: bool = False
-    refused: tuple[str, ...] = ()
-
-
 def asks(strategies: Sequence[Strategy]) -> bool:
     """Return whether a fleet lets commits select a strategy."""
     return any(strategy.may_be_selected for strategy in strategies)
@@ -54,19 +43,22 @@ def asks_labels(strategies: Sequence[Strategy]) -> bool:
     return any(strategy.pull_request_label for strategy in strategies)
 
 
-def choose(strategies: Sequence[Strategy], asked: CommitRequest, updates: Iterable[Item]) -> Choice:
-    """Return the strategy of a commit with these updates."""
-    default = strategy_name(strategies, updates)
+def choose(
+    strategies: Sequence[Strategy], asked: CommitRequest, updates: Sequence[Item]
+) -> tuple[StrategyChoice, tuple[str, ...]]:
+    """Return the strategy of a commit with these updates, and the names that it gives and may not.
+
+    Several at once may not be given either.
+    """
+    default = StrategyChoice(strategy_name(strategies, updates), kind=slowest_kind(updates))
     if not asks(strategies):
-        return Choice(default)
+        return default, ()
     labelled = [strategy.name for strategy in strategies if strategy.pull_request_label in asked.labels]
     named = tuple(dict.fromkeys((*asked.trailers, *labelled)))
-    if not named:
-        return Choice(default)
     allowed = {*labelled, *(strategy.name for strategy in strategies if strategy.selectable)}
     if len(named) == 1 and named[0] in allowed:
-        return Choice(named[0], selected=True)
-    return Choice(default, refused=tuple(cut(name, LONGEST) for name in named[:MOST_NAMED]))
+        return replace(default, name=named[0], selected=True), ()
+    return default, tuple(cut(name, LONGEST) for name in named[:MOST_NAMED])
 
 
 # The trailers of a commit message, by the rules of ``git interpret-trailers``.

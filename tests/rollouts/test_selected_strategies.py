@@ -10,7 +10,8 @@ import pytest
 from shared.language.model.rollout import Strategy
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item
-from shared.rollouts.selected import Choice, CommitRequest, choose, trailer_values, trailers
+from shared.rollouts.selected import CommitRequest, choose, trailer_values, trailers
+from shared.rollouts.strategy import StrategyChoice
 
 STRATEGIES = (
     Strategy(name="ordinary", changes=("any",)),
@@ -26,33 +27,32 @@ PIECES = (
 
 
 @pytest.mark.parametrize(
-    ("asked", "choice"),
+    ("asked", "name", "refused"),
     [
-        (CommitRequest(), Choice("ordinary")),
-        (CommitRequest(labels=frozenset({"docs"})), Choice("ordinary")),
-        (CommitRequest(("emergency",)), Choice("emergency", selected=True)),
-        (CommitRequest(("emergency", "emergency")), Choice("emergency", selected=True)),
-        (CommitRequest(labels=frozenset({"fix now", "docs"})), Choice("hotfix", selected=True)),
-        (CommitRequest(("hotfix",), frozenset({"fix now"})), Choice("hotfix", selected=True)),
-        (CommitRequest(("emergancy",)), Choice("ordinary", refused=("emergancy",))),
-        (CommitRequest(("Emergency",)), Choice("ordinary", refused=("Emergency",))),
-        (CommitRequest(("ordinary",)), Choice("ordinary", refused=("ordinary",))),
-        (CommitRequest(("hotfix",)), Choice("ordinary", refused=("hotfix",))),
-        (CommitRequest(("",)), Choice("ordinary", refused=("",))),
-        (
-            CommitRequest(("emergency",), frozenset({"fix now"})),
-            Choice("ordinary", refused=("emergency", "hotfix")),
-        ),
+        (CommitRequest(), "ordinary", ()),
+        (CommitRequest(labels=frozenset({"docs"})), "ordinary", ()),
+        (CommitRequest(("emergency",)), "emergency", ()),
+        (CommitRequest(("emergency", "emergency")), "emergency", ()),
+        (CommitRequest(labels=frozenset({"fix now", "docs"})), "hotfix", ()),
+        (CommitRequest(("hotfix",), frozenset({"fix now"})), "hotfix", ()),
+        (CommitRequest(("emergancy",)), "ordinary", ("emergancy",)),
+        (CommitRequest(("Emergency",)), "ordinary", ("Emergency",)),
+        (CommitRequest(("ordinary",)), "ordinary", ("ordinary",)),
+        (CommitRequest(("hotfix",)), "ordinary", ("hotfix",)),
+        (CommitRequest(("",)), "ordinary", ("",)),
+        (CommitRequest(("emergency",), frozenset({"fix now"})), "ordinary", ("emergency", "hotfix")),
     ],
 )
 def test_a_commit_has_the_strategy_that_it_may_select_and_otherwise_that_of_its_changes(
-    asked: CommitRequest, choice: Choice
+    asked: CommitRequest, name: str, refused: tuple[str, ...]
 ) -> None:
-    assert choose(STRATEGIES, asked, UPDATES) == choice
+    chosen = StrategyChoice(name, selected=name != "ordinary", kind="any")
+    assert choose(STRATEGIES, asked, UPDATES) == (chosen, refused)
 
 
 def test_a_trailer_means_nothing_to_a_fleet_without_a_strategy_to_select() -> None:
-    assert choose((STRATEGIES[0],), CommitRequest(("emergency",)), UPDATES) == Choice("ordinary")
+    ordinary = StrategyChoice("ordinary", kind="any")
+    assert choose((STRATEGIES[0],), CommitRequest(("emergency",)), UPDATES) == (ordinary, ())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace, SummaryTimes
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.decide import Decision, decide
-from shared.rollouts.rollout import Rollout
+from shared.rollouts.rollout import Member, Rollout
+from shared.rollouts.shut import ClusterPlace
 from shared.rollouts.strategy import GroupRule, StageRule
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -31,7 +32,8 @@ def summary(name: str, *, generation: int = 1, phase: Phase = Phase.READY) -> Cl
 
 def candidate(name: str, environment: str = "", *, generation: int = 2) -> Candidate:
     """Return a cluster that a commit changes."""
-    return Candidate(name, f"uid-{name}", generation, environment, "eastus", {}, "new", "old")
+    member = Member(name, f"uid-{name}", generation, 0, 0, "old")
+    return Candidate(member, ClusterPlace(name, environment, "eastus", {}), "new")
 
 
 def stage(name: str, *groups: GroupRule, approval: bool = False) -> StageRule:
