@@ -7,7 +7,7 @@ a person lets it: somebody who mistyped the name of a careful strategy gets no q
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from shared.frozen import dataclass, replace
 from shared.language.model.rollout import Strategy
@@ -61,73 +61,15 @@ def choose(
     return default, tuple(cut(name, LONGEST) for name in named[:MOST_NAMED])
 
 
-# The trailers of a commit message, by the rules of ``git interpret-trailers``.
-#
-# They are the last paragraph of the message, if all of its lines are trailers, or one is by git itself and
-# a quarter of the lines are trailers. A line that begins with a space continues the one before it, and one
-# that begins with # is a comment. What follows a line with ``---`` is no part of the message.
-
-_TRAILER = re.compile(r"([A-Za-z0-9-]+)[ \t]*:(.*)")
-_OF_GIT = ("Signed-off-by: ", "(cherry picked from commit ")
-_END = re.compile(r"---(\s.*)?")
-_COMMENT = "#"
+_NAMED = re.compile(rf"{TRAILER}[ \t]*:(.*)", re.IGNORECASE)
 
 
-def trailer_values(message: str, name: str) -> Sequence[str]:
-    """Return the values of the trailers of a name, whatever its case, in order, each as one line."""
-    return [value for key, value in trailers(message) if key.lower() == name.lower()]
+def named_in(message: str) -> list[str]:
+    """Return the strategies that a commit names: those of the lines ``Rollout: NAME`` of its last paragraph.
 
-
-def trailers(message: str) -> Iterator[tuple[str, str]]:
-    """Yield the trailers of a message, each with the lines that continue it as one."""
-    found = list[str]()
-    for line in _block(message):
-        if _continues(line) and found:
-            found[-1] += f" {line}"
-        else:
-            found.append(line)
-    for line in found:
-        trailer = _TRAILER.fullmatch(line)
-        if trailer is not None:
-            yield trailer[1], " ".join(trailer[2].split())
-
-
-def _continues(line: str) -> bool:
-    return line[:1] in (" ", "\t")
-
-
-def _block(message: str) -> Sequence[str]:
-    """Return the lines of the last paragraph below the subject, if they are trailers.
-
-    A line that continues none counts as one that is no trailer.
+    These are the trailers that git reads (git-scm.com/docs/git-interpret-trailers), and those between which
+    other lines stand: what nobody meant so is refused, and holds.
     """
-    lines = _lines(message)
-    named = others = continuing = 0
-    of_git = False
-    for place in range(len(lines) - 1, -1, -1):
-        line = lines[place]
-        if not line.strip():
-            others += continuing
-            enough = named * 3 >= others if of_git else named > 0 and others == 0
-            return lines[place + 1 :] if enough else []
-        if line.startswith(_COMMENT):
-            others, continuing = others + continuing, 0
-        elif line.startswith(_OF_GIT) or _TRAILER.fullmatch(line):
-            named, continuing, of_git = named + 1, 0, of_git or line.startswith(_OF_GIT)
-        elif _continues(line):
-            continuing += 1
-        else:
-            others, continuing = others + continuing + 1, 0
-    return []
-
-
-def _lines(message: str) -> Sequence[str]:
-    """Return the lines of a message without blank ones, and comments, at its end."""
-    lines = list[str]()
-    for line in message.split("\n"):
-        if _END.fullmatch(line):
-            break
-        lines.append(line)
-    while lines and (not lines[-1].strip() or lines[-1].startswith(_COMMENT)):
-        lines.pop()
-    return lines
+    *above, last = re.split(r"\n[ \t]*\n", message.strip())
+    lines = map(_NAMED.fullmatch, last.split("\n") if above else ())
+    return [" ".join(line[1].split()) for line in lines if line]

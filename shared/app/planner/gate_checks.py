@@ -31,7 +31,7 @@ from shared.resource_ids import SubscriptionId
 from shared.rollouts.candidates import upgrade_of
 from shared.rollouts.monitored import fired_alerts, judged
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
-from shared.rollouts.selected import NOTHING, TRAILER, CommitRequest, asks, asks_labels, trailer_values
+from shared.rollouts.selected import NOTHING, CommitRequest, asks, asks_labels, named_in
 from shared.rollouts.strategy import CheckKind, EndpointCheck
 from shared.rollouts.waits import checks_due
 from shared.sentences import some_of
@@ -162,7 +162,7 @@ def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Por
         repository = fleet.origin.source.repository if fleet.origin.source else 0
         pull = pull_of(commit, ports.config.branch, repository, ports.git_host.merged_as(commit))
         labels = pull.labels if pull else labels
-    return CommitRequest(tuple(trailer_values(message, TRAILER)), labels)
+    return CommitRequest(tuple(named_in(message)), labels)
 
 
 FRESH = timedelta(minutes=30)
