@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.cluster.reporting.summary import summary_of
-from shared.frozen import dataclass, replace
+from shared.frozen import replace
 from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.language.pin import Pin
@@ -237,14 +237,6 @@ _STARTS = {
 _NAMES = {Action.CREATE: "creation", Action.ADOPT: "adoption", Action.DELETE: "delete", Action.RETRY: RETRY}
 
 
-@dataclass(frozen=True)
-class HeldPlan:
-    """A plan with what waits, and when the first of it may start by itself; None for never or for nothing."""
-
-    plan: Plan
-    opens: datetime | None = None
-
-
 def with_holds(
     plan: Plan,
     clusters: Mapping[str, Desired],
@@ -253,7 +245,7 @@ def with_holds(
     now: datetime,
     *,
     unheld: Collection[str] = (),
-) -> HeldPlan:
+) -> Plan:
     """Return the plan with the items on hold that a freeze or a window keeps from starting ``now``.
 
     ``unheld`` are clusters whose items this does not concern.
@@ -264,10 +256,7 @@ def with_holds(
         if item.cluster not in unheld:
             shut = _shut(item, clusters.get(item.cluster), recorded.get(item.cluster), calendar, now)
         items.append(_on_hold(item, recorded.get(item.cluster), shut) if shut else item)
-    ends = (item.hold.until for item in items if item.hold is not None)
-    return HeldPlan(
-        replace(plan, items=tuple(items)), min((at for at in ends if at is not None), default=None)
-    )
+    return replace(plan, items=tuple(items))
 
 
 def held_now(
@@ -278,7 +267,7 @@ def held_now(
     now: datetime,
 ) -> tuple[Item, ...]:
     """Return the items that would be on hold if the plan were carried out now."""
-    held = with_holds(plan, clusters, recorded, calendar, now).plan
+    held = with_holds(plan, clusters, recorded, calendar, now)
     return tuple(item for item in held.items if item.waits_for_time)
 
 

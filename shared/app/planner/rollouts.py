@@ -92,12 +92,13 @@ def stage(
     retried = _retried(plan, earlier) if continues else frozenset[str]()
     clusters, now = inputs.desired.clusters, ports.clock()
     shut = with_holds(plan, clusters, inputs.records, calendar, now, unheld=retried)
-    fleet = replace(fleet, closed=replace(fleet.closed, opens=shut.opens))
-    resumed = with_versions_that_run(shut.plan.resume(earlier), inputs.records)
+    ends = (item.hold.until for item in shut.items if item.hold is not None)
+    opens = min((at for at in ends if at is not None), default=None)
+    fleet = replace(fleet, closed=replace(fleet.closed, opens=opens))
+    resumed = with_versions_that_run(shut.resume(earlier), inputs.records)
     staged = _of_rollout(StagedPlan(resumed, fleet), inputs, ports)
     held = staged.held | (_retried(staged.plan, earlier) if continues else frozenset())
-    opens = () if shut.opens is None else (shut.opens,)
-    return replace(staged, held=held, times=(*opens, *staged.times))
+    return replace(staged, held=held, times=(*filter(None, [opens]), *staged.times))
 
 
 def _retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
