@@ -18,8 +18,11 @@ from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.rollouts.begin import Candidate, Held, LineStages, begin, moves_pin, stages_with
 from shared.rollouts.calendar import Closure, Freeze, Start, Window
 from shared.rollouts.candidates import (
+    NOTHING,
+    CommitRequest,
     Records,
     candidates_of,
+    choose,
     is_own,
     moves_pin_alone,
     not_held,
@@ -30,7 +33,6 @@ from shared.rollouts.decide import decide
 from shared.rollouts.line import splits
 from shared.rollouts.pins_back import with_gone_back
 from shared.rollouts.rollout import HeldStage, Member, Rollout, RolloutCalendar, RolloutState
-from shared.rollouts.selected import NOTHING, CommitRequest, choose
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import (
     NO_LINE,

@@ -10,7 +10,7 @@ import pytest
 from shared.language.model.rollout import Strategy
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item
-from shared.rollouts.selected import CommitRequest, choose, named_in
+from shared.rollouts.candidates import CommitRequest, choose, named_in
 from shared.rollouts.strategy import StrategyChoice
 
 STRATEGIES = (

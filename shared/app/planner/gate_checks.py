@@ -28,10 +28,9 @@ from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.azure import ListAlerts, every_document
 from shared.resource_ids import SubscriptionId
-from shared.rollouts.candidates import upgrade_of
+from shared.rollouts.candidates import NOTHING, CommitRequest, asks, asks_labels, named_in, upgrade_of
 from shared.rollouts.monitored import fired_alerts, judged
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
-from shared.rollouts.selected import NOTHING, CommitRequest, asks, asks_labels, named_in
 from shared.rollouts.strategy import CheckKind, EndpointCheck
 from shared.rollouts.waits import checks_due
 from shared.sentences import some_of

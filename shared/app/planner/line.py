@@ -21,10 +21,10 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.platform_plan import NONE_EARLIER, EarlierPins
 from shared.platform.pins import roots_of
 from shared.ports import FleetRecord, Ports
+from shared.rollouts.candidates import NOTHING
 from shared.rollouts.line import line_of, splits
 from shared.rollouts.of_plan import platform_stages, stage_in
 from shared.rollouts.rollout import Rollout
-from shared.rollouts.selected import NOTHING
 from shared.rollouts.strategy import NO_LINE, Line
 from shared.rollouts.waits import Seen
 

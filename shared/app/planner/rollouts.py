@@ -32,7 +32,7 @@ from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
 from shared.rollouts.begin import UNDER_WAY, superseded
-from shared.rollouts.candidates import updates_of
+from shared.rollouts.candidates import NOTHING, updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.line import is_to_split, moves
@@ -44,7 +44,6 @@ from shared.rollouts.rollout import (
     StageDecision,
 )
 from shared.rollouts.rollout_acts import ActKind, act_on, is_as_asked
-from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut import calendar_of
 from shared.rollouts.waits import Seen

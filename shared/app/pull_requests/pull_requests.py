@@ -48,10 +48,9 @@ from shared.plan.platform_plan import NO_PLATFORM_CHANGE
 from shared.platform.pins import without_stages
 from shared.ports import Capability, Ports, Pull
 from shared.ports.state import PullRecord
-from shared.rollouts.candidates import updates_of
+from shared.rollouts.candidates import CommitRequest, updates_of
 from shared.rollouts.of_plan import held_now, rollout_of_plan
 from shared.rollouts.rollout import Rollout
-from shared.rollouts.selected import CommitRequest
 from shared.rollouts.shut import calendar_of
 
 log = logging.getLogger(__name__)
