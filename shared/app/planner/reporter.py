@@ -27,7 +27,6 @@ from shared.app.planner.commit_status import (
 from shared.app.records import again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.forms import RecordList
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import (
     NotifyRequest,
@@ -36,7 +35,6 @@ from shared.cluster.queues.messages import (
     StatusRequest,
     TryRequest,
 )
-from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.logs import about
 from shared.masking import cut
@@ -61,8 +59,6 @@ def report(ports: Ports) -> None:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and now < until:
-        if until - now > timedelta(seconds=LONGEST):  # as only a git host asks for; the API shows it
-            _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         send(ReportRequest(), ports, after=(until - now).total_seconds())
         return
     report_open_plans(ports)
@@ -85,7 +81,6 @@ def report_open_plans(ports: Ports) -> None:
         return
     summaries = ports.state.summaries()
     clusters: Seen = summaries.keyed(attrgetter("name"))
-    _save_contested(fleet, summaries, ports)
     over = ports.clock() - OVERDUE
     late = {
         trial.pull for found in summaries if (trial := found.trial) and not trial.ended and trial.until < over
@@ -225,18 +220,6 @@ def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
     """Return whether a planner began or ended since: then the plans that were read may not fit the record."""
     now = ports.state.fleet()
     return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
-
-
-def _save_contested(fleet: FleetRecord, clusters: RecordList[ClusterSummary], ports: Ports) -> None:
-    """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
-    waiting = {summary.name for summary in clusters if summary.contested}
-    contested = tuple(sorted(waiting | (clusters.unreadable_names & {*fleet.contested})))
-    if contested == fleet.contested or fleet.planning or fleet.origin.other_source:
-        return
-    try:
-        ports.state.save_fleet(replace(fleet, contested=contested))
-    except Stale:
-        send(ReportRequest(), ports)
 
 
 def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
