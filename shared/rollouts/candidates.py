@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from shared.azure.changes.field_effects import Effect
 from shared.cluster.failures.errors import ClusterMissing
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord, recreates
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import summary_of
@@ -25,6 +27,7 @@ from shared.rollouts.begin import Candidate
 from shared.rollouts.rollout import Member, Rollout
 from shared.rollouts.shut import place_of
 from shared.rollouts.strategy import StrategyChoice
+from shared.rollouts.waits import Seen
 
 # Of which kinds the changes of a commit are, as strategies name them.
 
@@ -149,6 +152,14 @@ def upgrade_of(item: Item) -> str | None:
 
 
 Records = Mapping[str, ClusterRecord]
+
+
+def seen_in(
+    rollout: Rollout, records: Records, unreadable: Mapping[str, UnreadableRecord] = MappingProxyType({})
+) -> Seen:
+    """Return what is recorded of the clusters of a rollout."""
+    names = (member.cluster for member in rollout.members)
+    return {**{name: summary_of(records[name]) for name in names if name in records}, **unreadable}
 
 
 def updates_of(plan: Plan) -> list[Item]:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from shared.cluster.reporting.summary import summary_of
 from shared.frozen import replace
 from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import RolloutSpec as Written
@@ -26,6 +25,7 @@ from shared.rollouts.candidates import (
     is_own,
     moves_pin_alone,
     not_held,
+    seen_in,
     strategy_name,
     updates_of,
 )
@@ -123,9 +123,7 @@ def rollout_of_plan(
         return _continued(with_windows(rollout, candidates, written), known, records)
 
     rollout = with_stages(frozenset())
-    names = (member.cluster for member in rollout.members)
-    seen = {name: summary_of(records[name]) for name in names if name in records}
-    if before is None or decide(rollout, seen, now).block is None:
+    if before is None or decide(rollout, seen_in(rollout, records), now).block is None:
         return rollout
     ahead = not_held(candidates, records, before, before_plan, plan.commit)
     return with_stages(ahead) if ahead else rollout

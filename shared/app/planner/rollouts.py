@@ -32,7 +32,7 @@ from shared.plan.plan import Action, Item, Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
 from shared.rollouts.begin import UNDER_WAY, superseded
-from shared.rollouts.candidates import NOTHING, updates_of
+from shared.rollouts.candidates import NOTHING, seen_in, updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.line import is_to_split, moves
@@ -156,7 +156,7 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
         since = current.since if current else _since(before, inputs.records, fleet, ports)
         etag = known.etag if known else ""
         rollout = replace(rollout, since=since, sources=sources, etag=etag)
-    decision = decide(rollout, _seen(rollout, inputs), now)
+    decision = decide(rollout, seen_in(rollout, inputs.records, inputs.unreadable), now)
     after = decision.rollout
     log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
     return replace(
@@ -219,12 +219,6 @@ def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
 def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
     found = ports.state.plan(rollout.commit) if rollout else None
     return found.plan if found else None
-
-
-def _seen(rollout: Rollout, inputs: PlanInputs) -> Seen:
-    records, names = inputs.records, [member.cluster for member in rollout.members]
-    seen = {name: summary_of(records[name]) for name in names if name in records}
-    return {**seen, **inputs.unreadable}
 
 
 @dataclass(frozen=True)
