@@ -16,25 +16,12 @@ from shared.frozen import dataclass
 from shared.plan.plan import REMOVALS, Action, Item, Plan
 from shared.ports import CommitStatus
 from shared.ports.git_host import status_line
+from shared.rollouts.decide import Decision
+from shared.rollouts.report import describe
+from shared.rollouts.rollout import RolloutState
 from shared.sentences import some_of
 
 CONTEXT = "roadstead"
-
-
-@dataclass(frozen=True)
-class RolloutProgress:
-    """How far a rollout is that has not ended, or left clusters as they were; ``text`` is for an operator.
-
-    ``final``: it waits for its gate after the last stage, or for the soak before that; ``stopped``: a check
-    of the gate failed too often. ``left`` are the clusters that somebody took out of one that has ended.
-    """
-
-    text: str
-    paused: bool = False
-    aborted: bool = False
-    final: bool = False
-    stopped: bool = False
-    left: int = 0
 
 
 NAMED = 3
@@ -253,51 +240,50 @@ def status_of(
     *,
     link: str,
     superseded_by: str = "",
-    rollout: RolloutProgress | None = None,
+    rollout: Decision | str | None = None,
 ) -> CommitStatus:
     """Return the commit status for a plan at some progress.
 
     ``superseded_by`` is the newest commit, where only that one can still change the clusters; "" otherwise.
-    ``rollout`` is how far the plan's rollout is, None for one that has ended without leaving clusters as they
-    were, or for none.
+    ``rollout`` is how far the plan's rollout is, or why it cannot be read; None for one that has ended
+    without leaving clusters as they were, or for none.
     """
-    if rollout is not None and rollout.aborted:
-        return CommitStatus("failure", status_line(rollout.text), CONTEXT, link)
+
+    def said(state: str, text: str) -> CommitStatus:
+        return CommitStatus(state, status_line(text), CONTEXT, link)
+
+    if isinstance(rollout, str):
+        return said("failure", progress.first_problem or rollout)
+    state = rollout.rollout.state if rollout else None
+    text = describe(rollout.rollout, rollout) if rollout else ""
+    if state is RolloutState.ABORTED:
+        return said("failure", text)
     if progress.first_problem:
-        paused = "rollout paused: " if rollout is not None and rollout.paused else ""
-        return CommitStatus("failure", status_line(f"{paused}{progress.first_problem}"), CONTEXT, link)
-    if rollout is not None and rollout.final:
-        state = "failure" if rollout.stopped else "pending"
-        return CommitStatus(state, status_line(rollout.text), CONTEXT, link)
+        paused = "rollout paused: " if rollout is not None and rollout.block else ""
+        return said("failure", f"{paused}{progress.first_problem}")
+    if rollout is not None and rollout.final and not rollout.held:
+        return said("failure" if rollout.final.spent else "pending", text)
     # A status that fails says which cluster differs; until that has lasted, their number shows an edit.
     alike = progress.ready - progress.differing
     drift = f", {progress.differing} with drift" if progress.differing else ""
     exempt = drift + (f", {progress.exempt} exempt" if progress.exempt else "")
-    if progress.ready + progress.exempt >= progress.total:
-        done = (
-            f"{alike} of {progress.total} clusters in sync{exempt} ({plan.summary})"
-            if plan.items
-            else "no clusters"
-        )
-        return CommitStatus("success", status_line(done), CONTEXT, link)
+    in_sync = f"{alike} of {progress.total} clusters in sync{exempt}"
+    done = progress.ready + progress.exempt
+    if done >= progress.total:
+        return said("success", f"{in_sync} ({plan.summary})" if plan.items else "no clusters")
     suspended = f", {progress.suspended} suspended" if progress.suspended else ""
-    waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
-    if rollout is not None and not progress.first_wait:
-        waiting = f"; {rollout.text}"
-    description = f"{alike} of {progress.total} clusters in sync{exempt}{suspended}{waiting}"
+    waiting = f"; {progress.first_wait or text}" if progress.first_wait or text else f" ({plan.summary})"
+    description = f"{in_sync}{suspended}{waiting}"
     if superseded_by:
-        return CommitStatus(
-            "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
-        )
-    if progress.suspended and progress.ready + progress.suspended + progress.exempt >= progress.total:
+        return said("error", f"superseded by {superseded_by[:8]}: {description}")
+    done += progress.suspended
+    if progress.suspended and done >= progress.total:
         # No progress until a date, or a commit: neither pending, nor success, nor a failure of a cluster.
-        in_sync = f"{alike} of {progress.total} clusters in sync{exempt}"
-        ended = f"suspended: {in_sync}; {progress.first_suspension}"
-        return CommitStatus("error", status_line(ended), CONTEXT, link)
-    left = rollout.left if rollout is not None else 0
-    if left and progress.ready + progress.suspended + progress.exempt + left >= progress.total:
-        return CommitStatus("error", status_line(description), CONTEXT, link)  # none before a commit, either
-    return CommitStatus("pending", status_line(description), CONTEXT, link)
+        return said("error", f"suspended: {in_sync}; {progress.first_suspension}")
+    left = len(rollout.waits) if rollout and state is RolloutState.COMPLETED else 0  # somebody took them out
+    if left and done + left >= progress.total:
+        return said("error", description)  # none before a commit, either
+    return said("pending", description)
 
 
 def status_of_problem(problem: FleetProblem) -> CommitStatus:

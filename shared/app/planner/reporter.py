@@ -18,7 +18,6 @@ from shared.app.outbox import send, send_all, send_unlike
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
-    RolloutProgress,
     has_room,
     interval,
     progress_of,
@@ -41,8 +40,7 @@ from shared.masking import cut
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.git_host import Capability, status_line
 from shared.ports.state.fleet import Pause
-from shared.rollouts.decide import decide
-from shared.rollouts.report import describe
+from shared.rollouts.decide import Decision, decide
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.waits import Seen
 
@@ -120,7 +118,7 @@ def _report(
     ports: Ports,
     *,
     last_time: bool,
-    rollout: RolloutProgress | None,
+    rollout: Decision | str | None,
 ) -> bool:
     """Write the status of a plan if it says something new; return whether the git host answered.
 
@@ -228,26 +226,20 @@ def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
     return plan_record.plan.commit == fleet.commit and not fleet.planning and not done
 
 
-def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> RolloutProgress | None:
-    """Return how far the rollout of the newest commit is, None where it has none, or nothing waits."""
+def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Decision | str | None:
+    """Return how far the rollout of the newest commit is, or why it cannot be read.
+
+    None where it has none, or nothing waits.
+    """
     try:
         rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
     except Unreadable as error:
-        return RolloutProgress(str(error), final=True, stopped=True)
+        return str(error)
     if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
-    aborted = rollout.state is RolloutState.ABORTED
-    if not (aborted or decision.waits or decision.final):
-        return None
-    return RolloutProgress(
-        describe(rollout, decision),
-        decision.block is not None,
-        aborted,
-        final=decision.final is not None and not decision.held,
-        stopped=decision.final is not None and bool(decision.final.spent),
-        left=len(decision.waits) if rollout.state is RolloutState.COMPLETED else 0,
-    )
+    shown = rollout.state is RolloutState.ABORTED or decision.waits or decision.final
+    return decision if shown else None
 
 
 def _next(
@@ -257,7 +249,7 @@ def _next(
     ports: Ports,
     *,
     last_time: bool,
-    rollout: RolloutProgress | None,
+    rollout: Decision | str | None,
     pause: Pause | None,
 ) -> tuple[PlanRecord, CommitStatus | None] | None:
     """Return a plan as it is to be reported, with its status if that says something new and there is room.
