@@ -14,7 +14,7 @@ import logging
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from shared.app.outbox import send, send_all, send_unlike
+from shared.app.outbox import send, send_all
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
@@ -31,7 +31,6 @@ from shared.cluster.queues.messages import (
     NotifyRequest,
     PlanRequest,
     ReportRequest,
-    StatusRequest,
     TryRequest,
 )
 from shared.frozen import replace
@@ -143,7 +142,7 @@ def _report(
     except Stale:
         log.info("%s was planned again while it was reported", commit[:8])
         if written:
-            _replace_status(commit, ports)
+            report_again(commit, ports)
         else:
             send(ReportRequest(), ports)
     except (Retryable, Withheld) as error:
@@ -162,15 +161,6 @@ def _report(
         reported = cut(f"not reported: {error.kind}: {error}", 500)
         _save(replace(plan_record, reported=reported, open=False, settled=True), ports)
     return True
-
-
-def _replace_status(commit: str, ports: Ports) -> None:
-    """Have a status that may be over the last one written again, by a message while the state is away."""
-    try:
-        report_again(commit, ports)
-    except Retryable as error:
-        log.warning("the commit status of %s waits: %s: %s", commit[:8], error.kind, error)
-        send_unlike(StatusRequest(commit=commit), ports, after=ReportRequest.WINDOW)
 
 
 @again
