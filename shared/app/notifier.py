@@ -64,10 +64,7 @@ def tell_issues(route: Route, message: Outgoing, known: NotifierRecord, ports: P
         ports.git_host.close_issue(number)
     else:
         left[key] = number
-    return replace(
-        known,
-        routes={**known.routes, route.name: replace(known.routes[route.name], issues=left)},
-    )
+    return known.with_route(route.name, replace(known.routes[route.name], issues=left))
 
 
 def _is_over(group: DigestGroup, known: NotifierRecord) -> bool:

@@ -12,8 +12,8 @@ from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Closure
-from shared.rollouts.pins_back import waits_back
 from shared.rollouts.rollout import GroupPass, Member, Rollout, RolloutState
+from shared.rollouts.rollout_acts import waits_back
 from shared.rollouts.waits import (
     CHANGING,
     NOT_STARTED,

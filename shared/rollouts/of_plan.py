@@ -31,8 +31,8 @@ from shared.rollouts.candidates import (
 )
 from shared.rollouts.decide import decide
 from shared.rollouts.line import splits
-from shared.rollouts.pins_back import with_gone_back
 from shared.rollouts.rollout import HeldStage, Member, Rollout, RolloutCalendar, RolloutState
+from shared.rollouts.rollout_acts import with_gone_back
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import (
     NO_LINE,

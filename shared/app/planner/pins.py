@@ -28,8 +28,8 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.plan import Item, Plan
 from shared.ports import Capability, FleetRecord, GitHost, Ports
 from shared.ports.git_host import BranchCommit
-from shared.rollouts.pins_back import goes_back, pins_back
 from shared.rollouts.rollout import Member, Rollout, StageDecision
+from shared.rollouts.rollout_acts import goes_back, pins_back
 from shared.rollouts.waits import Seen
 
 log = logging.getLogger(__name__)
