@@ -181,7 +181,7 @@ def _opening(gate: Gate, verb: str) -> Iterator[str]:
         yield f"waits {_duration(int(gate.after.total_seconds()))}"
     if gate.not_before:
         yield f"{verb} after {gate.not_before:%Y-%m-%d %H:%M} UTC"
-    if checks := len(gate.names):
+    if checks := len(gate.checks):
         yield f"waits for {checks} check{'s' * (checks > 1)}"
 
 

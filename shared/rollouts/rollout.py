@@ -17,8 +17,8 @@ from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.strategy import (
     NO_GATE,
     NO_LINE,
-    EndpointCheck,
     Gate,
+    GateCheck,
     Line,
     RefusedStrategy,
     StrategyChoice,
@@ -196,7 +196,7 @@ class GateCheckResult:
     successes: int = 0
     failures: int = 0
 
-    def after(self, asked: EndpointCheck, met: bool | None, at: datetime, detail: str) -> GateCheckResult:
+    def after(self, asked: GateCheck, met: bool | None, at: datetime, detail: str) -> GateCheckResult:
         """Return it after an answer that was a success, a failure or, with None, neither."""
         successes, failures = self.successes + 1 if met else 0, self.failures + (met is False)
         state = CheckState.PASSED if successes >= asked.successes else CheckState.RUNNING

@@ -12,7 +12,6 @@ from shared.cluster.record import of_health
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
-from shared.language.model.rollout import UPGRADE_READINESS
 from shared.plan.hold_kinds import HoldKind
 from shared.rollouts.calendar import Closure, closed
 from shared.rollouts.rollout import (
@@ -23,7 +22,7 @@ from shared.rollouts.rollout import (
     Rollout,
     StageDecision,
 )
-from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate, RefusedStrategy
+from shared.rollouts.strategy import NO_GATE, CheckKind, Gate, GateCheck, RefusedStrategy
 
 # Where a cluster stands in a rollout, by what is recorded of it.
 
@@ -165,7 +164,7 @@ class StartWait:
     refused: RefusedStrategy | None = None
     since: datetime | None = None
     checks: tuple[GateCheckResult, ...] = ()
-    asked: tuple[EndpointCheck, ...] = ()
+    asked: tuple[GateCheck, ...] = ()
     spent: tuple[str, ...] = ()
     stuck: MemberStanding | None = None
     gate: Gate = NO_GATE
@@ -178,17 +177,17 @@ _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)
 
 
 def check_again_at(
-    said: GateCheckResult | None, asked: EndpointCheck | None, reached: datetime, now: datetime
+    said: GateCheckResult | None, check: GateCheck, reached: datetime, now: datetime
 ) -> datetime:
     """Return when a check of a gate is to be read; a moment from now for one that never was.
 
-    An address is ``asked`` once in its interval while its answers count, and less and less otherwise.
+    An address is asked once in its interval while its answers count, and less and less otherwise.
     """
     if said is None:
         return now + timedelta(seconds=1)
     pause = min(max((said.at - reached) / 10, _SOONEST), _LATEST)
-    if asked is not None:
-        pause = asked.interval if said.state in _COUNTED else max(asked.interval, pause)
+    if check.asks:
+        pause = check.interval if said.state in _COUNTED else max(check.interval, pause)
     return said.at + pause
 
 
@@ -199,19 +198,19 @@ def unpassed(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that have not passed."""
     planned = rollout.stages[stage]
     said = rollout.said(planned.name)
-    return tuple(n for n in planned.gate.names if n not in said or said[n].state is not CheckState.PASSED)
+    names = (check.name for check in planned.gate.checks)
+    return tuple(name for name in names if name not in said or said[name].state is not CheckState.PASSED)
 
 
 def spent_checks(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that failed too often: they are not asked again."""
     planned = rollout.stages[stage]
     said = rollout.said(planned.name)
-    return tuple(
-        a.name for a in planned.gate.endpoints if a.name in said and said[a.name].failures > a.failures
-    )
+    asked = (check for check in planned.gate.checks if check.name in said)
+    return tuple(check.name for check in asked if said[check.name].failures > check.failures)
 
 
-def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
+def to_be_read(rollout: Rollout, stage: int) -> Sequence[GateCheck]:
     """Return the checks that are read while a stage waits for any of them.
 
     A check run that has succeeded is not read again. An address that has answered is, and so is whether
@@ -221,18 +220,16 @@ def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
     left = unpassed(rollout, stage)
     if not left or spent_checks(rollout, stage):
         return ()
-    gate = rollout.stages[stage].gate
-    again = (UPGRADE_READINESS, *(endpoint.name for endpoint in gate.endpoints))
-    return tuple(name for name in gate.names if name in left or name in again)
+    checks = rollout.stages[stage].gate.checks
+    return [check for check in checks if check.name in left or check.kind is not CheckKind.RUN]
 
 
 def checks_due(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Mapping[str, datetime]:
     """Return when each check is to be read that is read again."""
-    planned = rollout.stages[stage]
-    said = rollout.said(planned.name)
+    said = rollout.said(rollout.stages[stage].name)
     return {
-        name: check_again_at(said.get(name), planned.gate.endpoint(name), reached, now)
-        for name in to_be_read(rollout, stage)
+        check.name: check_again_at(said.get(check.name), check, reached, now)
+        for check in to_be_read(rollout, stage)
     }
 
 
@@ -261,7 +258,7 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
         )
         spent = spent_checks(rollout, stage)
         about = StartWait(WaitReason.CHECK, planned.name, until=again, by=by, since=reached, checks=found)
-        return replace(about, asked=gate.endpoints, spent=spent)
+        return replace(about, asked=tuple(check for check in gate.checks if check.asks), spent=spent)
     return None
 
 

@@ -86,7 +86,7 @@ def _holds_items(commit: str, ports: Ports) -> bool:
 
 
 def _can_be_overridden(stage: Stage) -> bool:
-    return bool(stage.gate.after or stage.gate.not_before or stage.gate.names)
+    return bool(stage.gate.after or stage.gate.not_before or stage.gate.checks)
 
 
 def _lifted(rollout: Rollout) -> datetime | None:

@@ -20,6 +20,7 @@ from shared.rollouts.estimate import Estimate, GroupWork, describe_estimate, est
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import CheckState, Rollout, RolloutState
 from shared.rollouts.rollout_acts import ActKind
+from shared.rollouts.strategy import CheckKind
 from shared.rollouts.waits import MemberStanding, StartWait, WaitReason, checks_due
 
 _OF_A_GROUP = (
@@ -270,20 +271,20 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
     stage, reached = rollout.stages[number], rollout.reached(number)
     said = rollout.said(stage.name)
     times = checks_due(rollout, number, reached, now) if reached and number in decision.gated else {}
-    for name in stage.gate.names:
-        found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
+    for check in stage.gate.checks:
+        found, at = said.get(check.name), times.get(check.name)
         yield {
-            "name": name,
-            "kind": asked.kind.value if asked else "commit",
+            "name": check.name,
+            "kind": (check.kind if check.asks else CheckKind.RUN).value,
             "state": (found.state if found else CheckState.MISSING).value,
             "answer": found.detail if found else "",
-            "expected": asked.expected if asked else "success",
+            "expected": check.expected,
             "askedAt": iso(found.at if found else None),
             "nextAt": iso(at),
             "consecutiveSuccesses": found.successes if found else 0,
-            "consecutiveSuccessLimit": asked.successes if asked else None,
+            "consecutiveSuccessLimit": check.successes if check.asks else None,
             "failures": found.failures if found else 0,
-            "failureLimit": asked.failures if asked else None,
+            "failureLimit": check.failures if check.asks else None,
         }
 
 
