@@ -108,16 +108,17 @@ def begin(
             moves = not split and any(moves_pin(candidate.member) for candidate in own)
             waits = _held_before(rule.name, names, held) if moves else ()
             name = f"{AHEAD if passing else ''}{rule.name}"
-            add(replace(_stage(rule), name=name, ahead=passing, held=waits), _grouped(rule.groups, own))
+            stage = Stage(name, (), ahead=passing, gate=rule.gate, held=waits)
+            add(stage, _grouped(rule.groups, own))
     before, after = "", _after(platform, left) if split else {}
     for rule, own in _staged(platform.strategy, in_line):
         target = next(target.commit for target in platform.line.targets if target.stage == rule.name)
         same = [known.stage for known in platform.line.targets if known.commit == target]
         waits = _held_before(rule.name, same, platform.held)
-        stage = replace(_stage(rule), name=f"{target[:8]}:{rule.name}", commit=target, held=waits)
+        stage = Stage(f"{target[:8]}:{rule.name}", (), gate=rule.gate, commit=target, held=waits)
         add(replace(stage, apart=target != before, after=after[rule.name]), _grouped(rule.groups, own))
         before = target
-    stages += [_stage(rule) for rule in strategy if not rule.groups]
+    stages += [Stage(rule.name, (), gate=rule.gate) for rule in strategy if not rule.groups]
     paused = earlier.people.paused if earlier and earlier.state in UNDER_WAY else None
     as_before = {candidate.cluster for candidate in candidates if candidate.left}
     gated = (_with_reached(stage, place, members, as_before, earlier) for place, stage in enumerate(stages))
@@ -217,18 +218,6 @@ def _staged(
         left = _without(left, own)
         if own:
             yield rule, own
-
-
-def _stage(rule: StageRule) -> Stage:
-    return Stage(
-        rule.name,
-        (),
-        rule.approval,
-        approvers=rule.approvers,
-        by_others=rule.by_others,
-        expires=rule.expires,
-        gate=rule.gate,
-    )
 
 
 def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:

@@ -136,7 +136,7 @@ class ExpectedGroup:
     @property
     def asks(self) -> int:
         """How many people are asked to approve its stage before it begins."""
-        return self.stage.approvers if self.stage.approval and self.number == 0 else 0
+        return self.stage.gate.approvers if self.number == 0 else 0
 
     @property
     def asking(self) -> str:

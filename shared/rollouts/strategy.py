@@ -172,17 +172,21 @@ class Selection:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a stage waits for besides approvals, and who answers for that, and why.
+    """What a stage waits for, and who answers for that, and why.
 
-    The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
-    approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
-    a ``system`` may give one too. All of its ``checks`` must have passed.
+    The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. So
+    many different ``approvers`` approve it, none of them an author if it is ``by_others``, and an approval
+    counts until it ``expires``. They have the ``role``, "" for every approver, and approve in the ``hours``;
+    a ``system`` may approve too. All of its ``checks`` must have passed.
     """
 
     owner: str = ""
     reason: str = ""
     after: timedelta = timedelta(0)
     not_before: datetime | None = None
+    approvers: int = 0
+    by_others: bool = False
+    expires: timedelta | None = None
     role: str = ""
     hours: Window | None = None
     system: str = ""
@@ -211,11 +215,7 @@ class StageRule(Selection):
     """A stage as written."""
 
     name: str
-    approval: bool = False
     groups: tuple[GroupRule, ...] = DEFAULT_GROUPS
-    approvers: int = 1
-    by_others: bool = False
-    expires: timedelta | None = None
     gate: Gate = NO_GATE
 
 
@@ -311,22 +311,16 @@ def _selected(written: Selector) -> dict[str, Any]:
 
 def _stage(written: manifest.StageSpec) -> StageRule:
     groups = tuple(_group(group) for group in written.groups)
-    return StageRule(
-        written.name,
-        written.approval,
-        groups or DEFAULT_GROUPS,
-        written.approvers,
-        written.approval_by_others,
-        span_of(written.approval_expires) if written.approval_expires else None,
-        _gate(written),
-        **_selected(written.select),
-    )
+    return StageRule(written.name, groups or DEFAULT_GROUPS, _gate(written), **_selected(written.select))
 
 
 def _gate(written: manifest.StageSpec) -> Gate:
     hours, asks = written.approval_hours, written.approval
     return replace(
         _of_gate(written.gate) if written.gate else NO_GATE,
+        approvers=written.approvers if asks else 0,
+        by_others=asks and written.approval_by_others,
+        expires=span_of(written.approval_expires) if asks and written.approval_expires else None,
         role=written.approval_role if asks and written.approval_role != EVERY_APPROVER else "",
         hours=_hours(hours) if hours else None,
         system=written.approval_system or "",

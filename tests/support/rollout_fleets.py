@@ -13,7 +13,7 @@ from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.rollout import Member, Rollout
 from shared.rollouts.shut import ClusterPlace
-from shared.rollouts.strategy import GroupRule, StageRule
+from shared.rollouts.strategy import Gate, GroupRule, StageRule
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 A_MOMENT = timedelta(seconds=1)
@@ -38,7 +38,8 @@ def candidate(name: str, environment: str = "", *, generation: int = 2) -> Candi
 
 def stage(name: str, *groups: GroupRule, approval: bool = False) -> StageRule:
     """Return a stage that has the clusters of the environment of its name."""
-    return StageRule(name, environments=(name,), approval=approval, groups=groups or (GroupRule(),))
+    gate = Gate(approvers=int(approval))
+    return StageRule(name, environments=(name,), gate=gate, groups=groups or (GroupRule(),))
 
 
 class Fleet:

@@ -205,7 +205,7 @@ def _stage(
     rollout = decision.rollout
     stage = rollout.stages[number]
     missing = decision.rollout.missing_approvals(number, now)
-    approval = ("needed" if missing else "given") if stage.approval else ""
+    approval = ("needed" if missing else "given") if stage.gate.approvers else ""
     groups = [_group(rollout, decision, number, group) for group in range(len(stage.groups))]
     return {
         "name": stage.name,
@@ -259,7 +259,7 @@ def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
         stage.gate,
         reachedAt=reached,
         opensAt=opens,
-        role=(stage.gate.role or Role.APPROVER) if stage.approval else "",
+        role=(stage.gate.role or Role.APPROVER) if stage.gate.approvers else "",
         entered=number in rollout.entered,
         checks=_checks(decision, number, now),
     )
