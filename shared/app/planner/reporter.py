@@ -18,6 +18,7 @@ from shared.app.outbox import send, send_all
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
+    Standing,
     has_room,
     interval,
     progress_of,
@@ -253,7 +254,7 @@ def _next(
         ended = plan.commit != newest and (settled or last_time)
         superseded_by = newest if ended else ""
         status = status_of(plan, progress, link=link, superseded_by=superseded_by, rollout=rollout)
-        closed = last_time or (status.state == "success" and not progress.differing)
+        closed = last_time or (status.state == "success" and not progress.count(Standing.DIFFERING))
     elif (underway := _underway(plan.commit, newest, ports)) is not None:
         if not underway and pause is None:
             return None
