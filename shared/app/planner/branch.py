@@ -37,8 +37,8 @@ WHOLE_SECOND = timedelta(seconds=1)
 class HeadDecision:
     """What becomes of a request to plan: ``head`` is planned now, None for none.
 
-    ``fleet`` is the fleet's record with the read of the branch; where no head is planned, it is saved if that
-    ``changes`` it. ``again`` is the request that reads the branch once more, None for none. ``is_new``: the
+    ``fleet`` is the fleet's record with the read of the branch; where no head is planned, it is saved if it
+    has changed. ``again`` is the request that reads the branch once more, None for none. ``is_new``: the
     branch was read, so there may be something to report. ``gaps`` are those of the fleet with a head that is
     planned.
     """
@@ -46,7 +46,6 @@ class HeadDecision:
     fleet: FleetRecord
     head: BranchHead | None = None
     again: ToPlan | None = None
-    changes: bool = False
     is_new: bool = False
     gaps: Gaps = NO_GAPS
 
@@ -70,15 +69,14 @@ def decide_head(
         begins = confirmation.reads == 1 and (is_new or not fleet.waiting)
         text = describe_confirmation(request, confirmation, now, passes)
         waits = replace(fleet, waiting=text) if begins else fleet
-        return HeadDecision(waits, again=again, changes=begins or is_new, is_new=is_new)
+        return HeadDecision(waits, again=again, is_new=is_new)
     if head.commit != fleet.commit or request.again or fleet.planning not in ("", head.commit):
         return HeadDecision(fleet, head, is_new=is_new)
     # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
     # another commit does not: it would make those of the same second wait.
     restored = request.commit == head.commit and announced_after(request, fleet)
     reads = replace(fleet.reads, planned_at=head.at) if restored else fleet.reads
-    planned = replace(fleet, problem=None, waiting="", reads=reads)
-    return HeadDecision(planned, changes=is_new or planned != fleet, is_new=is_new)
+    return HeadDecision(replace(fleet, problem=None, waiting="", reads=reads), is_new=is_new)
 
 
 def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
@@ -155,7 +153,7 @@ def _leave(
     again = decided.again
     what = f"is read again at {again.read_from}" if again else "is planned already"
     log.info("commit %s %s", head.commit[:8], what)
-    if decided.changes:
+    if decided.fleet != before:
         ports.state.save_fleet(decided.fleet)
     if again is None:
         lost = before.problem is not None and before.problem.failed is FailedPart.REQUEST
