@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from shared.app.fleet_problems import OF_PLANS, OTHERS, of_plan, present
+from shared.app.notifications import OF_PLANS, OTHERS, of_plan, present
 from shared.app.outbox import seconds_until_again, send
 from shared.app.pull_requests.markdown import fence, line
 from shared.app.repository import require_name
