@@ -19,7 +19,7 @@ from shared.cluster.queues.messages import ToPlan
 from shared.cluster.reporting.measurements import of_plan
 from shared.frozen import dataclass, replace
 from shared.logs import about
-from shared.ports import BranchHead, BranchRead, Capability, FleetRecord, Ports
+from shared.ports import BranchHead, BranchRead, Capability, FleetRecord, GitHost, Ports
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,6 @@ CONFIRM_SECONDS = 7.0
 CONFIRM_READS = 3
 LAG = timedelta(seconds=CONFIRM_SECONDS * sum(range(1, CONFIRM_READS + 1)))
 """The sum of all waits, 42 s. More than half a minute remains when clocks differ by some seconds."""
-NO_GAPS = Gaps()
 WHOLE_SECOND = timedelta(seconds=1)
 """A git host states the time of a response and of a push in whole seconds."""
 
@@ -39,15 +38,13 @@ class HeadDecision:
 
     ``fleet`` is the fleet's record with the read of the branch; where no head is planned, it is saved if it
     has changed. ``again`` is the request that reads the branch once more, None for none. ``is_new``: the
-    branch was read, so there may be something to report. ``gaps`` are those of the fleet with a head that is
-    planned.
+    branch was read, so there may be something to report.
     """
 
     fleet: FleetRecord
     head: BranchHead | None = None
     again: ToPlan | None = None
     is_new: bool = False
-    gaps: Gaps = NO_GAPS
 
 
 def decide_head(
@@ -105,11 +102,8 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
             is_descendant=cache(partial(_is_descendant, ports)),  # asked twice about the same two
             pushed_at=partial(_pushed_at, head, ports),
         )
-        if decided.head is not None and Capability.WEBHOOKS not in ports.git_host.capabilities:
-            return replace(decided, gaps=fleet.gaps)
-        if decided.head is not None:
-            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet))
-        _leave(request, head, decided, fleet, ports)
+        if decided.head is None:
+            _leave(request, head, decided, fleet, ports)
     return decided
 
 
@@ -298,10 +292,12 @@ def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
 # repeated message, a second tick or a crash counts nothing twice.
 
 
-def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord) -> Gaps:
-    """Return the fleet's gaps once ``head`` is planned for a request."""
+def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord, host: GitHost) -> Gaps:
+    """Return the fleet's gaps once ``head`` is planned for a request; a host without webhooks has none."""
     found, before = request.found, fleet.planning or fleet.commit
-    if found is None or head == before or not before:
+    if found is None or head == before or Capability.WEBHOOKS not in host.capabilities:
+        return fleet.gaps
+    if not before:
         return fleet.gaps  # the first head of a fleet was pushed before there was anybody to announce it to
     if fleet.problem is not None:
         return fleet.gaps  # its webhook may have come, and its plan failed
