@@ -152,37 +152,23 @@ NAMED = 5
 
 
 class HoldReason(StrEnum):
-    """Why something is not promoted."""
+    """Why something is not promoted; ``_TEXTS`` says each as a sentence."""
 
     EMPTY = "empty"
-    """The environment has no cluster."""
     NOT_READY = "not ready"
     PENDING = "pending"
-    """The newest commit asks for another value than its clusters have."""
     DIFFERENT = "different"
-    """Its clusters have different values."""
     NO_VALUE = "no value"
-    """Its clusters name no value that another environment could get."""
     NEWER = "newer"
-    """A cluster runs another version than git asks for."""
     DRIFTED = "drifted"
     SAME = "same"
-    """The target has the value already."""
     OWN = "own"
-    """Every cluster of the target that has another value sets that in its own file.
-
-    Of a source that follows a channel: what its clusters prove is not what the channel gives it."""
     LOWER = "lower"
-    """AKS lowers no version."""
     INVALID = "invalid"
-    """The files are invalid with it, or it cannot be written."""
     SOAK = "soak"
     WITHDRAWN = "withdrawn"
-    """The target had the value, and a commit took it away: automation does not bring it back."""
     DECLINED = "declined"
-    """Somebody closed the pull request with the value."""
     CHANNEL = "channel"
-    """The target follows another channel."""
 
 
 NOTHING_TO_DO = frozenset({HoldReason.SAME, HoldReason.NO_VALUE, HoldReason.OWN, HoldReason.CHANNEL})

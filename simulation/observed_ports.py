@@ -141,13 +141,12 @@ class ObservedState(MemoryState):
             self.pruned |= {notice.id for notice in self.whole.notices(len(self.facts)) if notice.at < before}
         return super().prune(kind, before)
 
-    def save_report(self, plan_record: PlanRecord) -> PlanRecord:
+    def save_report(self, plan_record: PlanRecord) -> None:
         """Write what was reported of a plan."""
-        saved = super().save_report(plan_record)
+        super().save_report(plan_record)
         if self._observer is not None:
             _, shown, cloud = self._observer
             shown.changed(cloud)
-        return saved
 
 
 def of_two_versions() -> tuple[ObservedState, ObservedState]:

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from shared.app.fleet_problems import OF_PLANS, OTHERS, of_plan, present
+from shared.app.notifications import OF_PLANS, OTHERS, of_plan, present
 from shared.app.outbox import seconds_until_again, send
 from shared.app.pull_requests.markdown import fence, line
 from shared.app.repository import require_name
@@ -64,10 +64,7 @@ def tell_issues(route: Route, message: Outgoing, known: NotifierRecord, ports: P
         ports.git_host.close_issue(number)
     else:
         left[key] = number
-    return replace(
-        known,
-        routes={**known.routes, route.name: replace(known.routes[route.name], issues=left)},
-    )
+    return known.with_route(route.name, replace(known.routes[route.name], issues=left))
 
 
 def _is_over(group: DigestGroup, known: NotifierRecord) -> bool:

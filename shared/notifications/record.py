@@ -101,6 +101,10 @@ class NotifierRecord:
     plan_at: datetime | None = None
     etag: str = field(default="", compare=False)
 
+    def with_route(self, name: str, state: RouteState) -> NotifierRecord:
+        """Return it with another state of a route."""
+        return replace(self, routes={**self.routes, name: state})
+
 
 def take(
     known: NotifierRecord, stored: Sequence[Notification], routes: Sequence[Route], now: datetime
@@ -298,15 +302,14 @@ def begin(known: NotifierRecord, route: str, facts: Sequence[str]) -> NotifierRe
     if state.sending == tuple(facts):
         return known
     left = tuple(identifier for identifier in state.missing if identifier not in facts)
-    return replace(known, routes={**known.routes, route: replace(state, sending=tuple(facts), pending=left)})
+    return known.with_route(route, replace(state, sending=tuple(facts), pending=left))
 
 
 def with_message(known: NotifierRecord, route: str, message: SentMessage) -> NotifierRecord:
     """Return with a message that was sent to a route; one that is sent again takes its own place."""
     state = known.routes[route]
     others = tuple(sent for sent in state.messages if sent.id != message.id)
-    after = replace(state, messages=(*others, message)[-MESSAGES:])
-    return replace(known, routes={**known.routes, route: after})
+    return known.with_route(route, replace(state, messages=(*others, message)[-MESSAGES:]))
 
 
 def delivered(
@@ -325,7 +328,7 @@ def delivered(
     if first:
         pause = min(LONGEST, COLLECT * 2**state.burst)
         after = replace(after, next_at=now + pause, burst=min(state.burst + 1, 10))
-    return without_unused(replace(known, routes={**known.routes, route: after}))
+    return without_unused(known.with_route(route, after))
 
 
 def failed(
@@ -343,5 +346,5 @@ def failed(
     attempts = before.attempts + 1 if before else 1
     pause = RETRIES.wait(attempts, jitter) if wait is None else min(RETRIES.longest, max(wait, 1.0))
     outage = Outage(*error, since=before.since if before else now, attempts=attempts)
-    after = replace(state, outage=outage, next_at=now + timedelta(seconds=pause))
-    return replace(known, routes={**known.routes, route: after})
+    next_at = now + timedelta(seconds=pause)
+    return known.with_route(route, replace(state, outage=outage, next_at=next_at))

@@ -25,7 +25,7 @@ NAMES = frozenset(
         *("", "name", "uid", "cluster", "clusters", "commit", "digest", "etag", "step", "type", "phase"),
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
         "former",
-        *("planning", "in_flight", "contested", "deletion", "approve_again", "branch", "queue"),
+        *("planning", "in_flight", "deletion", "approve_again", "branch", "queue"),
         *("state", "context", "target", "target_url", "conclusion", "path"),
         *("action", "by_id", "subscription", "subscriptions", "resource", "ca", "unmanaged", "undecided"),
         *("check", "stage", "added"),

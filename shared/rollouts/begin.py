@@ -6,12 +6,12 @@ stays a member, at the generation that it has: so what changes and what has fail
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
-from shared.language.pin import Pin
 from shared.rollouts.rollout import Decisions, Group, HeldStage, Member, Rollout, RolloutState, Stage
+from shared.rollouts.shut import ClusterPlace
 from shared.rollouts.strategy import NO_LINE, OTHERS, GroupRule, Line, StageRule, at_least, at_most
 
 BACK = "back"
@@ -24,36 +24,25 @@ AHEAD = "fix:"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A cluster that may be a member, with what stages select by.
+    """A cluster that may be a ``member``, with what stages select by.
 
-    ``generation`` is the one that it is to have, and ``digest`` is that of its new spec, ``before`` of the
-    one that it has. ``aside``: it cannot take part now. ``touched``: it has changed or failed already, and so
-    comes first. ``at_once``: its change waits for nobody, and does not show what that of the others does.
-    ``left``: the commit leaves it as the earlier rollout changed it, in the ``group`` of a stage. ``adds``:
-    the commit changes it in another way than the earlier rollout would have. ``earlier``, ``platform``,
-    ``later`` and ``stays`` are those of the member.
+    ``digest`` is that of its new spec. ``aside``: it cannot take part now. ``touched``: it has changed or
+    failed already, and so comes first. ``left``: the commit leaves it as the earlier rollout changed it, in
+    the group of a stage. ``adds``: the commit changes it in another way than the earlier rollout would have.
     """
 
-    cluster: str
-    uid: str
-    generation: int
-    environment: str = ""
-    location: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    member: Member
+    place: ClusterPlace
     digest: str = ""
-    before: str = ""
-    suspended_until: datetime | None = None
-    at_once: bool = False
     aside: bool = False
     touched: bool = False
     left: bool = False
-    group: int = 0
     adds: bool = True
-    earlier: Pin | None = None
-    systems: Mapping[str, Pin] = field(default_factory=dict)
-    platform: bool = False
-    later: bool = False
-    stays: bool = False
+
+    @property
+    def cluster(self) -> str:
+        """Its name."""
+        return self.member.cluster
 
 
 Held = Mapping[str, HeldStage]
@@ -95,43 +84,41 @@ def begin(
     their own, by the ``platform``, for which no other cluster waits. In any other one a stage that moves pins
     waits for stages of the strategy before it that are ``held``.
     """
-    known = {member.cluster: member for member in earlier.members} if earlier else {}
-    back = {
-        candidate.cluster for candidate in candidates if _goes_back(candidate, known.get(candidate.cluster))
-    }
     stages, members = list[Stage](), list[Member]()
-    returning = [candidate for candidate in candidates if candidate.cluster in back]
+
+    def add(stage: Stage, groups: Iterable[tuple[Group, Sequence[Candidate]]]) -> None:
+        bounds = list[Group]()
+        for number, (group, own) in enumerate(groups):
+            bounds.append(group)
+            members.extend(replace(taken.member, stage=len(stages), group=number) for taken in own)
+        stages.append(replace(stage, groups=tuple(bounds)))
+
+    known = {member.cluster: member for member in earlier.members} if earlier else {}
+    returning = [candidate for candidate in candidates if _goes_back(candidate, known.get(candidate.cluster))]
     if returning and earlier:
         bound = max((group.bound for stage in earlier.stages for group in stage.groups), default=1)
-        stages.append(Stage(BACK, (Group(bound, bound, least=0),), back=True))
-        members += _members(returning, 0, 0)
-    left = [candidate for candidate in candidates if candidate.cluster not in back]
-    in_line = [candidate for candidate in left if split and candidate.platform]
-    left = [*_without(left, in_line)]
+        add(Stage(BACK, (), back=True), [(Group(bound, bound, least=0), returning)])
+    left = _without(candidates, returning)
+    in_line = [candidate for candidate in left if split and candidate.member.platform]
+    left = _without(left, in_line)
     first = [candidate for candidate in left if candidate.cluster in ahead]
+    names = [rule.name for rule in strategy]
     for some, passing in ((first, True), (_without(left, first), False)):
         for rule, own in _staged(strategy, some):
-            groups = list(_grouped(rule.groups, own))
-            for number, (_, clusters) in enumerate(groups):
-                members += _members(clusters, len(stages), number)
+            moves = not split and any(moves_pin(candidate.member) for candidate in own)
+            waits = _held_before(rule.name, names, held) if moves else ()
             name = f"{AHEAD if passing else ''}{rule.name}"
-            bounds = tuple(group for group, _ in groups)
-            moves = not split and any(map(moves_pin, own))
-            waits = _held_before(rule.name, [known.name for known in strategy], held) if moves else ()
-            stages.append(replace(_stage(rule, name, bounds, ahead=passing), held=waits))
+            stage = Stage(name, (), ahead=passing, gate=rule.gate, held=waits)
+            add(stage, _grouped(rule.groups, own))
     before, after = "", _after(platform, left) if split else {}
     for rule, own in _staged(platform.strategy, in_line):
-        groups = list(_grouped(rule.groups, own))
-        for number, (_, clusters) in enumerate(groups):
-            members += _members(clusters, len(stages), number)
         target = next(target.commit for target in platform.line.targets if target.stage == rule.name)
-        stage = _stage(rule, f"{target[:8]}:{rule.name}", tuple(group for group, _ in groups), ahead=False)
         same = [known.stage for known in platform.line.targets if known.commit == target]
         waits = _held_before(rule.name, same, platform.held)
-        stage = replace(stage, commit=target, apart=target != before, after=after[rule.name], held=waits)
-        stages.append(stage)
+        stage = Stage(f"{target[:8]}:{rule.name}", (), gate=rule.gate, commit=target, held=waits)
+        add(replace(stage, apart=target != before, after=after[rule.name]), _grouped(rule.groups, own))
         before = target
-    stages += [_stage(rule, rule.name, (), ahead=False) for rule in strategy if not rule.groups]
+    stages += [Stage(rule.name, (), gate=rule.gate) for rule in strategy if not rule.groups]
     paused = earlier.people.paused if earlier and earlier.state in UNDER_WAY else None
     as_before = {candidate.cluster for candidate in candidates if candidate.left}
     gated = (_with_reached(stage, place, members, as_before, earlier) for place, stage in enumerate(stages))
@@ -140,9 +127,9 @@ def begin(
     return _with_what_goes_on(rollout, earlier) if earlier and in_line else rollout
 
 
-def moves_pin(candidate: Candidate) -> bool:
+def moves_pin(member: Member) -> bool:
     """Return whether a commit moves the pin of a cluster, or an earlier rollout has moved it there."""
-    return (candidate.later or candidate.earlier is not None) and not candidate.stays
+    return (member.later or member.earlier is not None) and not member.stays
 
 
 def stages_with(strategy: Sequence[StageRule], candidates: Sequence[Candidate]) -> frozenset[str]:
@@ -161,7 +148,7 @@ def _after(platform: LineStages, others: Sequence[Candidate]) -> Mapping[str, tu
 
     They get it with other changes, or later.
     """
-    mixed = [candidate for candidate in others if moves_pin(candidate)]
+    mixed = [candidate for candidate in others if moves_pin(candidate.member)]
     own = {rule.name: some for rule, some in _staged(platform.strategy, mixed)}
     found, targets = dict[str, tuple[str, ...]](), platform.line.targets
     for place, target in enumerate(targets):
@@ -227,27 +214,10 @@ def _staged(
     """Yield the stages that have clusters."""
     left = candidates
     for rule in (*(rule for rule in strategy if rule.groups), StageRule(OTHERS)):
-        own = [
-            candidate
-            for candidate in left
-            if rule.selects(candidate.cluster, candidate.environment, candidate.location, candidate.labels)
-        ]
+        own = [candidate for candidate in left if rule.selects(*candidate.place)]
         left = _without(left, own)
         if own:
             yield rule, own
-
-
-def _stage(rule: StageRule, name: str, bounds: tuple[Group, ...], *, ahead: bool) -> Stage:
-    return Stage(
-        name,
-        bounds,
-        rule.approval,
-        ahead=ahead,
-        approvers=rule.approvers,
-        by_others=rule.by_others,
-        expires=rule.expires,
-        gate=rule.gate,
-    )
 
 
 def superseded(rollout: Rollout, commit: str, now: datetime) -> Rollout:
@@ -270,9 +240,10 @@ def as_now(rollout: Rollout, under_way: Collection[str], newest: str) -> Rollout
 
 def _goes_back(candidate: Candidate, earlier: Member | None) -> bool:
     """Return whether a cluster gets again what it had before the earlier rollout changed it."""
-    if earlier is None or not earlier.before or candidate.uid != earlier.uid:
+    own = candidate.member
+    if earlier is None or not earlier.before or own.uid != earlier.uid:
         return False
-    return candidate.generation > earlier.generation and candidate.digest == earlier.before
+    return own.generation > earlier.generation and candidate.digest == earlier.before
 
 
 def _without(candidates: Sequence[Candidate], those: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -288,7 +259,7 @@ def _grouped(
     A cluster that the commit leaves as it is shows nothing of what that adds to others: it stays in its
     group, and does not count as one of the clusters of that.
     """
-    adds = any(candidate.adds and not candidate.at_once for candidate in candidates)
+    adds = any(candidate.adds and not candidate.member.at_once for candidate in candidates)
     stay = [candidate for candidate in candidates if adds and candidate.left]
     left, groups = sorted(_without(candidates, stay), key=_turn), list[tuple[GroupRule, list[Candidate]]]()
     for number, rule in enumerate(rules):
@@ -298,14 +269,15 @@ def _grouped(
         if own:
             groups.append((rule, [*own]))
     for candidate in stay:
-        groups[min(candidate.group, len(groups) - 1)][1].append(candidate)
+        groups[min(candidate.member.group, len(groups) - 1)][1].append(candidate)
     for number, (rule, own) in enumerate(groups):
         yield _group(rule, own, first=not number), own
 
 
 def _turn(candidate: Candidate) -> tuple[bool, bool, bool, bool, str]:
     """Return what clusters are sorted by: one that shows nothing of a change is never the first."""
-    return candidate.aside, candidate.at_once, not candidate.adds, not candidate.touched, candidate.cluster
+    at_once = candidate.member.at_once
+    return candidate.aside, at_once, not candidate.adds, not candidate.touched, candidate.cluster
 
 
 def _group(rule: GroupRule, own: Sequence[Candidate], *, first: bool) -> Group:
@@ -315,7 +287,7 @@ def _group(rule: GroupRule, own: Sequence[Candidate], *, first: bool) -> Group:
     wait for nobody show nothing, and hold nobody.
     """
     size, able = len(own), any(not candidate.aside for candidate in own)
-    waits = first and any(not candidate.at_once for candidate in own)
+    waits = first and any(not candidate.member.at_once for candidate in own)
     concurrency = at_most(rule.concurrency, size)
     return Group(
         concurrency,
@@ -324,22 +296,3 @@ def _group(rule: GroupRule, own: Sequence[Candidate], *, first: bool) -> Group:
         all_able=not rule.min_success,
         soak=rule.soak,
     )
-
-
-def _members(own: Sequence[Candidate], stage: int, group: int) -> Iterator[Member]:
-    for candidate in own:
-        yield Member(
-            candidate.cluster,
-            candidate.uid,
-            candidate.generation,
-            stage,
-            group,
-            candidate.before,
-            candidate.suspended_until,
-            candidate.at_once,
-            earlier=candidate.earlier,
-            platform=candidate.platform,
-            later=candidate.later,
-            systems=candidate.systems,
-            stays=candidate.stays,
-        )

@@ -1,27 +1,33 @@
-"""Which clusters of a plan a rollout may have, and of which kinds their changes are."""
+"""Which strategy a commit has, by its kinds of changes or its choice, and which clusters its rollout."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from shared.azure.changes.field_effects import Effect
 from shared.cluster.failures.errors import ClusterMissing
+from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord, recreates
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import summary_of
-from shared.frozen import replace
+from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.language.cluster_systems import by_name, systems_in
 from shared.language.desired import Desired
 from shared.language.model.cluster.spec import OPERATION_FIELDS
 from shared.language.model.rollout import Strategy
 from shared.language.pin import UNKNOWN, Pin
+from shared.masking import cut
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.begin import Candidate
 from shared.rollouts.rollout import Member, Rollout
+from shared.rollouts.shut import place_of
+from shared.rollouts.strategy import StrategyChoice
+from shared.rollouts.waits import Seen
 
 # Of which kinds the changes of a commit are, as strategies name them.
 
@@ -67,6 +73,72 @@ def _kinds(updates: Iterable[Item]) -> Collection[str]:
     return {kind_of(change) for change in changes if not change.path.startswith(ROADSTEADS_OWN)}
 
 
+# Which strategy a commit has: the one that it selects, or that of its kinds of changes.
+#
+# A commit that names a strategy which it may not select has that of its changes, and nothing of it starts
+# until a person lets it: somebody who mistyped the name of a careful strategy gets no quicker one by that.
+
+TRAILER = "Rollout"
+MOST_NAMED = 10
+LONGEST = 100
+"""How much is stored of what a commit names."""
+
+
+@dataclass(frozen=True)
+class CommitRequest:
+    """What a commit says: the values of its trailers, and the labels of the pull request merged as it."""
+
+    trailers: tuple[str, ...] = ()
+    labels: frozenset[str] = frozenset()
+
+
+NOTHING = CommitRequest()
+
+
+def asks(strategies: Sequence[Strategy]) -> bool:
+    """Return whether a fleet lets commits select a strategy."""
+    return any(strategy.may_be_selected for strategy in strategies)
+
+
+def asks_labels(strategies: Sequence[Strategy]) -> bool:
+    """Return whether a label of a pull request selects a strategy of a fleet."""
+    return any(strategy.pull_request_label for strategy in strategies)
+
+
+def choose(
+    strategies: Sequence[Strategy], asked: CommitRequest, updates: Sequence[Item]
+) -> tuple[StrategyChoice, tuple[str, ...]]:
+    """Return the strategy of a commit with these updates, and the names that it gives and may not.
+
+    Several at once may not be given either.
+    """
+    default = StrategyChoice(strategy_name(strategies, updates), kind=slowest_kind(updates))
+    if not asks(strategies):
+        return default, ()
+    labelled = [strategy.name for strategy in strategies if strategy.pull_request_label in asked.labels]
+    named = tuple(dict.fromkeys((*asked.trailers, *labelled)))
+    allowed = {*labelled, *(strategy.name for strategy in strategies if strategy.selectable)}
+    if len(named) == 1 and named[0] in allowed:
+        return replace(default, name=named[0], selected=True), ()
+    return default, tuple(cut(name, LONGEST) for name in named[:MOST_NAMED])
+
+
+_NAMED = re.compile(rf"{TRAILER}[ \t]*:(.*)", re.IGNORECASE)
+
+
+def named_in(message: str) -> list[str]:
+    """Return the strategies that a commit names: those of the lines ``Rollout: NAME`` of its last paragraph.
+
+    These are the trailers that git reads (git-scm.com/docs/git-interpret-trailers), and those between which
+    other lines stand: what nobody meant so is refused, and holds.
+    """
+    *above, last = re.split(r"\n[ \t]*\n", message.strip())
+    lines = map(_NAMED.fullmatch, last.split("\n") if above else ())
+    return [" ".join(line[1].split()) for line in lines if line]
+
+
+# The clusters of a plan that a rollout may have.
+
 NO_UPGRADE = (Effect.RUNS_ALREADY, Effect.NEVER_LOWERED)
 """What a change of a version does that upgrades nothing."""
 
@@ -80,6 +152,14 @@ def upgrade_of(item: Item) -> str | None:
 
 
 Records = Mapping[str, ClusterRecord]
+
+
+def seen_in(
+    rollout: Rollout, records: Records, unreadable: Mapping[str, UnreadableRecord] = MappingProxyType({})
+) -> Seen:
+    """Return what is recorded of the clusters of a rollout."""
+    names = (member.cluster for member in rollout.members)
+    return {**{name: summary_of(records[name]) for name in names if name in records}, **unreadable}
 
 
 def updates_of(plan: Plan) -> list[Item]:
@@ -105,35 +185,44 @@ def candidates_of(
     changed = set[str]()
     for item in updates_of(plan):
         record, wanted = records.get(item.cluster), desired.get(item.cluster)
-        if _is_handed_over(item, record, members.get(item.cluster)):
+        member = members.get(item.cluster)
+        if _is_handed_over(item, record, member):
             continue
         changed.add(item.cluster)
         if record is None or wanted is None:
             continue
         candidate = _candidate(record, wanted, item.generation, now)
         suspends, creates = _is_suspended_by(record, wanted, now), _is_created_again(record, wanted)
-        at_once = record.deleting or is_own(item) or suspends or creates or record.recovering
-        started = _has_started(record, members.get(item.cluster))
-        adds = started or item.cluster not in members or _adds(item, planned.get(item.cluster))
+        started = _has_started(record, member)
+        own = replace(
+            candidate.member,
+            at_once=record.deleting or is_own(item) or suspends or creates or record.recovering,
+            earlier=None if item.keeps_pin else _moved(record, wanted),
+            systems=_moved_systems(record.document, wanted),
+            platform=moves_pin_alone(item),
+            later=item.cluster in later,
+        )
+        adds = started or member is None or _adds(item, planned.get(item.cluster))
         touched, aside = started or record.failed, candidate.aside or suspends
-        moved = None if item.keeps_pin else _moved(record, wanted)
-        candidate = replace(candidate, touched=touched, aside=aside, adds=adds, earlier=moved)
-        candidate = replace(candidate, systems=_moved_systems(record.document, wanted))
-        yield replace(candidate, at_once=at_once, platform=moves_pin_alone(item), later=item.cluster in later)
+        yield replace(candidate, member=own, touched=touched, aside=aside, adds=adds)
     for item in plan.items:
         member, record = members.get(item.cluster), records.get(item.cluster)
         if member is None or record is None or item.cluster in changed:
             continue
         wanted = desired.get(item.cluster)
-        started = record.uid == member.uid and record.generation >= member.generation
-        if wanted is not None and started and not record.deleting:
+        if wanted is not None and _has_started(record, member) and not record.deleting:
             candidate = _candidate(record, wanted, record.generation, now)
-            candidate = replace(candidate, at_once=member.at_once, touched=True, adds=False)
-            moved = None if _is_at(record, member.earlier) else member.earlier
-            left = {name: pin for name, pin in member.systems.items() if not _system_is_at(record, name, pin)}
-            candidate = replace(candidate, before=member.before, platform=member.platform)
-            candidate = replace(candidate, systems=left, stays=item.keeps_pin)
-            yield replace(candidate, left=True, group=member.group, earlier=moved)
+            own = replace(
+                candidate.member,
+                before=member.before,
+                group=member.group,
+                at_once=member.at_once,
+                earlier=None if _is_at(record, member.earlier) else member.earlier,
+                systems={n: pin for n, pin in member.systems.items() if not _system_is_at(record, n, pin)},
+                platform=member.platform,
+                stays=item.keeps_pin,
+            )
+            yield replace(candidate, member=own, left=True, touched=True, adds=False)
 
 
 def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
@@ -207,7 +296,7 @@ def not_held(
     def passes(candidate: Candidate) -> bool:
         member, record = members.get(candidate.cluster), records[candidate.cluster]
         ahead = member is not None and _passed(earlier, member)
-        if candidate.generation == record.generation:  # the newer commit leaves it as it is
+        if candidate.member.generation == record.generation:  # the newer commit leaves it as it is
             return ahead
         if member is not None:
             return ahead or _has_started(record, member)
@@ -229,20 +318,11 @@ def _has_started(record: ClusterRecord, member: Member | None) -> bool:
 
 
 def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
-    suspension = record.phase is Phase.SUSPENDED and _suspended_until(desired, now)
-    summary = summary_of(record)
-    return Candidate(
-        record.name,
-        record.uid,
-        generation,
-        desired.environment,
-        desired.document()["spec"]["location"],
-        desired.labels,
-        desired.digest,
-        record.digest,
-        suspended_until=_suspended_until(desired, now),
-        aside=bool(suspension) or record.contested or summary.absence.found or summary.stays_asleep(now),
-    )
+    until, summary = _suspended_until(desired, now), summary_of(record)
+    suspended = record.phase is Phase.SUSPENDED and until is not None
+    aside = suspended or record.contested or summary.absence.found or summary.stays_asleep(now)
+    member = Member(record.name, record.uid, generation, 0, 0, record.digest, until)
+    return Candidate(member, place_of(desired), desired.digest, aside=aside)
 
 
 def _suspended_until(desired: Desired, now: datetime) -> datetime | None:

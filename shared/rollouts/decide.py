@@ -12,15 +12,19 @@ from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
 from shared.rollouts.calendar import Closure
-from shared.rollouts.group_standing import CHANGING, NOT_STARTED, WAITS, GroupStanding, groups_of
-from shared.rollouts.pins_back import waits_back
 from shared.rollouts.rollout import GroupPass, Member, Rollout, RolloutState
+from shared.rollouts.rollout_acts import waits_back
 from shared.rollouts.waits import (
+    CHANGING,
+    NOT_STARTED,
+    WAITS,
+    GroupStanding,
     MemberStanding,
     Seen,
     StartWait,
     WaitReason,
     gate_wait,
+    groups_of,
     known_in,
     shut_members,
     shut_wait,

@@ -136,7 +136,7 @@ class ExpectedGroup:
     @property
     def asks(self) -> int:
         """How many people are asked to approve its stage before it begins."""
-        return self.stage.approvers if self.stage.approval and self.number == 0 else 0
+        return self.stage.gate.approvers if self.number == 0 else 0
 
     @property
     def asking(self) -> str:
@@ -178,10 +178,10 @@ def describe_final(gate: Gate) -> str:
 def _opening(gate: Gate, verb: str) -> Iterator[str]:
     """Yield what opens a gate besides approvals."""
     if gate.after:
-        yield f"waits {_duration(int(gate.after.total_seconds()))}"
+        yield f"waits {span(int(gate.after.total_seconds()))}"
     if gate.not_before:
         yield f"{verb} after {gate.not_before:%Y-%m-%d %H:%M} UTC"
-    if checks := len(gate.names):
+    if checks := len(gate.checks):
         yield f"waits for {checks} check{'s' * (checks > 1)}"
 
 
@@ -203,12 +203,5 @@ def describe_bounds(group: ExpectedGroup) -> str:
     rule = group.rule
     text = f"{rule.concurrency} at a time, failure budget {rule.budget}"
     if rule.soak:
-        text += f", then watched for {_duration(int(rule.soak.total_seconds()))}"
+        text += f", then watched for {span(int(rule.soak.total_seconds()))}"
     return text
-
-
-def _duration(seconds: int) -> str:
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

@@ -183,6 +183,5 @@ _GOES_ON = {MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN, MemberStanding.WAI
 
 def _is_approved(rollout: Rollout, stage: int, now: datetime) -> bool:
     """Return whether a stage has started after approvals, or somebody has approved it."""
-    planned = rollout.stages[stage]
-    asked = planned.approvers if planned.approval else 0
+    asked = rollout.stages[stage].gate.approvers
     return stage in rollout.entered or rollout.missing_approvals(stage, now) < asked

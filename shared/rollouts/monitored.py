@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.rollouts.strategy import WORST, EndpointCheck
+from shared.rollouts.strategy import WORST, GateCheck
 
 _POINTS, _FINEST = 20, timedelta(seconds=15)
 _GAP = 2
@@ -40,7 +40,7 @@ def step_of(over: timedelta) -> timedelta:
     return max(timedelta(seconds=over.total_seconds() // _POINTS), _FINEST)
 
 
-def judged(asked: EndpointCheck, answer: Sequence[Series], now: datetime) -> tuple[bool | None, str]:
+def judged(asked: GateCheck, answer: Sequence[Series], now: datetime) -> tuple[bool | None, str]:
     """Return whether an answer is a success, and what it was; None for neither."""
     found = [series for series in answer if series.samples]
     if not found:

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from shared.cluster.reporting.summary import summary_of
-from shared.frozen import dataclass, replace
+from shared.frozen import replace
 from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.language.pin import Pin
@@ -17,20 +16,22 @@ from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.rollouts.begin import Candidate, Held, LineStages, begin, moves_pin, stages_with
 from shared.rollouts.calendar import Closure, Freeze, Start, Window
 from shared.rollouts.candidates import (
+    NOTHING,
+    CommitRequest,
     Records,
     candidates_of,
+    choose,
     is_own,
     moves_pin_alone,
     not_held,
-    slowest_kind,
+    seen_in,
     strategy_name,
     updates_of,
 )
 from shared.rollouts.decide import decide
 from shared.rollouts.line import splits
-from shared.rollouts.pins_back import with_gone_back
-from shared.rollouts.rollout import HeldStage, Rollout, RolloutCalendar, RolloutState
-from shared.rollouts.selected import NOTHING, Choice, CommitRequest, choose
+from shared.rollouts.rollout import HeldStage, Member, Rollout, RolloutCalendar, RolloutState
+from shared.rollouts.rollout_acts import with_gone_back
 from shared.rollouts.shut import Calendar, ClusterPlace, calendar_of, place_in, place_of
 from shared.rollouts.strategy import (
     NO_LINE,
@@ -39,7 +40,6 @@ from shared.rollouts.strategy import (
     RefusedStrategy,
     Selection,
     StageRule,
-    StrategyChoice,
     stages_of,
 )
 
@@ -55,8 +55,8 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
     members = (
         replace(
             member,
-            windows=_names(windows, known[member.cluster]),
-            freezes=_names(freezes, known[member.cluster]),
+            windows=_names(windows, known[member.cluster].place),
+            freezes=_names(freezes, known[member.cluster].place),
         )
         for member in rollout.members
     )
@@ -69,8 +69,7 @@ def with_windows(rollout: Rollout, candidates: Iterable[Candidate], written: Wri
     )
 
 
-def _names(found: Sequence[tuple[Selection, Window | Freeze]], of: Candidate) -> tuple[str, ...]:
-    place = ClusterPlace(of.cluster, of.environment, of.location, of.labels)
+def _names(found: Sequence[tuple[Selection, Window | Freeze]], place: ClusterPlace) -> tuple[str, ...]:
     return tuple(rule.name for selection, rule in found if selection.selects(*place))
 
 
@@ -98,10 +97,10 @@ def rollout_of_plan(
     split = splits(line, known or before, plan.commit)
     updates = [item for item in updates_of(plan) if not (split and moves_pin_alone(item))]
     goes_on = known or (before if not updates else None)
-    choice = choose(written.strategies, asked, updates)
-    choice = Choice(goes_on.choice.name, goes_on.choice.selected) if goes_on else choice
-    stages = stages_of(written, choice.strategy, tuple(desired.environments))
-    kind = (goes_on.choice.kind if goes_on else "") or slowest_kind(updates)
+    choice, wrong = choose(written.strategies, asked, updates)
+    if goes_on:
+        choice, wrong = replace(goes_on.choice, kind=goes_on.choice.kind or choice.kind), ()
+    stages = stages_of(written, choice.name, tuple(desired.environments))
     candidates = list(candidates_of(plan, desired.clusters, records, before, before_plan, now, later))
 
     rules = platform_stages(written, desired)
@@ -111,20 +110,19 @@ def rollout_of_plan(
     targets = (replace(target, held=target.stage in waiting) for target in line.targets)
     platform = LineStages(rules, replace(line, targets=tuple(targets)), held)
     own = _held((*stages, StageRule(OTHERS)), candidates, kept)
+    allowed = tuple(strategy.name for strategy in written.strategies if strategy.may_be_selected)
+    refused = RefusedStrategy(wrong, allowed, now) if wrong else None
 
     def with_stages(ahead: frozenset[str]) -> Rollout:
         rollout = begin(
             plan.commit, stages, candidates, before, now,
             ahead=ahead, platform=platform, split=split, held=own,
         )  # fmt: skip
-        chosen = StrategyChoice(choice.strategy, choice.selected, kind)
-        rollout = replace(rollout, choice=chosen, refused=_refused(choice, written, now))
+        rollout = replace(rollout, choice=choice, refused=refused)
         return _continued(with_windows(rollout, candidates, written), known, records)
 
     rollout = with_stages(frozenset())
-    names = (member.cluster for member in rollout.members)
-    seen = {name: summary_of(records[name]) for name in names if name in records}
-    if before is None or decide(rollout, seen, now).block is None:
+    if before is None or decide(rollout, seen_in(rollout, records), now).block is None:
         return rollout
     ahead = not_held(candidates, records, before, before_plan, plan.commit)
     return with_stages(ahead) if ahead else rollout
@@ -139,8 +137,7 @@ def platform_stages(written: Written, desired: DesiredFleet) -> tuple[StageRule,
 
 def stage_in(rules: Iterable[StageRule], cluster: Desired) -> str:
     """Return the first of these stages that selects a cluster; the last one selects all."""
-    location = cluster.document()["spec"]["location"]
-    place = (cluster.name, cluster.environment, location, cluster.labels)
+    place = place_of(cluster)
     return next(rule.name for rule in rules if rule.selects(*place))
 
 
@@ -176,7 +173,7 @@ def _held(
         stage = stage_in(rules, cluster)
         clusters[stage].append(cluster.name)
         guards.setdefault(stage, guard)
-    gets = stages_with(rules, [candidate for candidate in candidates if moves_pin(candidate)])
+    gets = stages_with(rules, [candidate for candidate in candidates if moves_pin(candidate.member)])
     return {
         stage: HeldStage(stage, tuple(names), guards[stage])
         for stage, names in clusters.items()
@@ -184,32 +181,23 @@ def _held(
     }
 
 
-def _refused(choice: Choice, written: Written, now: datetime) -> RefusedStrategy | None:
-    if not choice.refused:
-        return None
-    allowed = tuple(strategy.name for strategy in written.strategies if strategy.may_be_selected)
-    return RefusedStrategy(choice.refused, allowed, now)
-
-
 def expected_rollout(plan: Plan, desired: DesiredFleet, now: datetime) -> Rollout | None:
     """Return the rollout that files would have, as far as it is known without the records; None for none."""
     if desired.rollout is None or not updates_of(plan):
         return None
-    name = strategy_name(desired.rollout.strategies, updates_of(plan))
-    stages = stages_of(desired.rollout, name, tuple(desired.environments))
+    choice, _ = choose(desired.rollout.strategies, NOTHING, updates_of(plan))
+    stages = stages_of(desired.rollout, choice.name, tuple(desired.environments))
     candidates = list(_from_files(plan, desired))
     rollout = begin(plan.commit, stages, candidates, None, now)
-    rollout = replace(rollout, choice=StrategyChoice(name, kind=slowest_kind(updates_of(plan))))
-    return with_windows(rollout, candidates, desired.rollout)
+    return with_windows(replace(rollout, choice=choice), candidates, desired.rollout)
 
 
 def _from_files(plan: Plan, desired: DesiredFleet) -> Iterator[Candidate]:
     for item in updates_of(plan):
         wanted = desired.clusters.get(item.cluster)
-        if wanted is None:
-            continue
-        place = wanted.environment, wanted.document()["spec"]["location"], wanted.labels
-        yield Candidate(item.cluster, item.uid, item.generation, *place, at_once=is_own(item))
+        if wanted is not None:
+            member = Member(item.cluster, item.uid, item.generation, 0, 0, at_once=is_own(item))
+            yield Candidate(member, place_of(wanted))
 
 
 def _continued(rollout: Rollout, known: Rollout | None, records: Records) -> Rollout:
@@ -248,14 +236,6 @@ _STARTS = {
 _NAMES = {Action.CREATE: "creation", Action.ADOPT: "adoption", Action.DELETE: "delete", Action.RETRY: RETRY}
 
 
-@dataclass(frozen=True)
-class HeldPlan:
-    """A plan with what waits, and when the first of it may start by itself; None for never or for nothing."""
-
-    plan: Plan
-    opens: datetime | None = None
-
-
 def with_holds(
     plan: Plan,
     clusters: Mapping[str, Desired],
@@ -264,7 +244,7 @@ def with_holds(
     now: datetime,
     *,
     unheld: Collection[str] = (),
-) -> HeldPlan:
+) -> Plan:
     """Return the plan with the items on hold that a freeze or a window keeps from starting ``now``.
 
     ``unheld`` are clusters whose items this does not concern.
@@ -275,10 +255,7 @@ def with_holds(
         if item.cluster not in unheld:
             shut = _shut(item, clusters.get(item.cluster), recorded.get(item.cluster), calendar, now)
         items.append(_on_hold(item, recorded.get(item.cluster), shut) if shut else item)
-    ends = (item.hold.until for item in items if item.hold is not None)
-    return HeldPlan(
-        replace(plan, items=tuple(items)), min((at for at in ends if at is not None), default=None)
-    )
+    return replace(plan, items=tuple(items))
 
 
 def held_now(
@@ -289,7 +266,7 @@ def held_now(
     now: datetime,
 ) -> tuple[Item, ...]:
     """Return the items that would be on hold if the plan were carried out now."""
-    held = with_holds(plan, clusters, recorded, calendar, now).plan
+    held = with_holds(plan, clusters, recorded, calendar, now)
     return tuple(item for item in held.items if item.waits_for_time)
 
 

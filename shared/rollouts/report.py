@@ -17,7 +17,7 @@ from shared.rollouts.rollout import (
     RolloutState,
     StageDecision,
 )
-from shared.rollouts.strategy import FINAL, EndpointCheck, RefusedStrategy
+from shared.rollouts.strategy import FINAL, GateCheck, RefusedStrategy
 from shared.rollouts.waits import MemberStanding, StartWait, WaitReason
 from shared.sentences import many, some_of
 
@@ -292,7 +292,7 @@ def _check(wait: StartWait, said: GateCheckResult, *, answers: bool) -> str:
     return f"{said.check} {said.state}{often}{detail}"
 
 
-def _answer(asked: EndpointCheck, said: GateCheckResult) -> str:
+def _answer(asked: GateCheck, said: GateCheckResult) -> str:
     """Return what an address answered, when, and what is still waited for."""
     text = f"{said.detail} at {said.at:%H:%M:%S} UTC"
     if said.state is CheckState.UNKNOWN:

@@ -17,8 +17,8 @@ from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.strategy import (
     NO_GATE,
     NO_LINE,
-    EndpointCheck,
     Gate,
+    GateCheck,
     Line,
     RefusedStrategy,
     StrategyChoice,
@@ -71,22 +71,17 @@ class Stage:
 
     ``back``: they go back to what they had before the rollout that was superseded. No pause and no failure of
     that one keeps them from it. ``ahead``: the paused rollout that was superseded does not hold them back.
-    ``approvers`` different people approve it, none of them an author if it is ``by_others``, and an approval
-    counts until it ``expires``. ``gate`` is what else it waits for, and ``reached`` when the rollout that was
-    superseded reached it, None if it did not, or if a stage before it has changed since. ``commit`` is
-    what it releases where nothing but pins moves in it, "" for what its rollout does. ``apart``: neither it
-    nor those after it wait for a stage before it. ``after`` are clusters of stages before it that get the
-    commit, or get it later, with other changes; ``held`` are stages before it that do not get it at all.
+    ``gate`` is what it waits for, and ``reached`` when the rollout that was superseded reached it, None if it
+    did not, or if a stage before it has changed since. ``commit`` is what it releases where nothing but pins
+    moves in it, "" for what its rollout does. ``apart``: neither it nor those after it wait for a stage
+    before it. ``after`` are clusters of stages before it that get the commit, or get it later, with other
+    changes; ``held`` are stages before it that do not get it at all.
     """
 
     name: str
     groups: tuple[Group, ...]
-    approval: bool = False
     back: bool = False
     ahead: bool = False
-    approvers: int = 1
-    by_others: bool = False
-    expires: timedelta | None = None
     gate: Gate = NO_GATE
     reached: datetime | None = None
     commit: str = ""
@@ -107,7 +102,7 @@ class Stage:
     @property
     def is_gated(self) -> bool:
         """Whether it waits for more than the stages before it."""
-        return self.approval or self.gate != NO_GATE
+        return self.gate != NO_GATE
 
 
 @dataclass(frozen=True)
@@ -196,7 +191,7 @@ class GateCheckResult:
     successes: int = 0
     failures: int = 0
 
-    def after(self, asked: EndpointCheck, met: bool | None, at: datetime, detail: str) -> GateCheckResult:
+    def after(self, asked: GateCheck, met: bool | None, at: datetime, detail: str) -> GateCheckResult:
         """Return it after an answer that was a success, a failure or, with None, neither."""
         successes, failures = self.successes + 1 if met else 0, self.failures + (met is False)
         state = CheckState.PASSED if successes >= asked.successes else CheckState.RUNNING
@@ -324,9 +319,10 @@ class Rollout:
     def missing_approvals(self, stage: int, now: datetime) -> int:
         """Return how many more people must approve a stage; nobody once it has entered."""
         planned = self.stages[stage]
-        if stage in self.entered or not planned.approval:
+        if stage in self.entered:
             return 0
-        return max(0, planned.approvers - len({approval.by for approval in self._approvals(planned, now)}))
+        given = {approval.by for approval in self._approvals(planned, now)}
+        return max(0, planned.gate.approvers - len(given))
 
     def approves(self, name: str, by: str, now: datetime) -> bool:
         """Return whether an approval of a stage by somebody counts."""
@@ -345,7 +341,8 @@ class Rollout:
         """Return what approves a stage: a key or an app is nobody next to people, one of whom may have it."""
         given = (approval for approval in self.people.approved if approval.subject == stage.name)
         own = (approval for approval in given if stage.gate.takes(approval.at))
-        found = [approval for approval in own if stage.expires is None or now < approval.at + stage.expires]
+        expires = stage.gate.expires
+        found = [approval for approval in own if expires is None or now < approval.at + expires]
         return [approval for approval in found if approval.person] or found
 
     def skips(self, cluster: str) -> bool:

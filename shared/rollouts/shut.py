@@ -61,8 +61,9 @@ def calendar_of(written: Written | None) -> Calendar:
 
 
 def place_of(desired: Desired) -> ClusterPlace:
-    """Return the place of a cluster that git has."""
-    return ClusterPlace(desired.name, desired.environment, desired.spec.location, desired.labels)
+    """Return the place of a cluster that git has; the model does not read its spec for that."""
+    location = desired.document()["spec"]["location"]
+    return ClusterPlace(desired.name, desired.environment, location, desired.labels)
 
 
 def place_in(name: str, document: Mapping[str, Any]) -> ClusterPlace:

@@ -24,7 +24,7 @@ from shared.language.model.stage_checks import (
 )
 from shared.rollouts.calendar import Window, opened
 
-# A check of a gate that asks something outside: what is asked, and which answer is a success.
+# A check of a gate: what is read or asked, and which answer is a success.
 
 INTERVAL = timedelta(minutes=1)
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
@@ -34,8 +34,10 @@ WORST = "Sev0"
 
 
 class CheckKind(StrEnum):
-    """What a check of a gate asks."""
+    """What a check of a gate reads or asks."""
 
+    RUN = "commit"
+    READINESS = "upgradeReadiness"
     HTTP = "http"
     PROMETHEUS = "prometheus"
     AZURE_MONITOR = "azureMonitor"
@@ -43,14 +45,14 @@ class CheckKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class EndpointCheck:
-    """What a gate asks: an HTTP endpoint, with a ``query`` a Prometheus, or Azure Monitor.
+class GateCheck:
+    """What a gate reads or asks: a check run, readiness for upgrades, or something outside.
 
-    An endpoint answers with the ``status``. A Prometheus answers with values from ``least`` to ``most``;
-    without both, with at least one. In a ``workspace`` each value of the query ``over`` a time ``passes``
-    a comparison such as "< 0.01". No alert of the ``severity`` or a worse one fires in the ``scope``. The
-    check is asked once in an ``interval``. It has passed after so many consecutive ``successes``, and after
-    more than so many ``failures`` it is not asked again.
+    An HTTP endpoint answers with the ``status``. A Prometheus, with a ``query``, answers with values from
+    ``least`` to ``most``; without both, with at least one. In a ``workspace`` of Azure Monitor each value of
+    the query ``over`` a time ``passes`` a comparison such as "< 0.01". No alert of the ``severity`` or a
+    worse one fires in the ``scope``. The check is asked once in an ``interval``. It has passed after so many
+    consecutive ``successes``, and after more than so many ``failures`` it is not asked again.
     """
 
     name: str
@@ -75,7 +77,14 @@ class EndpointCheck:
             return CheckKind.ALERTS
         if self.workspace:
             return CheckKind.AZURE_MONITOR
-        return CheckKind.PROMETHEUS if self.query else CheckKind.HTTP
+        if self.url:
+            return CheckKind.PROMETHEUS if self.query else CheckKind.HTTP
+        return CheckKind.READINESS if self.name == UPGRADE_READINESS else CheckKind.RUN
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks something outside, and counts the answers."""
+        return self.kind not in (CheckKind.RUN, CheckKind.READINESS)
 
     def meets(self, values: Sequence[float]) -> bool | None:
         """Return whether the values of a query are a success, None if there is none to compare.
@@ -104,6 +113,8 @@ class EndpointCheck:
                 return f"no alert of {self.severity}{'' if self.severity == WORST else ' or worse'}"
             case CheckKind.PROMETHEUS:
                 return self._range
+            case CheckKind.RUN | CheckKind.READINESS:
+                return "success"
 
     @property
     def _range(self) -> str:
@@ -161,35 +172,25 @@ class Selection:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a stage waits for besides approvals, and who answers for that, and why.
+    """What a stage waits for, and who answers for that, and why.
 
-    The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. Its
-    approvals are given by somebody with the ``role``, "" for every approver, and in the ``hours``;
-    a ``system`` may give one too. ``checks`` are names of check runs that must have succeeded, and
-    ``endpoints`` the checks that ask an address or Azure Monitor. With ``readiness`` nothing may be known
-    that blocks the upgrades of its clusters.
+    The stage waits for a time ``after`` the stages before it have passed, and does not begin before one. So
+    many different ``approvers`` approve it, none of them an author if it is ``by_others``, and an approval
+    counts until it ``expires``. They have the ``role``, "" for every approver, and approve in the ``hours``;
+    a ``system`` may approve too. All of its ``checks`` must have passed.
     """
 
     owner: str = ""
     reason: str = ""
     after: timedelta = timedelta(0)
     not_before: datetime | None = None
+    approvers: int = 0
+    by_others: bool = False
+    expires: timedelta | None = None
     role: str = ""
     hours: Window | None = None
     system: str = ""
-    checks: tuple[str, ...] = ()
-    endpoints: tuple[EndpointCheck, ...] = ()
-    readiness: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all its checks."""
-        own = (UPGRADE_READINESS,) if self.readiness else ()
-        return (*self.checks, *(endpoint.name for endpoint in self.endpoints), *own)
-
-    def endpoint(self, name: str) -> EndpointCheck | None:
-        """Return the check of a name that asks something outside, None for a check run."""
-        return next((endpoint for endpoint in self.endpoints if endpoint.name == name), None)
+    checks: tuple[GateCheck, ...] = ()
 
     @property
     def hours_text(self) -> str:
@@ -214,11 +215,7 @@ class StageRule(Selection):
     """A stage as written."""
 
     name: str
-    approval: bool = False
     groups: tuple[GroupRule, ...] = DEFAULT_GROUPS
-    approvers: int = 1
-    by_others: bool = False
-    expires: timedelta | None = None
     gate: Gate = NO_GATE
 
 
@@ -314,22 +311,16 @@ def _selected(written: Selector) -> dict[str, Any]:
 
 def _stage(written: manifest.StageSpec) -> StageRule:
     groups = tuple(_group(group) for group in written.groups)
-    return StageRule(
-        written.name,
-        written.approval,
-        groups or DEFAULT_GROUPS,
-        written.approvers,
-        written.approval_by_others,
-        span_of(written.approval_expires) if written.approval_expires else None,
-        _gate(written),
-        **_selected(written.select),
-    )
+    return StageRule(written.name, groups or DEFAULT_GROUPS, _gate(written), **_selected(written.select))
 
 
 def _gate(written: manifest.StageSpec) -> Gate:
     hours, asks = written.approval_hours, written.approval
     return replace(
         _of_gate(written.gate) if written.gate else NO_GATE,
+        approvers=written.approvers if asks else 0,
+        by_others=asks and written.approval_by_others,
+        expires=span_of(written.approval_expires) if asks and written.approval_expires else None,
         role=written.approval_role if asks and written.approval_role != EVERY_APPROVER else "",
         hours=_hours(hours) if hours else None,
         system=written.approval_system or "",
@@ -342,14 +333,16 @@ def _of_gate(gate: WrittenGate) -> Gate:
         gate.reason,
         span_of(gate.after) if gate.after else timedelta(0),
         datetime.fromisoformat(gate.not_before) if gate.not_before else None,
-        checks=tuple(dict.fromkeys(gate.commit_checks)),
-        endpoints=tuple(_endpoint(asked) for asked in gate.asked_checks),
-        readiness=gate.upgrade_readiness,
+        checks=(
+            *map(GateCheck, dict.fromkeys(gate.commit_checks)),
+            *map(_asked, gate.asked_checks),
+            *([GateCheck(UPGRADE_READINESS)] if gate.upgrade_readiness else ()),
+        ),
     )
 
 
-def _endpoint(written: AskedCheck) -> EndpointCheck:
-    asked = EndpointCheck(
+def _asked(written: AskedCheck) -> GateCheck:
+    asked = GateCheck(
         written.name,
         interval=span_of(written.interval),
         successes=written.consecutive_success_limit,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -17,11 +18,12 @@ from shared.rollouts.calendar import Closure, closed
 from shared.rollouts.rollout import (
     CheckState,
     GateCheckResult,
+    Group,
     Member,
     Rollout,
     StageDecision,
 )
-from shared.rollouts.strategy import NO_GATE, EndpointCheck, Gate, RefusedStrategy
+from shared.rollouts.strategy import NO_GATE, CheckKind, Gate, GateCheck, RefusedStrategy
 
 # Where a cluster stands in a rollout, by what is recorded of it.
 
@@ -163,7 +165,7 @@ class StartWait:
     refused: RefusedStrategy | None = None
     since: datetime | None = None
     checks: tuple[GateCheckResult, ...] = ()
-    asked: tuple[EndpointCheck, ...] = ()
+    asked: tuple[GateCheck, ...] = ()
     spent: tuple[str, ...] = ()
     stuck: MemberStanding | None = None
     gate: Gate = NO_GATE
@@ -176,17 +178,17 @@ _SOONEST, _LATEST = timedelta(seconds=30), timedelta(minutes=15)
 
 
 def check_again_at(
-    said: GateCheckResult | None, asked: EndpointCheck | None, reached: datetime, now: datetime
+    said: GateCheckResult | None, check: GateCheck, reached: datetime, now: datetime
 ) -> datetime:
     """Return when a check of a gate is to be read; a moment from now for one that never was.
 
-    An address is ``asked`` once in its interval while its answers count, and less and less otherwise.
+    An address is asked once in its interval while its answers count, and less and less otherwise.
     """
     if said is None:
         return now + timedelta(seconds=1)
     pause = min(max((said.at - reached) / 10, _SOONEST), _LATEST)
-    if asked is not None:
-        pause = asked.interval if said.state in _COUNTED else max(asked.interval, pause)
+    if check.asks:
+        pause = check.interval if said.state in _COUNTED else max(check.interval, pause)
     return said.at + pause
 
 
@@ -197,19 +199,19 @@ def unpassed(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that have not passed."""
     planned = rollout.stages[stage]
     said = rollout.said(planned.name)
-    return tuple(n for n in planned.gate.names if n not in said or said[n].state is not CheckState.PASSED)
+    names = (check.name for check in planned.gate.checks)
+    return tuple(name for name in names if name not in said or said[name].state is not CheckState.PASSED)
 
 
 def spent_checks(rollout: Rollout, stage: int) -> tuple[str, ...]:
     """Return the checks of the gate of a stage that failed too often: they are not asked again."""
     planned = rollout.stages[stage]
     said = rollout.said(planned.name)
-    return tuple(
-        a.name for a in planned.gate.endpoints if a.name in said and said[a.name].failures > a.failures
-    )
+    asked = (check for check in planned.gate.checks if check.name in said)
+    return tuple(check.name for check in asked if said[check.name].failures > check.failures)
 
 
-def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
+def to_be_read(rollout: Rollout, stage: int) -> Sequence[GateCheck]:
     """Return the checks that are read while a stage waits for any of them.
 
     A check run that has succeeded is not read again. An address that has answered is, and so is whether
@@ -219,18 +221,16 @@ def to_be_read(rollout: Rollout, stage: int) -> tuple[str, ...]:
     left = unpassed(rollout, stage)
     if not left or spent_checks(rollout, stage):
         return ()
-    gate = rollout.stages[stage].gate
-    again = (UPGRADE_READINESS, *(endpoint.name for endpoint in gate.endpoints))
-    return tuple(name for name in gate.names if name in left or name in again)
+    checks = rollout.stages[stage].gate.checks
+    return [check for check in checks if check.name in left or check.kind is not CheckKind.RUN]
 
 
 def checks_due(rollout: Rollout, stage: int, reached: datetime, now: datetime) -> Mapping[str, datetime]:
     """Return when each check is to be read that is read again."""
-    planned = rollout.stages[stage]
-    said = rollout.said(planned.name)
+    said = rollout.said(rollout.stages[stage].name)
     return {
-        name: check_again_at(said.get(name), planned.gate.endpoint(name), reached, now)
-        for name in to_be_read(rollout, stage)
+        check.name: check_again_at(said.get(check.name), check, reached, now)
+        for check in to_be_read(rollout, stage)
     }
 
 
@@ -259,7 +259,7 @@ def gate_wait(rollout: Rollout, stage: int, reached: datetime, now: datetime) ->
         )
         spent = spent_checks(rollout, stage)
         about = StartWait(WaitReason.CHECK, planned.name, until=again, by=by, since=reached, checks=found)
-        return replace(about, asked=gate.endpoints, spent=spent)
+        return replace(about, asked=tuple(check for check in gate.checks if check.asks), spent=spent)
     return None
 
 
@@ -290,3 +290,101 @@ def shut_wait(stage: str, group: int, shut: Closure, reached: datetime) -> Start
         return StartWait(WaitReason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)
     by = StageDecision(freeze.owner, freeze.starts, freeze.reason, freeze.name)
     return StartWait(WaitReason.FREEZE, stage, group, until=shut.until, by=by, since=since)
+
+
+# Where the clusters of each group stand, and what the next group waits for.
+
+CHANGING = (MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN)
+WAITS = (MemberStanding.WAITING, MemberStanding.BUSY)
+NOT_STARTED = (MemberStanding.WAITING, MemberStanding.BUSY, MemberStanding.ASIDE)
+
+
+@dataclass(frozen=True)
+class GroupStanding:
+    """A group with where each of its clusters stands, and since when those that succeeded have been Ready.
+
+    ``reached`` is when it became the next one, and ``failed`` since when clusters of it have failed, or were
+    found not to be able to take part.
+    """
+
+    stage: int
+    number: int
+    name: str
+    rule: Group
+    members: Sequence[Member]
+    standings: Mapping[str, MemberStanding]
+    ready: Sequence[datetime | None]
+    reached: datetime
+    failed: Mapping[str, datetime]
+
+    @property
+    def spent(self) -> datetime | None:
+        """Since when so many clusters have failed that the budget is spent, None where that is not known."""
+        times = sorted(self.failed[name] for name in self.named(MemberStanding.FAILED) if name in self.failed)
+        return times[self.rule.budget - 1] if len(times) >= self.rule.budget else None
+
+    def named(self, *kinds: MemberStanding) -> tuple[str, ...]:
+        """Return the clusters that stand so."""
+        return tuple(member.cluster for member in self.members if self.standings[member.cluster] in kinds)
+
+    def counts(self) -> Counter[MemberStanding]:
+        """Return how many clusters stand where."""
+        return Counter(self.standings[member.cluster] for member in self.members)
+
+    def unfinished(self) -> StartWait | None:
+        """Return which clusters the next group waits for, None once enough of them have succeeded."""
+        counts = self.counts()
+        unfinished = self.named(MemberStanding.WAITING, MemberStanding.BUSY, *CHANGING)
+        if unfinished:
+            return StartWait(WaitReason.STAGE, self.name, self.number, unfinished, since=self.reached)
+        failed = self.named(MemberStanding.FAILED)
+        most = len(self.members) - counts[MemberStanding.OUT]
+        if counts[MemberStanding.VERIFIED] < min(self.rule.least, most) or (self.rule.all_able and failed):
+            left = failed or self.named(MemberStanding.ASIDE, MemberStanding.SUSPENDED)
+            stuck = MemberStanding.FAILED if failed else MemberStanding.ASIDE
+            return StartWait(WaitReason.STAGE, self.name, self.number, left, since=self.reached, stuck=stuck)
+        return None
+
+    def soaking(self, watched: datetime, now: datetime) -> StartWait | None:
+        """Return until when the next group waits although this one has succeeded, None if it does not.
+
+        A cluster that has been Ready for longer than the group is ``watched`` counts from then on.
+        """
+        if not self.rule.soak or not self.ready:
+            return None
+        known = [watched if at is None else at for at in self.ready]
+        ends = max(known) + self.rule.soak
+        soak = StartWait(WaitReason.SOAK, self.name, self.number, until=ends, since=watched)
+        return soak if ends > now else None
+
+
+def groups_of(
+    rollout: Rollout, standings: Mapping[str, MemberStanding], seen: Seen
+) -> Sequence[GroupStanding]:
+    """Return the groups of a rollout in their order."""
+    members: dict[tuple[int, int], list[Member]] = {place: [] for place in rollout.places()}
+    for member in rollout.members:
+        members[member.stage, member.group].append(member)
+    return [
+        GroupStanding(
+            stage,
+            group,
+            rollout.stages[stage].name,
+            rollout.stages[stage].groups[group],
+            own,
+            standings,
+            [
+                record.times.ready_since
+                for member in own
+                if standings[member.cluster] is MemberStanding.VERIFIED
+                and (record := known_in(seen, member.cluster))
+            ],
+            rollout.follows(stage, group),
+            {
+                member.cluster: since
+                for member in own
+                if (record := known_in(seen, member.cluster)) and (since := record.times.failed_since)
+            },
+        )
+        for (stage, group), own in members.items()
+    ]

@@ -16,6 +16,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.rollouts.rollout import Rollout, RolloutCalendar, RolloutState
 from shared.rollouts.rollout_acts import ActKind
+from shared.rollouts.strategy import CheckKind
 from shared.rollouts.waits import spent_checks
 from simulation.actors.blocked_upgrades import BlockedUpgrades
 from simulation.actors.kinds import ROLLOUTS
@@ -272,7 +273,7 @@ class RolloutActor:
             self._answer(operators, 200)
             self._measure(operators, "well")
             self._alarm(operators, "quiet")
-            if any(stage.gate.checks for stage in rollout.stages):
+            if any(check.kind is CheckKind.RUN for stage in rollout.stages for check in stage.gate.checks):
                 self._conclude(operators, rollout, "success")
             if rollout.people.paused or rollout.refused:
                 self._on(operators, rollout, ActKind.RESUME)

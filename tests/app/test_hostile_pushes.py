@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from cli.text import printable
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
-from shared.app.planner.commit_status import Progress, status_of
+from shared.app.planner.commit_status import Progress, Standing, status_of
 from shared.cluster.record_parts import Phase
 from shared.plan.plan import Plan
 from shared.ports import FleetConfig, PlanLimits, Timing
@@ -72,10 +71,9 @@ def test_folders_that_take_too_much_work_are_invalid_and_the_others_are_planned(
 
 
 def test_a_reason_with_line_breaks_is_one_line_of_a_commit_status() -> None:
-    progress = Progress(
-        1, 0, 1, 'one: Failed: QuotaExceeded: {\r\n  "code": "x",\n\t"message": "\x1b[1mno"\n}'
-    )
+    problem = 'one: Failed: QuotaExceeded: {\r\n  "code": "x",\n\t"message": "\x1b[1mno"\n}'
+    progress = Progress(1, problems=[problem])
     shown = status_of(Plan("c" * 40), progress, link="")
     assert shown.description == 'one: Failed: QuotaExceeded: { "code": "x", "message": " [1mno" }'
-    waiting = status_of(Plan("c" * 40), replace(progress, first_problem="", first_wait="a\nb"), link="")
+    waiting = status_of(Plan("c" * 40), Progress(1, {Standing.WAITS: ["a\nb"]}), link="")
     assert waiting.description.isprintable()

@@ -35,7 +35,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.ports import Monitor
 from shared.rollouts.monitored import Series, judged
-from shared.rollouts.strategy import EndpointCheck
+from shared.rollouts.strategy import GateCheck
 from tests.support.odd_bodies import odd_bodies
 from tests.support.receivers import Inbox, https_inbox
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.lives
 QUERY = "sum(rate(errors_total[5m]))"
 UNTIL = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 SINCE = UNTIL - timedelta(minutes=30)
-ASKED = EndpointCheck("errors", query=QUERY, workspace="shop", passes="< 0.01", over=UNTIL - SINCE)
+ASKED = GateCheck("errors", query=QUERY, workspace="shop", passes="< 0.01", over=UNTIL - SINCE)
 SECRET = "a-secret-of-the-workspace-7710"
 
 

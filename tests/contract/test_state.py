@@ -172,7 +172,7 @@ def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> N
 
 
 def test_what_distinguishes_two_apps_is_read_back_as_it_was(state: State) -> None:
-    found = replace(FleetRecord("a" * 40, NOW), app=AppIdentity("4be0a3f1"), contested=("one",))
+    found = replace(FleetRecord("a" * 40, NOW), app=AppIdentity("4be0a3f1"))
     found = replace(
         found, origin=replace(found.origin, source=Source(42, "main"), other_source=Source(43, "main"))
     )

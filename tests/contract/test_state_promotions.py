@@ -33,6 +33,7 @@ from shared.rollouts.rollout import (
     Stage,
     StageDecision,
 )
+from shared.rollouts.strategy import Gate
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 V1, V2 = Value("flux.tag", "v1"), Value("flux.tag", "v2")
@@ -72,12 +73,9 @@ ROLLOUT = Rollout(
         Stage(
             "dev",
             (Group(1, 2, 3, all_able=False, soak=timedelta(minutes=5)),),
-            approval=True,
             back=True,
             ahead=True,
-            approvers=2,
-            by_others=True,
-            expires=timedelta(hours=1),
+            gate=Gate(approvers=2, by_others=True, expires=timedelta(hours=1)),
         ),
     ),
     (Member("one", "u", 2, 0, 0, "before", NOW, at_once=True, windows=("w",), freezes=("f",)),),

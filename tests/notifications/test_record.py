@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.app.fleet_problems import OF_PLANS, OTHERS
+from shared.app.notifications import OF_PLANS, OTHERS
 from shared.notifications.digest import MOST_MESSAGES, Links, messages
 from shared.notifications.kinds import KINDS, NotificationKind, Severity
 from shared.notifications.notification import Notification

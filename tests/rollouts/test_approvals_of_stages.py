@@ -10,10 +10,11 @@ from shared.cluster.record_parts import Phase
 from shared.rollouts.report import describe_wait
 from shared.rollouts.rollout import StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
-from shared.rollouts.strategy import GroupRule, StageRule
+from shared.rollouts.strategy import Gate, GroupRule, StageRule
 from shared.rollouts.waits import StartWait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
+TWO = Gate(approvers=2)
 FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}
 
 
@@ -23,7 +24,7 @@ def approved(fleet: Fleet, by: str, at: datetime) -> None:
 
 def asking(**rule: Any) -> Fleet:
     """Return a fleet whose production waits for an approval, and what is before it has ended."""
-    production = StageRule("prod", environments=("prod",), approval=True, **rule)
+    production = StageRule("prod", environments=("prod",), gate=Gate(**{"approvers": 1, **rule}))
     fleet = Fleet((stage("dev", GroupRule(max_concurrency="2")), production), FIVE)
     fleet.start()
     for name in ("a", "b"):
@@ -33,10 +34,10 @@ def asking(**rule: Any) -> Fleet:
 
 def test_a_stage_waits_until_as_many_different_people_have_approved_as_it_asks_for() -> None:
     fleet = asking(approvers=2)
-    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=2, since=NOW)
+    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=2, since=NOW, gate=TWO)
     approved(fleet, "one", NOW)
     approved(fleet, "one", NOW + timedelta(seconds=1))
-    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
+    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=1, since=NOW, gate=TWO)
     assert describe_wait(fleet.decide().waits["c"], "c") == "waits for an approval of stage prod"
     approved(fleet, "two", NOW)
     assert fleet.start() == ("c",)
@@ -64,7 +65,8 @@ def test_an_approval_does_not_expire_once_its_stage_has_begun() -> None:
 
 def test_an_approval_that_expires_once_its_stage_has_passed_keeps_only_who_comes_back() -> None:
     every = (GroupRule(min_success="0"),)
-    rule = StageRule("dev", environments=("dev",), approval=True, expires=timedelta(hours=1), groups=every)
+    gate = Gate(approvers=1, expires=timedelta(hours=1))
+    rule = StageRule("dev", environments=("dev",), gate=gate, groups=every)
     fleet = Fleet((rule, stage("prod", approval=True)), {"a": "dev", "c": "prod"})
     back = fleet.seen["a"]
     fleet.seen["a"] = replace(back, phase=Phase.FAILED, finding="ClusterStopped")

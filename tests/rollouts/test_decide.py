@@ -15,7 +15,7 @@ from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
 from shared.rollouts.rollout import RolloutCalendar, RolloutState, StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
-from shared.rollouts.strategy import DEFAULT_GROUPS, GroupRule
+from shared.rollouts.strategy import DEFAULT_GROUPS, Gate, GroupRule
 from shared.rollouts.waits import StartWait, WaitReason
 from tests.support.rollout_fleets import NOW, Fleet, stage
 
@@ -153,7 +153,9 @@ def test_a_stage_waits_for_its_approval_and_the_approval_of_another_one_is_none(
     fleet.start()
     for name in ("a", "b"):
         fleet.end(name)
-    assert fleet.decide().waits["c"] == StartWait(WaitReason.APPROVAL, "prod", missing=1, since=NOW)
+    assert fleet.decide().waits["c"] == StartWait(
+        WaitReason.APPROVAL, "prod", missing=1, since=NOW, gate=Gate(approvers=1)
+    )
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="dev"))
     assert fleet.decide().start == ()
     fleet.rollout = act_on(fleet.rollout, ActKind.APPROVE, replace(BY, subject="prod"))

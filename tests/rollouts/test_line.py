@@ -53,9 +53,10 @@ class Pipeline:
             known, number = self.seen[name], targets[of]
             assert number >= self.has[name], f"{name} goes back from {self.has[name]} to {number}"
             made = candidate(name, of, generation=known.generation)
-            made = replace(made, platform=True, earlier=UNKNOWN, before="", digest=str(number))
+            own = replace(made.member, platform=True, earlier=UNKNOWN, before="")
+            made = replace(made, member=own, digest=str(number))
             if number != self.has[name]:
-                candidates.append(replace(made, generation=known.generation + 1))
+                candidates.append(replace(made, member=replace(own, generation=known.generation + 1)))
             elif name in members and known.generation >= members[name].generation:
                 candidates.append(replace(made, left=True, touched=True, adds=False))
         split = splits(line, before, _name(head))

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from localcloud.memory.memory_monitor import constant
 from shared.rollouts.monitored import Sample, Series, fired_alerts, judged, step_of
-from shared.rollouts.strategy import EndpointCheck
+from shared.rollouts.strategy import GateCheck
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 OVER = timedelta(minutes=30)
-ERRORS = EndpointCheck("errors", query="up", workspace="shop", passes="< 0.01", over=OVER)
+ERRORS = GateCheck("errors", query="up", workspace="shop", passes="< 0.01", over=OVER)
 
 
 def ago(minutes: float) -> datetime:
@@ -44,7 +44,7 @@ def one(value: float, at: datetime | None = None) -> Series:
 def test_a_value_passes_a_comparison_and_what_is_no_number_passes_none(
     passes: str, value: float, met: bool
 ) -> None:
-    asked = EndpointCheck("errors", query="up", workspace="shop", passes=passes, over=OVER)
+    asked = GateCheck("errors", query="up", workspace="shop", passes=passes, over=OVER)
     assert judged(asked, [constant(value, NOW - OVER, NOW)], NOW)[0] is met
 
 
@@ -98,7 +98,7 @@ def test_a_record_without_a_time_is_of_the_time_that_was_asked() -> None:
     st.sampled_from(["< 1", ">= 0", "== 0"]),
 )
 def test_nothing_passes_that_has_a_value_which_does_not(points: list[tuple[int, float]], passes: str) -> None:
-    asked = EndpointCheck("errors", query="up", workspace="shop", passes=passes, over=OVER)
+    asked = GateCheck("errors", query="up", workspace="shop", passes=passes, over=OVER)
     samples = tuple(Sample(value, ago(minutes)) for minutes, value in sorted(points, reverse=True))
     met, _ = judged(asked, [Series(samples, step_of(OVER))], NOW)
     if met:

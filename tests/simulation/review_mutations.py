@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,16 +10,28 @@ import pytest
 from shared.app.planner import approvals as team_reviews
 from shared.app.planner.approvals import Approvals
 from shared.app.planner.approvals import standing as standing_reviews
+from shared.cluster.review_check import IgnoredReview
 from shared.ports import Review, ReviewState
 from tests.simulation.mutations import mutation
 
 
+def counts_in_spite_of(patch: pytest.MonkeyPatch, reason: IgnoredReview) -> None:
+    only = Approvals.only
+
+    def without(
+        approvals: Approvals, counts: Callable[[Review], bool], otherwise: IgnoredReview
+    ) -> Approvals:
+        return approvals if otherwise is reason else only(approvals, counts, otherwise)
+
+    patch.setattr(Approvals, "only", without)
+
+
 def a_review_by_anybody_counts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Approvals, "of_members", lambda self, _: self)
+    counts_in_spite_of(patch, IgnoredReview.NO_MEMBER)
 
 
 def a_review_of_an_older_commit_counts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Approvals, "of_commit", lambda self, _: self)
+    counts_in_spite_of(patch, IgnoredReview.EARLIER_COMMIT)
 
 
 def a_dismissed_review_counts(patch: pytest.MonkeyPatch) -> None:

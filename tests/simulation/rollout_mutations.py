@@ -20,11 +20,10 @@ from shared.cluster.transitions import acceptance
 from shared.plan.plan import Action, Item
 from shared.rollouts import begin, calendar, decide, of_plan
 from shared.rollouts import waits as standing
-from shared.rollouts.group_standing import GroupStanding
+from shared.rollouts.candidates import NOTHING, choose
 from shared.rollouts.report import state_of
 from shared.rollouts.rollout import Rollout, RolloutState
-from shared.rollouts.selected import NOTHING, choose
-from shared.rollouts.waits import StartWait, WaitReason
+from shared.rollouts.waits import GroupStanding, StartWait, WaitReason
 from simulation.actors.kinds import ROLLOUTS, SWEEPS
 from tests.simulation.mutations import mutation
 
@@ -109,7 +108,7 @@ def a_commit_selects_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_mistyped_strategy_is_passed_over(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(of_plan, "_refused", lambda *_: None)
+    patch.setattr(of_plan, "choose", lambda *given: (choose(*given)[0], ()))
 
 
 def a_freeze_counts_for_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.app import notifications
-from shared.app.fleet_problems import OF_PLANS
+from shared.app.notifications import OF_PLANS
 from shared.notifications import record
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord

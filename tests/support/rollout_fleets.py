@@ -11,8 +11,9 @@ from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary, SummaryPlace, SummaryTimes
 from shared.rollouts.begin import Candidate, begin
 from shared.rollouts.decide import Decision, decide
-from shared.rollouts.rollout import Rollout
-from shared.rollouts.strategy import GroupRule, StageRule
+from shared.rollouts.rollout import Member, Rollout
+from shared.rollouts.shut import ClusterPlace
+from shared.rollouts.strategy import Gate, GroupRule, StageRule
 
 NOW = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 A_MOMENT = timedelta(seconds=1)
@@ -31,12 +32,14 @@ def summary(name: str, *, generation: int = 1, phase: Phase = Phase.READY) -> Cl
 
 def candidate(name: str, environment: str = "", *, generation: int = 2) -> Candidate:
     """Return a cluster that a commit changes."""
-    return Candidate(name, f"uid-{name}", generation, environment, "eastus", {}, "new", "old")
+    member = Member(name, f"uid-{name}", generation, 0, 0, "old")
+    return Candidate(member, ClusterPlace(name, environment, "eastus", {}), "new")
 
 
 def stage(name: str, *groups: GroupRule, approval: bool = False) -> StageRule:
     """Return a stage that has the clusters of the environment of its name."""
-    return StageRule(name, environments=(name,), approval=approval, groups=groups or (GroupRule(),))
+    gate = Gate(approvers=int(approval))
+    return StageRule(name, environments=(name,), gate=gate, groups=groups or (GroupRule(),))
 
 
 class Fleet:

@@ -99,16 +99,19 @@ RESUME = "`roadstead resume` ends the pause."
 
 
 def fleet_problem(
-    fleet: FleetRecord, now: datetime, newest: PlanRecord | None = None
+    fleet: FleetRecord, now: datetime, newest: PlanRecord | None = None, contested: Sequence[str] = ()
 ) -> schema.FleetProblemView:
-    """Return what prevents a newer commit from being carried out, and what an operator can do about it."""
+    """Return what prevents a newer commit from being carried out, and what an operator can do about it.
+
+    ``contested`` are clusters that wait for a takeover.
+    """
     underway = f"{fleet.planning[:8]}: {fleet.handed_over}" if fleet.handed_over else ""
     pause = fleet.paused(now)
     problem, action = "", ""
     if fleet.problem:
         problem, action = str(fleet.problem), fleet.problem.suggested_action
-    elif fleet.contested:
-        problem, action = _contested(fleet.contested), TAKEOVER
+    elif contested:
+        problem, action = _contested(contested), TAKEOVER
     elif newest and newest.plan.fleet_file_problem:
         problem, action = newest.plan.fleet_file_problem, CORRECT_FILE
     elif fleet.tables.recovery:

@@ -18,39 +18,27 @@ from urllib.parse import unquote
 from uuid import UUID
 
 from shared.app.intake.webhook import (
-    COMMIT,
     DELIVERY_ID,
     HEADS,
     Delivery,
     DeliveryRefusal,
+    Envelope,
     IgnoredDelivery,
     PullChanged,
     Push,
-    ReviewDelivery,
     at,
     hint_by_size,
     is_any_of,
+    is_commit,
     is_number,
     json_object,
-    own_branch,
     too_large,
 )
-from shared.frozen import dataclass
 from shared.masking import cut
 
 ENDED = ("completed", "abandoned")
 """The states of a pull request that is not active."""
 _BASIC = "basic "
-
-
-@dataclass(frozen=True)
-class _Envelope:
-    """What is around a resource: the id, the digest, the branch, and the number of the repository."""
-
-    delivery: str
-    digest: str
-    branch: str
-    repository: int
 
 
 def read_delivery(
@@ -75,7 +63,8 @@ def read_delivery(
     other = _other_repository(at(resource, "repository"), repository)
     if other:
         return IgnoredDelivery(f"the repository {cut(other, 100)} is not {repository}")
-    return read(resource, _Envelope(delivery, hashlib.sha256(body).hexdigest(), branch, _id_of(resource)))
+    digest = hashlib.sha256(body).hexdigest()
+    return read(resource, Envelope(delivery, digest, branch, _id_of(resource), signed=False))
 
 
 def _check_password(given: str, secrets: Sequence[str]) -> DeliveryRefusal | None:
@@ -133,7 +122,7 @@ def _id_of(resource: Any) -> int:
         return 0
 
 
-def _read_push(resource: Any, envelope: _Envelope) -> Delivery:
+def _read_push(resource: Any, envelope: Envelope) -> Delivery:
     """Return the push of the branch; one without details may be of any branch."""
     updates, branch = at(resource, "refUpdates"), envelope.branch
     if not isinstance(updates, list):
@@ -142,33 +131,23 @@ def _read_push(resource: Any, envelope: _Envelope) -> Delivery:
     if not moved:
         names = ", ".join(str(at(update, "name")).removeprefix(HEADS) for update in updates[:3])
         return IgnoredDelivery(f"the branch {cut(names, 100) or '(none)'} is not {branch}")
-    commit = at(moved[-1], "newObjectId")
-    if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
-        return DeliveryRefusal(400, "the push's newObjectId is not the id of a commit")
-    if not commit.strip("0"):
-        return IgnoredDelivery(f"the branch {branch} was deleted; the fleet stays as it is")
-    return Push(envelope.delivery, envelope.digest, commit, None, envelope.repository, signed=False)
+    return envelope.push(HEADS + branch, at(moved[-1], "newObjectId"), "newObjectId")
 
 
-def _read_pull(resource: Any, envelope: _Envelope) -> Delivery:
+def _read_pull(resource: Any, envelope: Envelope) -> Delivery:
     """Return that a pull request changed, in whatever way: only whether it has ended counts."""
-    branch = envelope.branch
     number, target = at(resource, "pullRequestId"), at(resource, "targetRefName")
     if resource is None or number is None:
         return IgnoredDelivery("it names no pull request; have the subscription send all details")
     if not is_number(number):
         return DeliveryRefusal(400, "the pull request has no pullRequestId")
-    if target not in (None, HEADS + branch):
-        return IgnoredDelivery(
-            f"the pull request goes into {cut(str(target).removeprefix(HEADS), 100)}, not {branch}"
-        )
-    proposal, promotion = own_branch(str(at(resource, "sourceRefName")).removeprefix(HEADS))
+    if target is not None and (elsewhere := envelope.elsewhere(str(target).removeprefix(HEADS))):
+        return elsewhere
     action = "closed" if at(resource, "status") in ENDED else "synchronize"
-    known = envelope.delivery, envelope.digest
-    return PullChanged(*known, number, "", action, envelope.repository, proposal, promotion)
+    return envelope.pull(number, "", action, str(at(resource, "sourceRefName")).removeprefix(HEADS))
 
 
-def _read_update(resource: Any, envelope: _Envelope) -> Delivery:
+def _read_update(resource: Any, envelope: Envelope) -> Delivery:
     """Return that a pull request changed; what happens to one that is completed is a vote.
 
     A pull request is completed once, which ``git.pullrequest.merged`` says as well: this event alone says
@@ -177,12 +156,10 @@ def _read_update(resource: Any, envelope: _Envelope) -> Delivery:
     read = _read_pull(resource, envelope)
     commit = at(resource, "lastMergeCommit.commitId")
     completed = isinstance(read, PullChanged) and at(resource, "status") == "completed"
-    if completed and isinstance(commit, str) and COMMIT.fullmatch(commit):
-        return ReviewDelivery(envelope.delivery, envelope.digest, commit, envelope.repository)
-    return read
+    return envelope.review(commit, "") if completed and is_commit(commit) else read
 
 
-def _read_merge(resource: Any, envelope: _Envelope) -> Delivery:
+def _read_merge(resource: Any, envelope: Envelope) -> Delivery:
     """Return that a pull request was completed; a test merge of an active one follows an update of it."""
     if at(resource, "status") == "active":
         return IgnoredDelivery("a test merge of an active pull request needs no plan")

@@ -14,20 +14,18 @@ from urllib.parse import parse_qs
 
 from shared.app.intake.issue_form import LONGEST, is_form
 from shared.app.intake.webhook import (
-    COMMIT,
     DELIVERY_ID,
-    HEADS,
     Delivery,
     DeliveryRefusal,
+    Envelope,
     IgnoredDelivery,
     IssueOpened,
-    PullChanged,
-    Push,
-    ReviewDelivery,
     at,
+    id_at,
+    is_any_of,
+    is_commit,
     is_number,
     json_object,
-    own_branch,
     too_large,
 )
 from shared.masking import cut
@@ -59,13 +57,13 @@ def read_delivery(
         )
     if not DELIVERY_ID.fullmatch(delivery):
         return DeliveryRefusal(400, "the header X-GitHub-Delivery is missing, or not an id of a delivery")
-    source = payload.get("repository")
-    name = source.get("full_name") if isinstance(source, dict) else None
+    name = at(payload, "repository.full_name")
     if not isinstance(name, str):
         return DeliveryRefusal(400, f"the {event} has no repository.full_name")
     if name.lower() != repository.lower():
         return IgnoredDelivery(f"the repository {cut(name, 100)} is not {repository}")
-    return read(payload, delivery, hashlib.sha256(body).hexdigest(), branch)
+    digest = hashlib.sha256(body).hexdigest()
+    return read(payload, Envelope(delivery, digest, branch, id_at(payload, "repository.id")))
 
 
 def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> DeliveryRefusal | None:
@@ -76,11 +74,8 @@ def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Del
         return DeliveryRefusal(
             401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub"
         )
-    valid = False
-    for secret in usable:
-        expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        valid |= hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))
-    if not valid:
+    digests = (hmac.new(secret.encode(), body, hashlib.sha256).hexdigest() for secret in usable)
+    if not is_any_of(signature, [f"sha256={digest}" for digest in digests]):
         return DeliveryRefusal(
             401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET"
         )
@@ -117,25 +112,8 @@ def _read_ping(payload: dict[str, Any], repository: str) -> Delivery:
     return IgnoredDelivery(f"pong; it sends no {' and no '.join(missing)}" if missing else "pong")
 
 
-def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
-    ref, commit = payload.get("ref"), payload.get("after")
-    if not (isinstance(ref, str) and isinstance(commit, str)):
-        return DeliveryRefusal(400, "the push has no ref or after")
-    if not ref.startswith(HEADS):
-        return IgnoredDelivery(f"{cut(ref, 100)} is not a branch")
-    if ref != f"{HEADS}{branch}":
-        return IgnoredDelivery(f"the branch {cut(ref.removeprefix(HEADS), 100)} is not {branch}")
-    if payload.get("deleted") is True:
-        return IgnoredDelivery(f"the branch {branch} was deleted; the fleet stays as it is")
-    if not COMMIT.fullmatch(commit):
-        return DeliveryRefusal(400, "the push's after is not the id of a commit")
-    return Push(delivery, digest, commit, _pushed_at(payload), _repository_id(payload))
-
-
-def _repository_id(payload: dict[str, Any]) -> int:
-    """Return GitHub's id of the repository, 0 for none."""
-    number = at(payload, "repository.id")
-    return number if type(number) is int else 0
+def _read_push(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+    return envelope.push(payload.get("ref"), payload.get("after"), "after", _pushed_at(payload))
 
 
 def _pushed_at(payload: dict[str, Any]) -> datetime | None:
@@ -145,7 +123,7 @@ def _pushed_at(payload: dict[str, Any]) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if usable else None
 
 
-def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
+def _read_pull(payload: dict[str, Any], envelope: Envelope) -> Delivery:
     action, number = payload.get("action"), payload.get("number")
     head, base = at(payload, "pull_request.head.sha"), at(payload, "pull_request.base.ref")
     if not (isinstance(action, str) and is_number(number)):
@@ -153,17 +131,16 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     if not (isinstance(head, str) and isinstance(base, str)):
         return DeliveryRefusal(400, "the pull_request has no head.sha or base.ref")
     base_changed = action == "edited" and at(payload, "changes.base") is not None
-    proposal, promotion = own_branch(str(at(payload, "pull_request.head.ref")))
     if action not in (*PLANNED_ACTIONS, "closed") and not base_changed:
         return IgnoredDelivery(f"a pull request that was {cut(action, 40)} needs no plan")
-    if base != branch:
-        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
-    if not COMMIT.fullmatch(head):
+    if elsewhere := envelope.elsewhere(base):
+        return elsewhere
+    if not is_commit(head):
         return DeliveryRefusal(400, "the pull_request's head.sha is not the id of a commit")
-    return PullChanged(delivery, digest, number, head, action, _repository_id(payload), proposal, promotion)
+    return envelope.pull(number, head, action, at(payload, "pull_request.head.ref"))
 
 
-def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
+def _read_review(payload: dict[str, Any], envelope: Envelope) -> Delivery:
     """Return a review of a merged pull request; GitHub writes its state in lower case here alone."""
     action, state = payload.get("action"), at(payload, "review.state")
     base, commit = at(payload, "pull_request.base.ref"), at(payload, "pull_request.merge_commit_sha")
@@ -171,18 +148,16 @@ def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: st
         return DeliveryRefusal(400, "the pull_request_review has no action, review.state or base.ref")
     if (action, state.lower()) != ("submitted", "approved") and action != "dismissed":
         return IgnoredDelivery(f"a review that was {cut(action, 40)} as {cut(state, 40)} approves nothing")
-    if base != branch:
-        return IgnoredDelivery(f"the pull request goes into {cut(base, 100)}, not {branch}")
+    if elsewhere := envelope.elsewhere(base):
+        return elsewhere
     if not isinstance(at(payload, "pull_request.merged_at"), str):
         return IgnoredDelivery(
             "the pull request is not merged; its reviews are read with the plan of its merge"
         )
-    if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
-        return DeliveryRefusal(400, "the pull_request_review's merge_commit_sha is not the id of a commit")
-    return ReviewDelivery(delivery, digest, commit, _repository_id(payload))
+    return envelope.review(commit, "the pull_request_review's merge_commit_sha")
 
 
-def _read_issue(payload: dict[str, Any], delivery: str, digest: str, _: str) -> Delivery:
+def _read_issue(payload: dict[str, Any], envelope: Envelope) -> Delivery:
     """Return an issue that a person opened with the form: docs.github.com/webhooks, issues."""
     action, number, body = payload.get("action"), at(payload, "issue.number"), at(payload, "issue.body")
     login, account = at(payload, "issue.user.login"), at(payload, "issue.user.id")
@@ -193,7 +168,8 @@ def _read_issue(payload: dict[str, Any], delivery: str, digest: str, _: str) -> 
     if at(payload, "issue.user.type") != "User" or not isinstance(login, str) or type(account) is not int:
         return IgnoredDelivery("the issue is not by the account of a person")
     text = cut(body, LONGEST + 1)
-    return IssueOpened(delivery, digest, number, login, account, text, _repository_id(payload))
+    known = envelope.delivery, envelope.digest
+    return IssueOpened(*known, number, login, account, text, envelope.repository)
 
 
 _READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}

@@ -17,24 +17,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.app.intake.webhook import (
-    COMMIT,
     DELIVERY_ID,
-    HEADS,
     Delivery,
     DeliveryRefusal,
+    Envelope,
     IgnoredDelivery,
-    PullChanged,
-    Push,
-    ReviewDelivery,
     at,
     hint_by_size,
+    id_at,
     is_any_of,
+    is_commit,
     is_number,
     json_object,
-    own_branch,
     too_large,
 )
-from shared.frozen import dataclass
 from shared.masking import cut
 from shared.standard_webhooks import PREFIX, is_signed, standard_webhooks_key
 
@@ -42,16 +38,6 @@ ACTIONS = {"open": "opened", "reopen": "reopened", "close": "closed", "merge": "
 """What an action on a merge request is on a pull request; ``update`` depends on what was updated."""
 REVIEWED = ("approved", "unapproved", "approval", "unapproval")
 """By all who have to, or by somebody; GitLab writes a merge request's state in full: "merged"."""
-
-
-@dataclass(frozen=True)
-class _Envelope:
-    """What is around a payload: the id, the digest, and whether the body is signed."""
-
-    delivery: str
-    digest: str
-    signed: bool
-    branch: str
 
 
 def read_delivery(
@@ -85,7 +71,7 @@ def read_delivery(
         return IgnoredDelivery(f"the project {cut(name, 100)} is not {repository}")
     # Two equal pushes have equal bodies, where a branch went back and forth; their ids differ.
     digest = hashlib.sha256(delivery.encode() + b"." + body).hexdigest()
-    return read(payload, _Envelope(delivery, digest, signed, branch))
+    return read(payload, Envelope(delivery, digest, branch, id_at(payload, "project.id"), signed=signed))
 
 
 def _has_signature(header: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> bool:
@@ -117,27 +103,11 @@ def _unsigned(header: Mapping[str, str], secrets: Sequence[str]) -> str:
     return "the header webhook-signature is missing; set the webhook's signing token in GitLab"
 
 
-def _read_push(payload: dict[str, Any], envelope: _Envelope) -> Delivery:
-    ref, commit = payload.get("ref"), payload.get("after")
-    if not (isinstance(ref, str) and isinstance(commit, str)):
-        return DeliveryRefusal(400, "the push has no ref or after")
-    if ref != HEADS + envelope.branch:
-        return IgnoredDelivery(f"the branch {cut(ref.removeprefix(HEADS), 100)} is not {envelope.branch}")
-    if not COMMIT.fullmatch(commit):
-        return DeliveryRefusal(400, "the push's after is not the id of a commit")
-    if not commit.strip("0"):
-        return IgnoredDelivery(f"the branch {envelope.branch} was deleted; the fleet stays as it is")
-    project = _project_id(payload)
-    return Push(envelope.delivery, envelope.digest, commit, None, project, signed=envelope.signed)
+def _read_push(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+    return envelope.push(payload.get("ref"), payload.get("after"), "after")
 
 
-def _project_id(payload: dict[str, Any]) -> int:
-    """Return GitLab's id of the project, 0 for none."""
-    number = at(payload, "project.id")
-    return number if type(number) is int else 0
-
-
-def _read_merge_request(payload: dict[str, Any], envelope: _Envelope) -> Delivery:
+def _read_merge_request(payload: dict[str, Any], envelope: Envelope) -> Delivery:
     """Return what a merge request means; a test delivery has no action, and needs no plan."""
     request = payload.get("object_attributes")
     request = request if isinstance(request, dict) else {}
@@ -147,31 +117,26 @@ def _read_merge_request(payload: dict[str, Any], envelope: _Envelope) -> Deliver
         return DeliveryRefusal(400, "the merge request has no iid or target_branch")
     if action is None:
         return IgnoredDelivery("a merge request without an action is a test")
-    if target != envelope.branch:
-        return IgnoredDelivery(f"the merge request goes into {cut(target, 100)}, not {envelope.branch}")
+    if elsewhere := envelope.elsewhere(target, "merge request"):
+        return elsewhere
     if action in REVIEWED:
         return _read_review(payload, envelope)
     changed = "oldrev" in request or at(payload, "changes.target_branch") is not None
     became = "synchronize" if action == "update" and changed else ACTIONS.get(str(action))
     if became is None:
         return IgnoredDelivery(f"a merge request with the action {cut(str(action), 40)} needs no plan")
-    if not (isinstance(head, str) and COMMIT.fullmatch(head)):
+    if not is_commit(head):
         return DeliveryRefusal(400, "the merge request's last_commit.id is not the id of a commit")
-    proposal, promotion = own_branch(str(at(request, "source_branch")))
-    shown = head if envelope.signed else ""
-    known = envelope.delivery, envelope.digest
-    return PullChanged(*known, number, shown, became, _project_id(payload), proposal, promotion)
+    return envelope.pull(number, head if envelope.signed else "", became, at(request, "source_branch"))
 
 
-def _read_review(payload: dict[str, Any], envelope: _Envelope) -> Delivery:
+def _read_review(payload: dict[str, Any], envelope: Envelope) -> Delivery:
     state, commit = at(payload, "object_attributes.state"), at(payload, "object_attributes.merge_commit_sha")
     if state != "merged":
         return IgnoredDelivery(
             "the merge request is not merged; its approvals are read with the plan of its merge"
         )
-    if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
-        return DeliveryRefusal(400, "the merge request's merge_commit_sha is not the id of a commit")
-    return ReviewDelivery(envelope.delivery, envelope.digest, commit, _project_id(payload))
+    return envelope.review(commit, "the merge request's merge_commit_sha")
 
 
 _READERS = {"Push Hook": _read_push, "Merge Request Hook": _read_merge_request}

@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeGuard
 from shared.cluster.divergence.drift import BRANCHES, IMAGES, PROMOTIONS, VERSIONS
 from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
+from shared.masking import cut
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub and GitLab cap payloads at 25 MB (docs.github.com/webhooks/webhook-events-and-payloads,
@@ -29,7 +30,6 @@ MAX_HINT_BYTES = 1 << 20
 """The longest hint that is parsed: JSON takes a multiple in memory. A longer one has the branch read."""
 MAX_NUMBER = (1 << 31) - 1
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-"""The id of a commit: SHA-1, or SHA-256 (git-scm.com/docs/hash-function-transition)."""
 DELIVERY_ID = re.compile(r"[!-~]{1,100}")
 HEADS = "refs/heads/"
 
@@ -110,6 +110,53 @@ class IssueOpened:
 Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery | IssueOpened
 
 
+@dataclass(frozen=True)
+class Envelope:
+    """What is around a payload, and what deliveries of every host make of it.
+
+    ``repository`` is the host's id of that, 0 for none. A body that is not ``signed`` makes a hint.
+    """
+
+    delivery: str
+    digest: str
+    branch: str
+    repository: int = 0
+    signed: bool = True
+
+    def push(self, ref: Any, commit: Any, of: str, pushed: datetime | None = None) -> Delivery:
+        """Return the push of a ref, or why it needs no plan; ``of`` is the name of the commit's field."""
+        if not isinstance(ref, str):
+            return DeliveryRefusal(400, "the push has no ref")
+        if not ref.startswith(HEADS):
+            return IgnoredDelivery(f"{cut(ref, 100)} is not a branch")
+        if ref != HEADS + self.branch:
+            return IgnoredDelivery(f"the branch {cut(ref.removeprefix(HEADS), 100)} is not {self.branch}")
+        if not is_commit(commit):
+            return DeliveryRefusal(400, f"the push's {of} is not the id of a commit")
+        if not commit.strip("0"):
+            return IgnoredDelivery(f"the branch {self.branch} was deleted; the fleet stays as it is")
+        return Push(self.delivery, self.digest, commit, pushed, self.repository, signed=self.signed)
+
+    def elsewhere(self, target: str, what: str = "pull request") -> IgnoredDelivery | None:
+        """Return why a pull request needs no plan that goes into another branch, None for ours."""
+        if target == self.branch:
+            return None
+        return IgnoredDelivery(f"the {what} goes into {cut(target, 100)}, not {self.branch}")
+
+    def pull(self, number: int, head: str, action: str, source: Any) -> PullChanged:
+        """Return a pull request that changed, from the branch that is its ``source``."""
+        proposal = str(source).startswith((BRANCHES, ENDS))
+        promotion = str(source).startswith((PROMOTIONS, VERSIONS, IMAGES))
+        known = self.delivery, self.digest, number, head, action, self.repository
+        return PullChanged(*known, proposal, promotion)
+
+    def review(self, commit: Any, of: str) -> Delivery:
+        """Return a review of what was merged as a commit; ``of`` is the name of its field."""
+        if not is_commit(commit):
+            return DeliveryRefusal(400, f"{of} is not the id of a commit")
+        return ReviewDelivery(self.delivery, self.digest, commit, self.repository)
+
+
 class Reader(Protocol):
     """Reads the deliveries of a host."""
 
@@ -161,6 +208,15 @@ def is_number(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 < value <= MAX_NUMBER
 
 
-def own_branch(name: str) -> tuple[bool, bool]:
-    """Return whether a branch has the name of a proposal of the app, and whether of a promotion."""
-    return name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, VERSIONS, IMAGES))
+def is_commit(value: Any) -> TypeGuard[str]:
+    """Return whether a value is the id of a commit: SHA-1, or SHA-256.
+
+    See git-scm.com/docs/hash-function-transition.
+    """
+    return isinstance(value, str) and COMMIT.fullmatch(value) is not None
+
+
+def id_at(payload: Any, path: str) -> int:
+    """Return the number of a repository that is at a path, 0 for none."""
+    number = at(payload, path)
+    return number if type(number) is int else 0

@@ -8,7 +8,7 @@ whose delete needs approval: so the reviewer saw each removal, also when the mer
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -28,7 +28,7 @@ from shared.language.resolve.repository_layout import cluster_path
 from shared.masking import cut, without_secrets
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
-from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, PullAuthors, Review, ReviewState
+from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review, ReviewState
 
 PLANNING = timedelta(minutes=5)
 """How long after a merge a plan of the commit before it may be saved, which was read before."""
@@ -74,42 +74,10 @@ class Approvals:
     counting: tuple[Review, ...]
     ignored: Mapping[str, IgnoredReview]
 
-    def without(self, why: Mapping[int, IgnoredReview]) -> Approvals:
-        """Return the approvals without those of some reviewers."""
-        left = tuple(review for review in self.counting if review.reviewer not in why)
-        refused = {r.login: why[r.reviewer] for r in self.counting if r.reviewer in why}
-        return Approvals(left, {**self.ignored, **refused})
-
-    def of_commit(self, head: str) -> Approvals:
-        """Return those of a commit."""
-        return self.without(
-            {r.reviewer: IgnoredReview.EARLIER_COMMIT for r in self.counting if r.commit != head}
-        )
-
-    def after(self, moment: datetime | None, otherwise: IgnoredReview) -> Approvals:
-        """Return those that were given after a moment; None is before all of them."""
-        if moment is None:
-            return self
-        return self.without({r.reviewer: otherwise for r in self.counting if r.at <= moment})
-
-    def of_members(self, members: Collection[int]) -> Approvals:
-        """Return those of members."""
-        return self.without(
-            {r.reviewer: IgnoredReview.NO_MEMBER for r in self.counting if r.reviewer not in members}
-        )
-
-    def of_others(self, opened_by: int, authors: PullAuthors) -> Approvals:
-        """Return those of reviewers who surely wrote nothing of the pull request."""
-        unknown = (
-            {} if authors.complete else {r.reviewer: IgnoredReview.UNKNOWN_AUTHORS for r in self.counting}
-        )
-        own = dict.fromkeys((opened_by, *authors.accounts), IgnoredReview.AUTHOR)
-        return self.without({**unknown, **own})
-
-
-def approvals_among(reviews: Sequence[Review]) -> Approvals:
-    """Return the approvals among what each reviewer said last."""
-    return Approvals(tuple(r for r in reviews if r.state is ReviewState.APPROVED), {})
+    def only(self, counts: Callable[[Review], bool], otherwise: IgnoredReview) -> Approvals:
+        """Return those that count; each other one does not, for this reason."""
+        refused = {review.login: otherwise for review in self.counting if not counts(review)}
+        return Approvals(tuple(filter(counts, self.counting)), {**self.ignored, **refused})
 
 
 def objection(reviews: Sequence[Review], members: Collection[int]) -> Review | None:
@@ -226,13 +194,14 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
     if said is None:
         return no(Verdict.TOO_MANY, pull=number, what="reviews")
     latest = standing(said)
-    approvals = approvals_among(latest).of_commit(pull.head)
-    approvals = approvals.after(max(deletes.values()), IgnoredReview.EARLIER_CLUSTER)
+    approvals = Approvals(tuple(r for r in latest if r.state is ReviewState.APPROVED), {})
+    approvals = approvals.only(lambda r: r.commit == pull.head, IgnoredReview.EARLIER_COMMIT)
+    approvals = approvals.only(lambda r: r.at > max(deletes.values()), IgnoredReview.EARLIER_CLUSTER)
     if approvals.counting:
         left = left_at(commit, pull, ports.state.plans_since(pull.at))
-        approvals = approvals.after(left, IgnoredReview.EARLIER_PLAN)
-    members: set[int] = set()
+        approvals = approvals.only(lambda r: left is None or r.at > left, IgnoredReview.EARLIER_PLAN)
     if approvals.counting:
+        members = set[int]()
         removed = host.removed_files(pull.number)
         if removed is None:
             return no(Verdict.TOO_MANY, pull=number, what="files")
@@ -247,9 +216,12 @@ def _read(commit: str, deletes: Mapping[str, datetime], fleet: FleetRecord, port
         against = objection(latest, members)
         if against is not None:
             return no(Verdict.CHANGES_REQUESTED, pull=number, login=against.login, teams=teams)
-        approvals = approvals.of_members(members)
+        approvals = approvals.only(lambda r: r.reviewer in members, IgnoredReview.NO_MEMBER)
     if approvals.counting and config.approvals.by_others:
-        approvals = approvals.of_others(pull.author, host.pull_authors(pull.number))
+        authors = host.pull_authors(pull.number)
+        own = {pull.author, *authors.accounts}
+        approvals = approvals.only(lambda r: r.reviewer not in own, IgnoredReview.AUTHOR)
+        approvals = approvals.only(lambda _: authors.complete, IgnoredReview.UNKNOWN_AUTHORS)
     if not approvals.counting:
         details = {"pull": number, "teams": teams, "head": pull.head[:8]}
         return ReviewAnswer(ReviewCheck(Verdict.NO_REVIEW, now, details, approvals.ignored))

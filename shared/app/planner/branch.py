@@ -19,7 +19,7 @@ from shared.cluster.queues.messages import ToPlan
 from shared.cluster.reporting.measurements import of_plan
 from shared.frozen import dataclass, replace
 from shared.logs import about
-from shared.ports import BranchHead, BranchRead, Capability, FleetRecord, Ports
+from shared.ports import BranchHead, BranchRead, Capability, FleetRecord, GitHost, Ports
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,6 @@ CONFIRM_SECONDS = 7.0
 CONFIRM_READS = 3
 LAG = timedelta(seconds=CONFIRM_SECONDS * sum(range(1, CONFIRM_READS + 1)))
 """The sum of all waits, 42 s. More than half a minute remains when clocks differ by some seconds."""
-NO_GAPS = Gaps()
 WHOLE_SECOND = timedelta(seconds=1)
 """A git host states the time of a response and of a push in whole seconds."""
 
@@ -37,18 +36,15 @@ WHOLE_SECOND = timedelta(seconds=1)
 class HeadDecision:
     """What becomes of a request to plan: ``head`` is planned now, None for none.
 
-    ``fleet`` is the fleet's record with the read of the branch; where no head is planned, it is saved if that
-    ``changes`` it. ``again`` is the request that reads the branch once more, None for none. ``is_new``: the
-    branch was read, so there may be something to report. ``gaps`` are those of the fleet with a head that is
-    planned.
+    ``fleet`` is the fleet's record with the read of the branch; where no head is planned, it is saved if it
+    has changed. ``again`` is the request that reads the branch once more, None for none. ``is_new``: the
+    branch was read, so there may be something to report.
     """
 
     fleet: FleetRecord
     head: BranchHead | None = None
     again: ToPlan | None = None
-    changes: bool = False
     is_new: bool = False
-    gaps: Gaps = NO_GAPS
 
 
 def decide_head(
@@ -59,9 +55,10 @@ def decide_head(
     *,
     is_new: bool,
     is_descendant: Callable[[str, str], bool],
+    pushed_at: Callable[[], datetime | None],
 ) -> HeadDecision:
     """Return what becomes of a head that was read; ``is_new``: ``fleet`` has a read that is not saved yet."""
-    confirmation = needs_confirmation(request, head, fleet, is_descendant=is_descendant)
+    confirmation = needs_confirmation(request, head, fleet, is_descendant=is_descendant, pushed_at=pushed_at)
     if confirmation is not None:
         passes = _passes_in(request, head, fleet, is_descendant)
         at = whole_second(now + min(timedelta(seconds=CONFIRM_SECONDS * confirmation.reads), passes))
@@ -69,15 +66,14 @@ def decide_head(
         begins = confirmation.reads == 1 and (is_new or not fleet.waiting)
         text = describe_confirmation(request, confirmation, now, passes)
         waits = replace(fleet, waiting=text) if begins else fleet
-        return HeadDecision(waits, again=again, changes=begins or is_new, is_new=is_new)
+        return HeadDecision(waits, again=again, is_new=is_new)
     if head.commit != fleet.commit or request.again or fleet.planning not in ("", head.commit):
         return HeadDecision(fleet, head, is_new=is_new)
     # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
     # another commit does not: it would make those of the same second wait.
     restored = request.commit == head.commit and announced_after(request, fleet)
     reads = replace(fleet.reads, planned_at=head.at) if restored else fleet.reads
-    planned = replace(fleet, problem=None, waiting="", reads=reads)
-    return HeadDecision(planned, changes=is_new or planned != fleet, is_new=is_new)
+    return HeadDecision(replace(fleet, problem=None, waiting="", reads=reads), is_new=is_new)
 
 
 def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
@@ -96,25 +92,18 @@ def head_to_plan(request: ToPlan, ports: Ports) -> HeadDecision:
     if read is None:
         known = with_read(fleet, BranchRead(head, now))
         known = replace(known, origin=replace(known.origin, source=source_of(head, ports), other_source=None))
-    descends = cache(partial(_is_descendant, ports))  # asked up to four times about the same two
     with about(commit=head.commit):
-        decide = partial(
-            decide_head,
-            head=head,
-            fleet=known,
-            now=ports.clock(),
+        decided = decide_head(
+            request,
+            head,
+            known,
+            ports.clock(),
             is_new=read is None,
-            is_descendant=descends,
+            is_descendant=cache(partial(_is_descendant, ports)),  # asked twice about the same two
+            pushed_at=partial(_pushed_at, head, ports),
         )
-        decided = decide(request)
-        if _waits_for_time(decided, head, descends) and (pushed := _pushed_at(head, ports)):
-            timed = decide(request.model_copy(update={"commit": head.commit, "at": pushed}))
-            decided = timed if timed.head else decided
-        if decided.head is not None and Capability.WEBHOOKS not in ports.git_host.capabilities:
-            return replace(decided, gaps=fleet.gaps)
-        if decided.head is not None:
-            return replace(decided, gaps=repaired_gaps(request, head.commit, fleet))
-        _leave(request, head, decided, fleet, ports)
+        if decided.head is None:
+            _leave(request, head, decided, fleet, ports)
     return decided
 
 
@@ -142,16 +131,6 @@ def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
         return False
 
 
-def _waits_for_time(
-    decided: HeadDecision, head: BranchHead, is_descendant: Callable[[str, str], bool]
-) -> bool:
-    """Return whether a head would be planned at once, if its push had a time after the last plan."""
-    again = decided.again
-    if again is None or again.confirmation is None or again.confirmation.reads > 1:
-        return False
-    return again.commit in ("", head.commit) and is_descendant(head.commit, again.confirmation.planned)
-
-
 def _pushed_at(head: BranchHead, ports: Ports) -> datetime | None:
     """Return when a head was pushed, by the host's own log. A failed read costs only time."""
     try:
@@ -168,7 +147,7 @@ def _leave(
     again = decided.again
     what = f"is read again at {again.read_from}" if again else "is planned already"
     log.info("commit %s %s", head.commit[:8], what)
-    if decided.changes:
+    if decided.fleet != before:
         ports.state.save_fleet(decided.fleet)
     if again is None:
         lost = before.problem is not None and before.problem.failed is FailedPart.REQUEST
@@ -185,7 +164,12 @@ def _leave(
 
 
 def needs_confirmation(
-    request: ToPlan, read: BranchHead, fleet: FleetRecord, *, is_descendant: Callable[[str, str], bool]
+    request: ToPlan,
+    read: BranchHead,
+    fleet: FleetRecord,
+    *,
+    is_descendant: Callable[[str, str], bool],
+    pushed_at: Callable[[], datetime | None],
 ) -> HeadConfirmation | None:
     """Return the confirmation with which to read the head again, None when this read is accepted.
 
@@ -193,18 +177,20 @@ def needs_confirmation(
     in the history of git and in time, unless a push announced another one. Every other read can be stale, or
     show a forced push: it is accepted after three reads that all showed the same head, with no other plan in
     between. A plan that was started last and not finished continues at once. ``is_descendant`` returns
-    whether one commit comes after another. All times are by the host's clock.
+    whether one commit comes after another, ``pushed_at`` when the head was pushed, which the first read asks
+    where no other time says that it is newer. All times are by the host's clock.
     """
     head, last = read.commit, fleet.planning or fleet.commit
     if head == fleet.planning:
         return None
-    if request.commit in ("", head):
-        newer = announced_after(request, fleet) or _read_after(read, fleet)
-        if head == last or (newer and (not last or is_descendant(head, last))):
-            return None
     before = request.confirmation
     same = before is not None and (before.head, before.planned) == (head, last)
     reads = before.reads if before is not None and same else 0
+    if request.commit in ("", head):
+        newer = announced_after(request, fleet) or _read_after(read, fleet)
+        follows = head == last or ((newer or not reads) and (not last or is_descendant(head, last)))
+        if follows and (head == last or newer or _is_after_plan(pushed_at(), fleet)):
+            return None
     return HeadConfirmation(head=head, planned=last, reads=reads + 1) if reads < CONFIRM_READS else None
 
 
@@ -245,18 +231,18 @@ def whole_second(moment: datetime) -> datetime:
 
 def announced_after(request: ToPlan, fleet: FleetRecord) -> bool:
     """Return whether a request announces a push that came after the head of the last plan was read."""
-    planned_at = fleet.reads.planned_at
-    return bool(request.commit) and (planned_at is None or _after(request.at, planned_at))
+    return bool(request.commit) and _is_after_plan(request.at, fleet)
 
 
 def _read_after(read: BranchHead, fleet: FleetRecord) -> bool:
     """Return whether a read shows the head as it was after that of the last plan, however stale it is."""
-    return fleet.reads.planned_at is None or _after(read.at - LAG, fleet.reads.planned_at)
+    return _is_after_plan(read.at - LAG, fleet)
 
 
-def _after(time: datetime | None, earlier: datetime) -> bool:
-    """Return whether a time is certainly after another one: both are cut off to whole seconds."""
-    return time is not None and time >= earlier + WHOLE_SECOND
+def _is_after_plan(time: datetime | None, fleet: FleetRecord) -> bool:
+    """Return whether a time is certainly after the read of the last plan: both are cut to whole seconds."""
+    planned_at = fleet.reads.planned_at
+    return planned_at is None or (time is not None and time >= planned_at + WHOLE_SECOND)
 
 
 # Reads of the tracked branch, shared by requests: a flood of pushes costs no more of them than a few do.
@@ -306,10 +292,12 @@ def with_read(fleet: FleetRecord, read: BranchRead) -> FleetRecord:
 # repeated message, a second tick or a crash counts nothing twice.
 
 
-def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord) -> Gaps:
-    """Return the fleet's gaps once ``head`` is planned for a request."""
+def repaired_gaps(request: ToPlan, head: str, fleet: FleetRecord, host: GitHost) -> Gaps:
+    """Return the fleet's gaps once ``head`` is planned for a request; a host without webhooks has none."""
     found, before = request.found, fleet.planning or fleet.commit
-    if found is None or head == before or not before:
+    if found is None or head == before or Capability.WEBHOOKS not in host.capabilities:
+        return fleet.gaps
+    if not before:
         return fleet.gaps  # the first head of a fleet was pushed before there was anybody to announce it to
     if fleet.problem is not None:
         return fleet.gaps  # its webhook may have come, and its plan failed

@@ -12,66 +12,24 @@ from shared.cluster.forms import UnreadableRecord
 from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
-from shared.frozen import dataclass
+from shared.frozen import dataclass, field
 from shared.plan.holds import HoldKind
 from shared.plan.plan import REMOVALS, Action, Item, Plan
 from shared.ports import CommitStatus
 from shared.ports.git_host import status_line
+from shared.rollouts.decide import Decision
+from shared.rollouts.report import describe
+from shared.rollouts.rollout import RolloutState
 from shared.sentences import some_of
 
 CONTEXT = "roadstead"
-
-
-@dataclass(frozen=True)
-class RolloutProgress:
-    """How far a rollout is that has not ended, or left clusters as they were; ``text`` is for an operator.
-
-    ``final``: it waits for its gate after the last stage, or for the soak before that; ``stopped``: a check
-    of the gate failed too often. ``left`` are the clusters that somebody took out of one that has ended.
-    """
-
-    text: str
-    paused: bool = False
-    aborted: bool = False
-    final: bool = False
-    stopped: bool = False
-    left: int = 0
 
 
 NAMED = 3
 """How many clusters with the same problem a status names."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a plan is, counted over its clusters; ``first_problem`` is a sentence for an operator.
-
-    ``differing`` are clusters that differ from git, and not yet for long. ``waits`` are clusters that
-    continue once an operator acts; ``first_wait`` describes the first one, or what a freeze or a window
-    holds, and ``first_suspension`` the first cluster that is suspended. ``not_started`` are clusters that the
-    rollout of an older plan never started. ``exempt`` are clusters that an exemption has missing or stopped.
-    """
-
-    total: int
-    ready: int
-    failed: int
-    first_problem: str
-    suspended: int = 0
-    first_wait: str = ""
-    waits: int = 0
-    first_suspension: str = ""
-    differing: int = 0
-    not_started: int = 0
-    exempt: int = 0
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing more will change by itself soon; a worker reports the end of a suspension."""
-        ended = self.ready + self.failed + self.suspended + self.waits + self.not_started + self.exempt
-        return ended >= self.total
-
-
-class _Standing(Enum):
+class Standing(Enum):
     """How a cluster stands in a plan. One that is under way stands nowhere; one that waits may have two."""
 
     READY = "ready"
@@ -82,6 +40,34 @@ class _Standing(Enum):
     HELD = "continues by itself, later"
     NOT_STARTED = "was never started by an older plan"
     EXEMPT = "is missing or stopped by an exemption"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a plan of ``total`` clusters is: what an operator reads of each of them, by how it stands."""
+
+    total: int
+    standings: Mapping[Standing, Sequence[str]] = field(default_factory=dict)
+    problems: Sequence[str] = ()
+
+    def count(self, *kinds: Standing) -> int:
+        """Return how many clusters stand so."""
+        return sum(len(self.standings.get(kind, ())) for kind in kinds)
+
+    def first(self, *kinds: Standing) -> str:
+        """Return what an operator reads of the first cluster that stands so, "" for none."""
+        return next((text for kind in kinds for text in self.standings.get(kind, ())), "")
+
+    @property
+    def first_problem(self) -> str:
+        """The first of the problems, "" for none."""
+        return next(iter(self.problems), "")
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will change by itself soon; a worker reports the end of a suspension."""
+        moving = (Standing.DIFFERING, Standing.HELD)
+        return self.count(*(kind for kind in Standing if kind not in moving)) >= self.total
 
 
 def progress_of(
@@ -98,35 +84,19 @@ def progress_of(
     that differs in a version: nothing but a commit ends that.
     """
     shown = _Shown({item.cluster: item for item in plan.items}, clusters, newest, differed)
-    texts: dict[_Standing, list[str]] = {standing: [] for standing in _Standing}
+    texts: dict[Standing, list[str]] = {standing: [] for standing in Standing}
     failed: dict[str, list[str]] = {}
     for item in plan.items:
         for standing, text in shown.standings(item):
             texts[standing].append(text)
-            if standing is _Standing.FAILED:
+            if standing is Standing.FAILED:
                 failed.setdefault(text, []).append(item.cluster)
     problems = [f"{some_of(names, NAMED)}: {problem}" for problem, names in failed.items()]
     if not problems:  # a problem in the file of a system, or of a class, is of no cluster
         problems += plan.problems[:1]
     if plan.fleet_file_problem:
         problems.insert(0, plan.fleet_file_problem)
-    return Progress(
-        total=len(plan.items),
-        ready=len(texts[_Standing.READY]),
-        failed=len(texts[_Standing.FAILED]),
-        first_problem=_first(problems),
-        suspended=len(texts[_Standing.SUSPENDED]),
-        first_wait=_first(texts[_Standing.WAITS] or texts[_Standing.HELD]),
-        waits=len(texts[_Standing.WAITS]),
-        first_suspension=_first(texts[_Standing.SUSPENDED]),
-        differing=len(texts[_Standing.DIFFERING]),
-        not_started=len(texts[_Standing.NOT_STARTED]),
-        exempt=len(texts[_Standing.EXEMPT]),
-    )
-
-
-def _first(texts: Sequence[str]) -> str:
-    return texts[0] if texts else ""
+    return Progress(len(plan.items), texts, problems)
 
 
 @dataclass(frozen=True)
@@ -138,58 +108,58 @@ class _Shown:
     newest: bool
     differed: datetime | None
 
-    def standings(self, item: Item) -> Iterator[tuple[_Standing, str]]:
+    def standings(self, item: Item) -> Iterator[tuple[Standing, str]]:
         """Yield how a cluster stands, and what an operator reads: of one that failed, without its name."""
         record = self.clusters.get(item.cluster)
         if isinstance(record, UnreadableRecord):  # nobody knows how it is
-            yield _Standing.FAILED, str(record)
+            yield Standing.FAILED, str(record)
         elif _is_exempt(item, record):
-            yield _Standing.EXEMPT, item.cluster
+            yield Standing.EXEMPT, item.cluster
         elif record is not None and record.tried and record.uid == item.uid and not item.needs_action:
-            yield _Standing.HELD, f"{item.cluster} {record.tried}"
+            yield Standing.HELD, f"{item.cluster} {record.tried}"
         elif reached(item, record, newest=self.newest):
             yield from self._reached(item, record)
         elif problem := _problem(item, record):
-            yield _Standing.FAILED, problem
+            yield Standing.FAILED, problem
         elif not self.newest and _was_held_back(item, record):
-            yield _Standing.NOT_STARTED, item.cluster
+            yield Standing.NOT_STARTED, item.cluster
         else:
             yield from self._waiting(item, record)
 
-    def _reached(self, item: Item, record: ClusterSummary | None) -> Iterator[tuple[_Standing, str]]:
+    def _reached(self, item: Item, record: ClusterSummary | None) -> Iterator[tuple[Standing, str]]:
         since = record.divergence.differs_since if record and self.newest and self.differed else None
         if record is None or since is None or self.differed is None:
-            yield _Standing.READY, item.cluster
+            yield Standing.READY, item.cluster
         elif record.divergence.stays or since <= self.differed:
-            yield _Standing.FAILED, _difference(record, since)
+            yield Standing.FAILED, _difference(record, since)
         else:
-            yield _Standing.READY, item.cluster
-            yield _Standing.DIFFERING, item.cluster
+            yield Standing.READY, item.cluster
+            yield Standing.DIFFERING, item.cluster
 
-    def _waiting(self, item: Item, record: ClusterSummary | None) -> Iterator[tuple[_Standing, str]]:
+    def _waiting(self, item: Item, record: ClusterSummary | None) -> Iterator[tuple[Standing, str]]:
         if item.waits_for_time:
-            yield _Standing.HELD, f"{item.cluster}: {item.reason}"
+            yield Standing.HELD, f"{item.cluster}: {item.reason}"
         if item.awaits_replacement and item.hold is not None:
             yield self._behind_replacements(item), f"{item.cluster}: {item.hold.cause}"
         if record is None:
             if item.awaits_deletion and not self.newest:
-                yield _Standing.WAITS, f"{item.cluster} does not exist"
+                yield Standing.WAITS, f"{item.cluster} does not exist"
             return
         if record.phase in (Phase.SUSPENDED, Phase.SLEEPING):
-            yield _Standing.SUSPENDED, f"{item.cluster}: {record.reason}"
+            yield Standing.SUSPENDED, f"{item.cluster}: {record.reason}"
         if record.needs_action:
-            yield _Standing.WAITS, f"{item.cluster}: {record.reason}"
+            yield Standing.WAITS, f"{item.cluster}: {record.reason}"
 
-    def _behind_replacements(self, item: Item) -> _Standing:
+    def _behind_replacements(self, item: Item) -> Standing:
         """Return how a delete stands that waits for what replaces its cluster."""
         known = map(self.clusters.get, item.replacements)
         records = [record for record in known if isinstance(record, ClusterSummary)]
         phases = {record.phase for record in records}
         if phases & {Phase.SUSPENDED, Phase.SLEEPING}:
-            return _Standing.SUSPENDED
+            return Standing.SUSPENDED
         acts = any(self.items[name].needs_action for name in item.replacements if name in self.items)
         acts = acts or any(record.needs_action for record in records)
-        return _Standing.WAITS if acts or phases & {Phase.FAILED, Phase.STALLED} else _Standing.HELD
+        return Standing.WAITS if acts or phases & {Phase.FAILED, Phase.STALLED} else Standing.HELD
 
 
 def _is_exempt(item: Item, record: ClusterSummary | None) -> bool:
@@ -255,51 +225,51 @@ def status_of(
     *,
     link: str,
     superseded_by: str = "",
-    rollout: RolloutProgress | None = None,
+    rollout: Decision | str | None = None,
 ) -> CommitStatus:
     """Return the commit status for a plan at some progress.
 
     ``superseded_by`` is the newest commit, where only that one can still change the clusters; "" otherwise.
-    ``rollout`` is how far the plan's rollout is, None for one that has ended without leaving clusters as they
-    were, or for none.
+    ``rollout`` is how far the plan's rollout is, or why it cannot be read; None for one that has ended
+    without leaving clusters as they were, or for none.
     """
-    if rollout is not None and rollout.aborted:
-        return CommitStatus("failure", status_line(rollout.text), CONTEXT, link)
+
+    def said(state: str, text: str) -> CommitStatus:
+        return CommitStatus(state, status_line(text), CONTEXT, link)
+
+    if isinstance(rollout, str):
+        return said("failure", progress.first_problem or rollout)
+    state = rollout.rollout.state if rollout else None
+    text = describe(rollout.rollout, rollout) if rollout else ""
+    if state is RolloutState.ABORTED:
+        return said("failure", text)
     if progress.first_problem:
-        paused = "rollout paused: " if rollout is not None and rollout.paused else ""
-        return CommitStatus("failure", status_line(f"{paused}{progress.first_problem}"), CONTEXT, link)
-    if rollout is not None and rollout.final:
-        state = "failure" if rollout.stopped else "pending"
-        return CommitStatus(state, status_line(rollout.text), CONTEXT, link)
+        paused = "rollout paused: " if rollout is not None and rollout.block else ""
+        return said("failure", f"{paused}{progress.first_problem}")
+    if rollout is not None and rollout.final and not rollout.held:
+        return said("failure" if rollout.final.spent else "pending", text)
     # A status that fails says which cluster differs; until that has lasted, their number shows an edit.
-    alike = progress.ready - progress.differing
-    drift = f", {progress.differing} with drift" if progress.differing else ""
-    exempt = drift + (f", {progress.exempt} exempt" if progress.exempt else "")
-    if progress.ready + progress.exempt >= progress.total:
-        done = (
-            f"{alike} of {progress.total} clusters in sync{exempt} ({plan.summary})"
-            if plan.items
-            else "no clusters"
-        )
-        return CommitStatus("success", status_line(done), CONTEXT, link)
-    suspended = f", {progress.suspended} suspended" if progress.suspended else ""
-    waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
-    if rollout is not None and not progress.first_wait:
-        waiting = f"; {rollout.text}"
-    description = f"{alike} of {progress.total} clusters in sync{exempt}{suspended}{waiting}"
+    differing, exempt = progress.count(Standing.DIFFERING), progress.count(Standing.EXEMPT)
+    in_sync = f"{progress.count(Standing.READY) - differing} of {progress.total} clusters in sync"
+    in_sync += f", {differing} with drift" if differing else ""
+    in_sync += f", {exempt} exempt" if exempt else ""
+    done = progress.count(Standing.READY, Standing.EXEMPT)
+    if done >= progress.total:
+        return said("success", f"{in_sync} ({plan.summary})" if plan.items else "no clusters")
+    suspended = progress.count(Standing.SUSPENDED)
+    first_wait = progress.first(Standing.WAITS, Standing.HELD) or text
+    waiting = f"; {first_wait}" if first_wait else f" ({plan.summary})"
+    description = f"{in_sync}{f', {suspended} suspended' if suspended else ''}{waiting}"
     if superseded_by:
-        return CommitStatus(
-            "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
-        )
-    if progress.suspended and progress.ready + progress.suspended + progress.exempt >= progress.total:
+        return said("error", f"superseded by {superseded_by[:8]}: {description}")
+    done += suspended
+    if suspended and done >= progress.total:
         # No progress until a date, or a commit: neither pending, nor success, nor a failure of a cluster.
-        in_sync = f"{alike} of {progress.total} clusters in sync{exempt}"
-        ended = f"suspended: {in_sync}; {progress.first_suspension}"
-        return CommitStatus("error", status_line(ended), CONTEXT, link)
-    left = rollout.left if rollout is not None else 0
-    if left and progress.ready + progress.suspended + progress.exempt + left >= progress.total:
-        return CommitStatus("error", status_line(description), CONTEXT, link)  # none before a commit, either
-    return CommitStatus("pending", status_line(description), CONTEXT, link)
+        return said("error", f"suspended: {in_sync}; {progress.first(Standing.SUSPENDED)}")
+    left = len(rollout.waits) if rollout and state is RolloutState.COMPLETED else 0  # somebody took them out
+    if left and done + left >= progress.total:
+        return said("error", description)  # none before a commit, either
+    return said("pending", description)
 
 
 def status_of_problem(problem: FleetProblem) -> CommitStatus:

@@ -30,7 +30,7 @@ from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.language.cluster_systems import systems_in
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.reuse import KnownCluster, fingerprint_of
+from shared.language.resolve.reuse import KnownCluster
 from shared.notifications.notification import Notification
 from shared.plan.list_price import ListPrice
 from shared.plan.make_plan import make_plan
@@ -99,7 +99,6 @@ def compute_plan(
         approval=approved.approval,
         reports=earlier.reports if earlier else 0,
         review=approved.review,
-        writing=earlier.writing if earlier else None,
         held=_held(plan, earlier, fleet, ports),
         list_price=_list_price(approved.plan, earlier, inputs, ports),
     )
@@ -213,12 +212,11 @@ WHOLE_AFTER = timedelta(hours=1)
 def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> ComputedPlan | None:
     """Return the plan of the clusters that a rollout starts now, None where the whole plan is needed.
 
-    The whole plan of this commit was carried out before. Its fingerprints say which inputs gave which
-    document, with the code that resolved it and with all that rules between clusters and systems decided.
-    What the same files give for these clusters alone must have these fingerprints, and what is planned of it
-    must equal the stored plan. Whatever else a plan depends on has it planned as a whole: a newer commit, a
-    plan that was not finished, namespaces that a guard may keep, a record that does not follow. So does time:
-    what this does not look at is looked at again after ``WHOLE_AFTER``.
+    The whole plan of this commit was carried out before. What is planned of these clusters alone must equal
+    it: so must all that rules between clusters and systems decided. Whatever else a plan depends on has it
+    planned as a whole: a newer commit, a plan that was not finished, namespaces that a guard may keep, a
+    record that does not follow. So does time: what this does not look at is looked at again after
+    ``WHOLE_AFTER``.
     """
     head = fleet.planning
     if not _continues(head, before, ports):
@@ -242,7 +240,7 @@ def partial_plan_of(before: FleetRecord, fleet: FleetRecord, ports: Ports) -> Co
         log.warning("%s could not be read for a partial plan: %s: %s", head[:8], error.kind, error)
         return None
     plan = make_plan(head, desired, starting.records, now=ports.clock())
-    if not _same(plan, stored.plan, starting, desired, ports.state.fingerprints()):
+    if not _same(plan, stored.plan, starting, desired):
         log.info("the rollout of %s needs the whole plan", head[:8])
         return None
     decision = starting.decision
@@ -273,9 +271,7 @@ def _is_carried_out(stored: PlanRecord, fleet: FleetRecord) -> bool:
     return stored.plan.applied and stored.at == fleet.at
 
 
-def _same(
-    plan: Plan, stored: Plan, starting: RolloutStart, desired: DesiredFleet, fingerprints: Mapping[str, str]
-) -> bool:
+def _same(plan: Plan, stored: Plan, starting: RolloutStart, desired: DesiredFleet) -> bool:
     """Return whether every cluster that starts is planned as the whole plan has it."""
     if desired.guards is None or desired.rollout is None:
         return False
@@ -285,7 +281,6 @@ def _same(
         item == items.get(item.cluster)
         and _is_plain(item, starting.records[item.cluster], desired)
         and (item.uid, item.generation) == generations.get(item.cluster)
-        and _fingerprint(item.cluster, desired) == fingerprints.get(item.cluster)
         for item in plan.items
     )
 
@@ -296,12 +291,6 @@ def _is_plain(item: Item, record: ClusterRecord, desired: DesiredFleet) -> bool:
     if item.action is not Action.UPDATE or item.hold is not None or item.retained or wanted is None:
         return False
     return not losses(systems_in(record.document), wanted.systems)
-
-
-def _fingerprint(cluster: str, desired: DesiredFleet) -> str | None:
-    """Return the fingerprint of a cluster as it was resolved by itself, None if its inputs are unknown."""
-    inputs = desired.inputs.get(cluster, "")
-    return fingerprint_of(inputs, desired.clusters[cluster].digest) if inputs else None
 
 
 def _small(stored: Plan, ports: Ports) -> frozenset[str]:

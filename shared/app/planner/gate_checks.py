@@ -21,18 +21,16 @@ from shared.cluster.queues.envelopes import Envelope, readings_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.json_tree import Json
-from shared.language.model.rollout import UPGRADE_READINESS
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.masking import cut
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.azure import ListAlerts, every_document
 from shared.resource_ids import SubscriptionId
-from shared.rollouts.candidates import upgrade_of
+from shared.rollouts.candidates import NOTHING, CommitRequest, asks, asks_labels, named_in, upgrade_of
 from shared.rollouts.monitored import fired_alerts, judged
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
-from shared.rollouts.selected import NOTHING, TRAILER, CommitRequest, asks, asks_labels, trailer_values
-from shared.rollouts.strategy import CheckKind, EndpointCheck
+from shared.rollouts.strategy import CheckKind, GateCheck
 from shared.rollouts.waits import checks_due
 from shared.sentences import some_of
 
@@ -50,28 +48,29 @@ def with_checks(rollout: Rollout, stage: int, ports: Ports) -> Rollout:
     now, planned = ports.clock(), rollout.stages[stage]
     said, reached = rollout.said(planned.name), rollout.reached(stage) or now
     times = checks_due(rollout, stage, reached, now)
-    due = [name for name, at in times.items() if name not in said or at <= now]
-    before = {
-        name: said.get(name) or GateCheckResult(planned.name, name, CheckState.MISSING, now) for name in due
-    }
-    commit = planned.commit or rollout.commit
-    read = [_read(commit, before[name], ports) for name in planned.gate.checks if name in before]
+    names = {name for name, at in times.items() if name not in said or at <= now}
 
-    def ask(asked: EndpointCheck) -> GateCheckResult:
-        return _asked(before[asked.name], asked, ports)
+    def read(check: GateCheck) -> GateCheckResult:
+        missing = GateCheckResult(planned.name, check.name, CheckState.MISSING, now)
+        before = said.get(check.name, missing)
+        match check.kind:
+            case CheckKind.RUN:
+                return _read(planned.commit or rollout.commit, before, ports)
+            case CheckKind.READINESS:
+                return ready_for_upgrades(rollout, stage, before, ports)
+            case _:
+                return _asked(before, check, ports)
 
-    if UPGRADE_READINESS in before:
-        read.append(ready_for_upgrades(rollout, stage, before[UPGRADE_READINESS], ports))
-    answered = ports.together(
-        ask, [endpoint for endpoint in planned.gate.endpoints if endpoint.name in before]
-    )
+    due = [check for check in planned.gate.checks if check.name in names]
+    found = [read(check) for check in due if not check.asks]
+    found += ports.together(read, [check for check in due if check.asks])
     others = (
-        result for result in rollout.checked if result.stage != planned.name or result.check not in before
+        result for result in rollout.checked if result.stage != planned.name or result.check not in names
     )
-    return replace(rollout, checked=(*others, *read, *answered)) if due else rollout
+    return replace(rollout, checked=(*others, *found)) if due else rollout
 
 
-def _asked(before: GateCheckResult, asked: EndpointCheck, ports: Ports) -> GateCheckResult:
+def _asked(before: GateCheckResult, asked: GateCheck, ports: Ports) -> GateCheckResult:
     """Ask what a check asks."""
     now = ports.clock()
     try:
@@ -83,7 +82,7 @@ def _asked(before: GateCheckResult, asked: EndpointCheck, ports: Ports) -> GateC
     return before.after(asked, met, now, answer)
 
 
-def _answer(asked: EndpointCheck, now: datetime, ports: Ports) -> tuple[bool | None, str]:
+def _answer(asked: GateCheck, now: datetime, ports: Ports) -> tuple[bool | None, str]:
     """Return whether the answer is a success, None for neither, and what it was."""
     match asked.kind:
         case CheckKind.HTTP:
@@ -100,6 +99,8 @@ def _answer(asked: EndpointCheck, now: datetime, ports: Ports) -> tuple[bool | N
             alerts = _alerts(ListAlerts(SubscriptionId(subscription), group[1] if group else ""), ports)
             fired = fired_alerts(alerts, asked.severity)
             return not fired, some_of(fired, _ALERTS_SHOWN, between="; ") or "no alert"
+        case _:
+            raise TypeError(f"a {asked.kind} asks nothing")
 
 
 def _alerts(first: ListAlerts, ports: Ports) -> Iterator[Json]:
@@ -162,7 +163,7 @@ def read_selection(commit: str, written: Written, fleet: FleetRecord, ports: Por
         repository = fleet.origin.source.repository if fleet.origin.source else 0
         pull = pull_of(commit, ports.config.branch, repository, ports.git_host.merged_as(commit))
         labels = pull.labels if pull else labels
-    return CommitRequest(tuple(trailer_values(message, TRAILER)), labels)
+    return CommitRequest(tuple(named_in(message)), labels)
 
 
 FRESH = timedelta(minutes=30)

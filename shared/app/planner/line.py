@@ -13,7 +13,6 @@ from shared.app.planner.gate_checks import read_selection
 from shared.app.repository import open_files
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.summary import summary_of
 from shared.frozen import dataclass, replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
@@ -21,12 +20,11 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.platform_plan import NONE_EARLIER, EarlierPins
 from shared.platform.pins import roots_of
 from shared.ports import FleetRecord, Ports
+from shared.rollouts.candidates import NOTHING, seen_in
 from shared.rollouts.line import line_of, splits
 from shared.rollouts.of_plan import platform_stages, stage_in
 from shared.rollouts.rollout import Rollout
-from shared.rollouts.selected import NOTHING
 from shared.rollouts.strategy import NO_LINE, Line
-from shared.rollouts.waits import Seen
 
 Unreadables = Mapping[str, UnreadableRecord]
 
@@ -59,7 +57,7 @@ def planned_line(
     if before is not None and before.commit != head:
         selects = read_selection(head, written, fleet, ports) != NOTHING
         before = None if selects else before
-    seen = _seen(before, records, unreadable) if before else {}
+    seen = seen_in(before, records, unreadable) if before else {}
     reverts = before is not None and any(_reverted(before, desired, records))
     newest = _newest(before, head, desired, ports) if before else ""
     line = line_of(names, before, seen, now, head, newest=newest, reverts=reverts)
@@ -148,11 +146,6 @@ def _has_folders(cluster: Desired, files: SourceFiles) -> bool:
 def _pulls(cluster: Desired, files: SourceFiles) -> str:
     roots = roots_of(cluster.flux_as_stored)
     return files.digests.get(roots) or files.pulls(roots, whole=False)
-
-
-def _seen(rollout: Rollout, records: Mapping[str, ClusterRecord], unreadable: Unreadables) -> Seen:
-    names = (member.cluster for member in rollout.members)
-    return {**{name: summary_of(records[name]) for name in names if name in records}, **unreadable}
 
 
 def _released(

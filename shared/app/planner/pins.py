@@ -22,14 +22,14 @@ from shared.cluster.queues.messages import ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import pin_back_event
 from shared.cluster.transitions.acceptance import accept_change
-from shared.frozen import dataclass, replace
+from shared.frozen import replace
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.plan import Item, Plan
 from shared.ports import Capability, FleetRecord, GitHost, Ports
 from shared.ports.git_host import BranchCommit
-from shared.rollouts.pins_back import goes_back, pins_back
-from shared.rollouts.rollout import Member, Rollout
+from shared.rollouts.rollout import Member, Rollout, StageDecision
+from shared.rollouts.rollout_acts import goes_back, pins_back
 from shared.rollouts.waits import Seen
 
 log = logging.getLogger(__name__)
@@ -149,25 +149,18 @@ def move_pins_back(rollout: Rollout, seen: Seen, fleet: FleetRecord, ports: Port
         if able:
             send_unlike(RolloutRequest(again=start + MOST_BACK >= len(names)), ports, after=SOON_SECONDS)
             running = {found.name for found in ports.state.continuations() if found.small_change}
-            job = _Back(
-                rollout,
+            back = partial(
+                _move_back,
+                by=rollout.people.back,
                 direct=names_commits(fleet, ports) or not _are_branches(chain(*pins.values()), ports),
                 small=len(running.union(names)) <= ports.config.limits.small_change,
+                ports=ports,
             )
             report_again(rollout.commit, ports, ended=True)
-            ports.together(partial(_move_back, job=job, ports=ports), [members[r.name] for r in able])
+            ports.together(back, [members[record.name] for record in able])
             log.info("rollout of %s: %d pins go back", rollout.commit[:8], len(able))
             send(ReportRequest(), ports)
             return
-
-
-@dataclass(frozen=True)
-class _Back:
-    """How pins go back: in which form, and whether in small changes."""
-
-    rollout: Rollout
-    direct: bool
-    small: bool
 
 
 def _goes_back(record: ClusterRecord, member: Member) -> bool:
@@ -202,16 +195,14 @@ def _pins_back(record: ClusterRecord, member: Member, *, direct: bool) -> Mappin
     return moved
 
 
-def _move_back(member: Member, *, job: _Back, ports: Ports) -> None:
-    by = job.rollout.people.back
-
+def _move_back(member: Member, *, by: StageDecision | None, direct: bool, small: bool, ports: Ports) -> None:
     def decide(record: ClusterRecord | None) -> Transition | None:
         if record is None or by is None or not _goes_back(record, member):
             return None
-        now, moved = ports.clock(), _pins_back(record, member, direct=job.direct)
+        now, moved = ports.clock(), _pins_back(record, member, direct=direct)
         desired = record.desired.with_pins(moved)
         after = accept_change(record, desired, commit=record.commit, now=now)
-        after = replace(after, job=replace(after.job, small_change=job.small))
+        after = replace(after, job=replace(after.job, small_change=small))
         event = pin_back_event(after, moved, by.by, by.reason)
         return Transition(after, [event], then=continuation(after, now))
 

@@ -13,7 +13,7 @@ from shared.app.door import newer_epoch
 from shared.app.followed import newest
 from shared.app.outbox import send, send_unlike
 from shared.app.planner.approvals import approved_request
-from shared.app.planner.branch import HeadDecision, head_to_plan
+from shared.app.planner.branch import HeadDecision, head_to_plan, repaired_gaps
 from shared.app.planner.carry_out import carry_out, carry_out_part
 from shared.app.planner.compute import compute_plan, partial_plan_of
 from shared.app.planner.handover import begin, may_be_saved
@@ -141,7 +141,7 @@ def _plan(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: Ports
 def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: Ports, *, some: bool) -> str:
     """Begin a plan, compute it, and carry it out; return PLANNED, or the class of an error; raise Stale."""
     before = decided.fleet
-    fleet = begin(head, before, decided.gaps, ports)
+    fleet = begin(head, before, repaired_gaps(request, head.commit, before, ports.git_host), ports)
     computed = partial_plan_of(before, fleet, ports) if some else None
     if computed is not None:
         carry_out_part(computed, ports)

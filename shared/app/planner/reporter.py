@@ -5,9 +5,7 @@ own: no report waits for a plan that is handed over, and no push for a report. A
 every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
 
 A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
-read, and when that fails, the status is written again. A git host has no condition on a status: a reporter
-that stands still before its write, and dies after it, leaves an old status over a newer one. So each is
-noted before it is sent, and while one has no end, the status of another one is written once more later.
+read, and when that fails, the status is written again.
 """
 
 from __future__ import annotations
@@ -16,11 +14,11 @@ import logging
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from shared.app.outbox import send, send_all, send_unlike
+from shared.app.outbox import send, send_all
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
-    RolloutProgress,
+    Standing,
     has_room,
     interval,
     progress_of,
@@ -29,24 +27,20 @@ from shared.app.planner.commit_status import (
 from shared.app.records import again
 from shared.cluster.failures.errors import ReconcileError, Retryable, Stale, Unreadable, Withheld
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.forms import RecordList
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import (
     NotifyRequest,
     PlanRequest,
     ReportRequest,
-    StatusRequest,
     TryRequest,
 )
-from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.logs import about
 from shared.masking import cut
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.git_host import Capability, status_line
 from shared.ports.state.fleet import Pause
-from shared.rollouts.decide import decide
-from shared.rollouts.report import describe
+from shared.rollouts.decide import Decision, decide
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.waits import Seen
 
@@ -55,8 +49,6 @@ log = logging.getLogger(__name__)
 OPEN_PLANS = 20
 OVERDUE = timedelta(minutes=1)
 """How long after the end of a try the message about it counts as lost."""
-STANDS_STILL = timedelta(minutes=10)
-"""No invocation lasts so long: ``functionTimeout`` of host.json is half of it."""
 
 
 def report(ports: Ports) -> None:
@@ -65,8 +57,6 @@ def report(ports: Ports) -> None:
         send(NotifyRequest(), ports)
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and now < until:
-        if until - now > timedelta(seconds=LONGEST):  # as only a git host asks for; the API shows it
-            _save_contested(ports.state.fleet(), ports.state.summaries(), ports)
         send(ReportRequest(), ports, after=(until - now).total_seconds())
         return
     report_open_plans(ports)
@@ -89,7 +79,6 @@ def report_open_plans(ports: Ports) -> None:
         return
     summaries = ports.state.summaries()
     clusters: Seen = summaries.keyed(attrgetter("name"))
-    _save_contested(fleet, summaries, ports)
     over = ports.clock() - OVERDUE
     late = {
         trial.pull for found in summaries if (trial := found.trial) and not trial.ended and trial.until < over
@@ -129,13 +118,13 @@ def _report(
     ports: Ports,
     *,
     last_time: bool,
-    rollout: RolloutProgress | None,
+    rollout: Decision | str | None,
 ) -> bool:
     """Write the status of a plan if it says something new; return whether the git host answered.
 
     The plan that is being carried out is the newest to itself: no later one has removed a cluster.
     """
-    commit, unfinished, written = plan_record.plan.commit, plan_record.writing, False
+    commit, written = plan_record.plan.commit, False
     newest = commit if commit == fleet.planning else fleet.commit
     try:
         of_newest = rollout if commit == fleet.commit else None
@@ -147,18 +136,14 @@ def _report(
             return True
         after, status = found
         if status is not None:
-            begun = replace(plan_record, writing=after.writing or ports.clock())
-            plan_record = ports.state.save_report(begun)
             written = True
             if Capability.STATUSES in ports.git_host.capabilities:
                 ports.git_host.set_status(commit, status)
-        ports.state.save_report(replace(after, etag=plan_record.etag))
-        if after.writing is not None:
-            _report_once_more(after.writing, ports)
+        ports.state.save_report(after)
     except Stale:
         log.info("%s was planned again while it was reported", commit[:8])
         if written:
-            _replace_status(commit, ports)
+            report_again(commit, ports)
         else:
             send(ReportRequest(), ports)
     except (Retryable, Withheld) as error:
@@ -169,28 +154,14 @@ def _report(
         if isinstance(error, Withheld):  # until its repository has the name of the settings, or is unblocked
             wait = LONGEST
         again_at = ports.clock() + timedelta(seconds=wait)
-        _save(replace(plan_record, not_before=again_at, writing=unfinished), ports)
+        _save(replace(plan_record, not_before=again_at), ports)
         send(ReportRequest(), ports, after=wait)
         return False
     except ReconcileError as error:
         log.exception("the commit status of %s is abandoned", commit[:8])
         reported = cut(f"not reported: {error.kind}: {error}", 500)
-        _save(replace(plan_record, reported=reported, open=False, settled=True, writing=None), ports)
+        _save(replace(plan_record, reported=reported, open=False, settled=True), ports)
     return True
-
-
-def _report_once_more(unfinished: datetime, ports: Ports) -> None:
-    """Ask for a report once a write without an end can no longer happen."""
-    send(ReportRequest(), ports, after=max(0.0, (unfinished + STANDS_STILL - ports.clock()).total_seconds()))
-
-
-def _replace_status(commit: str, ports: Ports) -> None:
-    """Have a status that may be over the last one written again, by a message while the state is away."""
-    try:
-        report_again(commit, ports)
-    except Retryable as error:
-        log.warning("the commit status of %s waits: %s: %s", commit[:8], error.kind, error)
-        send_unlike(StatusRequest(commit=commit), ports, after=ReportRequest.WINDOW)
 
 
 @again
@@ -240,44 +211,26 @@ def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
     return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
 
 
-def _save_contested(fleet: FleetRecord, clusters: RecordList[ClusterSummary], ports: Ports) -> None:
-    """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
-    waiting = {summary.name for summary in clusters if summary.contested}
-    contested = tuple(sorted(waiting | (clusters.unreadable_names & {*fleet.contested})))
-    if contested == fleet.contested or fleet.planning or fleet.origin.other_source:
-        return
-    try:
-        ports.state.save_fleet(replace(fleet, contested=contested))
-    except Stale:
-        send(ReportRequest(), ports)
-
-
 def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
     """Return whether a superseded planner has written its plan over that of the newest commit."""
     done = plan_record.plan.applied and plan_record.at == fleet.at
     return plan_record.plan.commit == fleet.commit and not fleet.planning and not done
 
 
-def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> RolloutProgress | None:
-    """Return how far the rollout of the newest commit is, None where it has none, or nothing waits."""
+def _rollout_progress(fleet: FleetRecord, clusters: Seen, ports: Ports) -> Decision | str | None:
+    """Return how far the rollout of the newest commit is, or why it cannot be read.
+
+    None where it has none, or nothing waits.
+    """
     try:
         rollout = ports.state.rollout(fleet.commit) if fleet.rollout in ("", fleet.commit) else None
     except Unreadable as error:
-        return RolloutProgress(str(error), final=True, stopped=True)
+        return str(error)
     if rollout is None or not (fleet.rollout or rollout.people.skipped):
         return None
     decision = decide(rollout, clusters, ports.clock())
-    aborted = rollout.state is RolloutState.ABORTED
-    if not (aborted or decision.waits or decision.final):
-        return None
-    return RolloutProgress(
-        describe(rollout, decision),
-        decision.block is not None,
-        aborted,
-        final=decision.final is not None and not decision.held,
-        stopped=decision.final is not None and bool(decision.final.spent),
-        left=len(decision.waits) if rollout.state is RolloutState.COMPLETED else 0,
-    )
+    shown = rollout.state is RolloutState.ABORTED or decision.waits or decision.final
+    return decision if shown else None
 
 
 def _next(
@@ -287,7 +240,7 @@ def _next(
     ports: Ports,
     *,
     last_time: bool,
-    rollout: RolloutProgress | None,
+    rollout: Decision | str | None,
     pause: Pause | None,
 ) -> tuple[PlanRecord, CommitStatus | None] | None:
     """Return a plan as it is to be reported, with its status if that says something new and there is room.
@@ -301,7 +254,7 @@ def _next(
         ended = plan.commit != newest and (settled or last_time)
         superseded_by = newest if ended else ""
         status = status_of(plan, progress, link=link, superseded_by=superseded_by, rollout=rollout)
-        closed = last_time or (status.state == "success" and not progress.differing)
+        closed = last_time or (status.state == "success" and not progress.count(Standing.DIFFERING))
     elif (underway := _underway(plan.commit, newest, ports)) is not None:
         if not underway and pause is None:
             return None
@@ -313,7 +266,6 @@ def _next(
     if pause is not None and status.state == "pending":
         said = "; ".join(filter(None, (str(pause), status.description)))
         status = CommitStatus("pending", status_line(said), CONTEXT, link)
-    plan_record = _without_dead_write(plan_record, ports.clock())
     reported, reports = f"{status.state}: {status.description}", plan_record.reports
     interim = plan.commit != newest and not settled and plan_record.reported.startswith(f"{status.state}:")
     if interim or not has_room(reports, settled=settled, ended=closed):
@@ -323,18 +275,10 @@ def _next(
         plan_record,
         reported=reported,
         reports=reports + new,
-        open=not closed or plan_record.writing is not None,
+        open=not closed,
         settled=settled,
     )
     return after, status if new else None
-
-
-def _without_dead_write(plan_record: PlanRecord, now: datetime) -> PlanRecord:
-    """Return a plan whose status is not known once a write without an end can no longer happen."""
-    began = plan_record.writing
-    if began is None or now < began + STANDS_STILL:
-        return plan_record
-    return replace(plan_record, writing=None, reported="")
 
 
 def _underway(commit: str, newest: str, ports: Ports) -> str | None:

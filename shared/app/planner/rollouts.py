@@ -32,7 +32,7 @@ from shared.plan.retained import with_versions_that_run
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Override
 from shared.rollouts.begin import UNDER_WAY, superseded
-from shared.rollouts.candidates import updates_of
+from shared.rollouts.candidates import NOTHING, seen_in, updates_of
 from shared.rollouts.decide import Decision, decide
 from shared.rollouts.estimate import with_completed
 from shared.rollouts.line import is_to_split, moves
@@ -44,7 +44,6 @@ from shared.rollouts.rollout import (
     StageDecision,
 )
 from shared.rollouts.rollout_acts import ActKind, act_on, is_as_asked
-from shared.rollouts.selected import NOTHING
 from shared.rollouts.shut import NOTHING as ALWAYS_OPEN
 from shared.rollouts.shut import calendar_of
 from shared.rollouts.waits import Seen
@@ -92,12 +91,13 @@ def stage(
     retried = _retried(plan, earlier) if continues else frozenset[str]()
     clusters, now = inputs.desired.clusters, ports.clock()
     shut = with_holds(plan, clusters, inputs.records, calendar, now, unheld=retried)
-    fleet = replace(fleet, closed=replace(fleet.closed, opens=shut.opens))
-    resumed = with_versions_that_run(shut.plan.resume(earlier), inputs.records)
+    ends = (item.hold.until for item in shut.items if item.hold is not None)
+    opens = min((at for at in ends if at is not None), default=None)
+    fleet = replace(fleet, closed=replace(fleet.closed, opens=opens))
+    resumed = with_versions_that_run(shut.resume(earlier), inputs.records)
     staged = _of_rollout(StagedPlan(resumed, fleet), inputs, ports)
     held = staged.held | (_retried(staged.plan, earlier) if continues else frozenset())
-    opens = () if shut.opens is None else (shut.opens,)
-    return replace(staged, held=held, times=(*opens, *staged.times))
+    return replace(staged, held=held, times=(*filter(None, [opens]), *staged.times))
 
 
 def _retried(plan: Plan, earlier: Plan | None) -> frozenset[str]:
@@ -156,7 +156,7 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
         since = current.since if current else _since(before, inputs.records, fleet, ports)
         etag = known.etag if known else ""
         rollout = replace(rollout, since=since, sources=sources, etag=etag)
-    decision = decide(rollout, _seen(rollout, inputs), now)
+    decision = decide(rollout, seen_in(rollout, inputs.records, inputs.unreadable), now)
     after = decision.rollout
     log.info("rollout of %s: %d start, %d wait", plan.commit[:8], len(decision.start), len(decision.waits))
     return replace(
@@ -219,12 +219,6 @@ def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:
 def _plan_of(rollout: Rollout | None, ports: Ports) -> Plan | None:
     found = ports.state.plan(rollout.commit) if rollout else None
     return found.plan if found else None
-
-
-def _seen(rollout: Rollout, inputs: PlanInputs) -> Seen:
-    records, names = inputs.records, [member.cluster for member in rollout.members]
-    seen = {name: summary_of(records[name]) for name in names if name in records}
-    return {**seen, **inputs.unreadable}
 
 
 @dataclass(frozen=True)

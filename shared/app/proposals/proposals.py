@@ -32,10 +32,8 @@ from shared.app.proposals.texts import commit_message, over_text, proposal_text
 from shared.app.records import again
 from shared.app.repository import require_name
 from shared.app.sweep.corrections import decided_of
-from shared.azure.differences import drift_of
-from shared.azure.drift.policy import DriftDecision
-from shared.azure.drift.proposal import DriftProposal, propose
-from shared.azure.ownership import Owner
+from shared.azure.differences import Difference, drift_of
+from shared.azure.drift.proposal import Compare, DriftProposal, propose
 from shared.cluster.divergence.drift import DriftedField, digest_of_proposal, drift_from
 from shared.cluster.failures.errors import (
     OtherRepository,
@@ -49,9 +47,7 @@ from shared.cluster.failures.errors import (
     Withheld,
 )
 from shared.cluster.queues.messages import ProposeRequest
-from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, replace
-from shared.json_tree import Json
 from shared.language.resolve.repository_layout import cluster_path
 from shared.logs import about, about_record
 from shared.ports import Ports, Pull
@@ -118,32 +114,23 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
         with about_record(record):
             log.info("%s: Azure shows something else than the last sweep saw", record.name)
         return
-    _propose(turn, *found, decided, _LiveCluster(record, owner, live))
-
-
-@dataclass(frozen=True)
-class _LiveCluster:
-    """A cluster as Azure shows it."""
-
-    record: ClusterRecord
-    owner: Owner
-    live: Json
-
-    @property
-    def name(self) -> str:
-        return self.record.name
+    verified = record.observation.verified
+    known = verified.unmanaged if verified else None
+    compare = partial(drift_of, owner=owner, live=live, known=known)
+    _propose(turn, *found, [decision.difference for decision in decided], compare)
 
 
 def _propose(
     turn: _Turn,
     fields: Sequence[DriftedField],
     secret: tuple[OmittedField, ...],
-    decided: Sequence[DriftDecision],
-    cluster: _LiveCluster,
+    differences: Sequence[Difference],
+    compare: Compare,
 ) -> None:
+    name = turn.proposal.cluster
     new, declined = wanted(turn.proposal, fields)
     left_out = (*secret, *declined)
-    found = _manifest(turn, new, decided, cluster) if new else DriftProposal("")
+    found = _manifest(turn, new, differences, compare) if new else DriftProposal("")
     left_out += tuple(OmittedField(path, reason) for path, reason in found.left_out.items())
     taken = [
         drifted_field for drifted_field in new if drifted_field.path in {field.path for field in found.fields}
@@ -156,33 +143,28 @@ def _propose(
     if not (opened and proposal.values == values):
         if not opened and not turn.room:
             raise NoRoom
-        file = File(cluster_path(cluster.name), found.content, commit_message(cluster.name, taken))
+        file = File(cluster_path(name), found.content, commit_message(name, taken))
         asked = proposal.opened if opened else turn.ports.clock()
         try:
             proposal = turn.branch.commit(replace(proposal, opened=asked), file, turn.head)
         except SomebodyPushed as error:
             turn.save(replace(proposal, digest=turn.digest, left_out=left_out, problem=str(error)))
             return
-    proposal = turn.branch.show(proposal, turn.pull, proposal_text(cluster.name, taken, left_out))
+    proposal = turn.branch.show(proposal, turn.pull, proposal_text(name, taken, left_out))
     turn.save(replace(proposal, values=values, left_out=left_out, digest=turn.digest, problem=""))
 
 
 def _manifest(
-    turn: _Turn, fields: Sequence[DriftedField], decided: Sequence[DriftDecision], cluster: _LiveCluster
+    turn: _Turn, fields: Sequence[DriftedField], differences: Sequence[Difference], compare: Compare
 ) -> DriftProposal:
     """Return the manifest of the newest commit with the values of Azure."""
-    manifest = turn.head.manifest(cluster.name)
+    name = turn.proposal.cluster
+    manifest = turn.head.manifest(name)
     if manifest is None:
         return DriftProposal("", left_out=dict.fromkeys((field.path for field in fields), NO_MANIFEST))
-    verified = cluster.record.observation.verified
-    known = verified.unmanaged if verified else None
     paths = {field.path for field in fields}
-    return propose(
-        manifest,
-        [decision.difference for decision in decided if decision.path in paths],
-        partial(turn.head.resolve, cluster.name),
-        lambda desired: drift_of(desired, cluster.owner, cluster.live, known),
-    )
+    own = [difference for difference in differences if difference.path in paths]
+    return propose(manifest, own, partial(turn.head.resolve, name), compare)
 
 
 def _end(turn: _Turn, *, left_out: tuple[OmittedField, ...] = (), forget: bool = False) -> None:

@@ -60,12 +60,15 @@ def stages_of(rollout: Rollout | None, durations: Durations) -> Iterator[str]:
 
 def held_items(held: Sequence[Item]) -> Iterator[str]:
     """Yield what would wait for the end of a freeze, or for a change window, if it were merged now."""
-    lines = [f"- {code(item.cluster)}: {prose(item.hold.cause)}" for item in held[:GROUPS_SHOWN] if item.hold]
+    waits = [f"{code(item.cluster)}: {prose(item.hold.cause)}" for item in held if item.hold]
+    yield from _listed("Freezes and change windows", waits, GROUPS_SHOWN, "cluster")
+
+
+def _listed(title: str, lines: Sequence[str], most: int, noun: str) -> Iterator[str]:
     if lines:
-        yield "#### Freezes and change windows\n\n" + "\n".join(lines)
-    left = len(held) - len(lines)
-    if left > 0:
-        yield not_shown(left, "cluster")
+        yield f"#### {title}\n\n" + "\n".join(f"- {line}" for line in lines[:most])
+    if len(lines) > most:
+        yield not_shown(len(lines) - most, noun)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -91,11 +94,7 @@ def warnings_of(title: str, warnings: Sequence[Problem]) -> Iterator[str]:
 
 def shortages_of(short: Sequence[str]) -> Iterator[str]:
     """Yield what the commit needs and Azure does not have, or did not say; nothing for nothing."""
-    if short:
-        lines = [f"- {prose(sentence)}" for sentence in short[:WARNINGS_SHOWN]]
-        yield "#### What Azure has\n\n" + "\n".join(lines)
-    if len(short) > WARNINGS_SHOWN:
-        yield not_shown(len(short) - WARNINGS_SHOWN, "remark")
+    yield from _listed("What Azure has", [*map(prose, short)], WARNINGS_SHOWN, "remark")
 
 
 def list_price_line(price: ListPrice | None, today: date) -> str:

@@ -48,10 +48,9 @@ from shared.plan.platform_plan import NO_PLATFORM_CHANGE
 from shared.platform.pins import without_stages
 from shared.ports import Capability, Ports, Pull
 from shared.ports.state import PullRecord
-from shared.rollouts.candidates import updates_of
+from shared.rollouts.candidates import CommitRequest, updates_of
 from shared.rollouts.of_plan import held_now, rollout_of_plan
 from shared.rollouts.rollout import Rollout
-from shared.rollouts.selected import CommitRequest
 from shared.rollouts.shut import calendar_of
 
 log = logging.getLogger(__name__)
@@ -61,8 +60,6 @@ MERGE_ATTEMPTS = 3
 """How often the host is asked for its test merge, and for the head that the webhook announced."""
 COUNT_SECONDS = 60.0
 """After so long a pull request is planned again whose clusters were asked what they have."""
-SLOW_SECONDS = 5.0
-"""A plan that takes longer may have lost its session, and another function may have planned a newer head."""
 NEW_MANIFESTS = 500
 """How many new manifests a pull request may have, compared with its base."""
 NEW_BYTES = 32 << 20
@@ -108,7 +105,7 @@ def handle(request: QueueRequest, ports: Ports) -> None:
 
 
 def _preview(request: PreviewRequest, ports: Ports) -> None:
-    pull, began = None, ports.elapsed()
+    pull = None
     try:
         if not request.pull:
             return preview_new(ports)
@@ -123,8 +120,6 @@ def _preview(request: PreviewRequest, ports: Ports) -> None:
         _report(pull, view, ports)
         if view.is_uncounted and not request.attempt:  # once: clusters that answer have counted by then
             send_unlike(request.next_attempt(), ports, after=COUNT_SECONDS)
-        if ports.elapsed() - began > SLOW_SECONDS:
-            _plan_newer_head(pull, request, ports)
     except ReconcileError as error:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
         wait = seconds_until_again(error, request, ports)
@@ -143,16 +138,6 @@ def preview_new(ports: Ports) -> None:
         if known is None or known.head != pull.head:
             request = PreviewRequest(pull=pull.number, head=pull.head)
             send(request, ports, message_id=f"pull:{pull.number}:{pull.head}")
-
-
-def _plan_newer_head(reported: Pull, request: PreviewRequest, ports: Ports) -> None:
-    """Request a plan again when the head has moved since it was read.
-
-    A function that was frozen meanwhile has written its report over that of the newer head.
-    """
-    now = ports.git_host.pull(reported.number)
-    if now is not None and now.head != reported.head:
-        send(request.model_copy(update={"head": now.head, "attempt": 0}), ports)
 
 
 def mark_outdated(commit: str, ports: Ports) -> None:

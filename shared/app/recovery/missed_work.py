@@ -205,7 +205,7 @@ def resend_overdue(ports: Ports) -> int:
                 log.warning("%s: its continuation is overdue since %s; sending it again", record.name, due)
     send_all(late, ports)
     open_plans = ports.state.open_plans()
-    if any(not plan_record.settled or plan_record.writing for plan_record in open_plans):
+    if not all(plan_record.settled for plan_record in open_plans):
         outbox.send(ReportRequest(), ports)
     _ask_for_unread_reviews(open_plans, ports)
     fleet = outbox.request_awaited_plan(ports)

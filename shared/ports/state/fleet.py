@@ -212,8 +212,6 @@ class FleetRecord:
     """What fleet.yaml says to those who read no git."""
     origin: FleetOrigin = FleetOrigin()
     """Where the fleet is planned from."""
-    contested: tuple[str, ...] = ()
-    """The clusters that wait for a takeover, as of the last report."""
     gaps: Gaps = field(default_factory=Gaps)
     """The heads that somebody found before a webhook had them planned."""
     rollout: str = ""

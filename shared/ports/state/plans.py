@@ -55,12 +55,11 @@ class PlanRecord:
     """A plan, its last reported commit status, and the approval of its deletes that need one.
 
     ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
-    ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent. ``writing``
-    is when somebody began to send one who is not known to have ended; None for nobody.
+    ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent.
     ``review`` is what the reviews on GitHub said when they were read last, None if they were not. ``held`` is
     since when each cluster's item is on hold, also by the plans before. ``list_price`` is by how much it
-    changes the list price, None for nothing. ``etag`` is the version that was
-    read, "" for a record not saved yet.
+    changes the list price, None for nothing. ``etag`` is the version that was read, "" for a record not
+    saved yet.
     """
 
     plan: Plan
@@ -72,7 +71,6 @@ class PlanRecord:
     approval: Approval | None = None
     reports: int = 0
     review: ReviewCheck | None = None
-    writing: datetime | None = None
     held: Mapping[str, datetime] = field(default_factory=dict)
     list_price: ListPrice | None = None
     etag: str = field(default="", compare=False)
@@ -145,14 +143,12 @@ class Plans(TableRepository):
         text = _PLAN.write(plan_record, "etag")
         write_document(self._tables[PLANS], self._place(plan_record), properties, text, etag)
 
-    def save_report(self, plan_record: PlanRecord) -> PlanRecord:
+    def save_report(self, plan_record: PlanRecord) -> None:
         """Write what was reported of a plan over the version that was read, and leave the plan; raise Stale.
 
-        That is ``open``, ``settled``, ``reported``, ``not_before``, ``reports`` and ``writing``. Returns the
-        record with its new etag.
+        That is ``open``, ``settled``, ``reported``, ``not_before`` and ``reports``.
         """
-        place, report = self._place(plan_record), _report(plan_record)
-        return replace(plan_record, etag=self._tables[PLANS].merge(*place, report, plan_record.etag))
+        self._tables[PLANS].merge(*self._place(plan_record), _report(plan_record), plan_record.etag)
 
     def _place(self, plan_record: PlanRecord) -> Key:
         return self._fleet, plan_record.plan.commit
@@ -265,8 +261,7 @@ def _report(plan_record: PlanRecord) -> dict[str, Any]:
         "settled": plan_record.settled,
         "reported": plan_record.reported,
         "reports": plan_record.reports,
-        "notBefore": _text(plan_record.not_before),
-        "writing": _text(plan_record.writing),
+        "notBefore": plan_record.not_before.isoformat() if plan_record.not_before else "",
     }
 
 
@@ -283,16 +278,11 @@ def _with_report(plan_record: PlanRecord, entity: Entity) -> PlanRecord:
         reported=entity["reported"],
         reports=entity["reports"],
         not_before=_moment(entity["notBefore"]),
-        writing=_moment(entity["writing"]),
     )
 
 
 _REPORT: Mapping[str, type] = {"open": bool, "settled": bool, "reported": str, "reports": int}
 """The properties of what was reported, with their types."""
-
-
-def _text(moment: datetime | None) -> str:
-    return moment.isoformat() if moment else ""
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -303,5 +293,5 @@ def _moment(text: str | None) -> datetime | None:
     except (ValueError, TypeError):
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise WrongText("notBefore or writing is no time with a zone")
+        raise WrongText("notBefore is no time with a zone")
     return moment

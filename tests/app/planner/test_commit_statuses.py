@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
-from shared.app.planner.commit_status import Progress, progress_of, status_of
+from shared.app.planner.commit_status import Progress, Standing, progress_of, status_of
 from shared.app.planner.reporter import OPEN_PLANS, report_open_plans
 from shared.app.recovery import missed_work
 from shared.cluster.failures.errors import Withheld
@@ -60,18 +60,22 @@ def test_a_superseded_commit_ends_when_a_later_one_suspends_its_cluster() -> Non
     assert status(cloud, superseded) == ("error", expected)
 
 
+def progress(total: int, *problems: str, **standings: list[str]) -> Progress:
+    return Progress(total, {Standing[name]: texts for name, texts in standings.items()}, problems)
+
+
 @pytest.mark.parametrize(
-    ("progress", "state"),
+    ("found", "state"),
     [
-        (Progress(3, 1, 0, "", suspended=1), "pending"),
-        (Progress(3, 1, 0, "", suspended=1, first_wait="three: is stopped", waits=1), "pending"),
-        (Progress(3, 1, 1, "three: Failed", suspended=1), "failure"),
-        (Progress(3, 1, 0, "", suspended=2), "error"),
-        (Progress(0, 0, 0, ""), "success"),
+        (progress(3, READY=["one"], SUSPENDED=["two"]), "pending"),
+        (progress(3, READY=["one"], SUSPENDED=["two"], WAITS=["three: is stopped"]), "pending"),
+        (progress(3, "three: Failed", READY=["one"], SUSPENDED=["two"], FAILED=["Failed"]), "failure"),
+        (progress(3, READY=["one"], SUSPENDED=["two", "three"]), "error"),
+        (progress(0), "success"),
     ],
 )
-def test_a_commit_ends_as_suspended_once_nothing_else_is_left_to_do(progress: Progress, state: str) -> None:
-    shown = status_of(Plan("c" * 40), progress, link="")
+def test_a_commit_ends_as_suspended_once_nothing_else_is_left_to_do(found: Progress, state: str) -> None:
+    shown = status_of(Plan("c" * 40), found, link="")
     assert (shown.state, shown.description.startswith("suspended: ")) == (state, state == "error")
 
 
@@ -188,7 +192,8 @@ def test_a_delete_that_is_tried_again_is_the_end_only_where_git_lacks_the_cluste
     kind: HoldKind, ready_clusters: int
 ) -> None:
     retried = Item("one", Action.RETRY, 2, "a1b2c3d4", hold=Hold(kind))
-    assert progress_of(Plan("c0ffee", (retried,)), {}, newest=True).ready == ready_clusters
+    found = progress_of(Plan("c0ffee", (retried,)), {}, newest=True)
+    assert found.count(Standing.READY) == ready_clusters
 
 
 def test_a_commit_ends_although_its_repository_was_renamed_while_it_was_carried_out() -> None:

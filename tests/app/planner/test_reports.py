@@ -14,16 +14,14 @@ from localcloud.git.world.commit_statuses import MAX_PER_CONTEXT
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.outbox import send
 from shared.app.planner.commit_status import INTERIM, SETTLED, has_room, interval
-from shared.app.planner.planner import handle
-from shared.app.planner.reporter import STANDS_STILL, report_open_plans
-from shared.cluster.failures.errors import Unavailable
+from shared.app.planner.reporter import report_open_plans
 from shared.cluster.queues.messages import CLOCKS_DIFFER, ReportRequest, RolloutRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.ports import CommitStatus, FleetConfig, PlanRecord, Timing
+from shared.ports import CommitStatus, FleetConfig, Timing
 from tests.support import fleet_files
-from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
-from tests.support.replaced_ports import Dies, around, calls_of, frozen
+from tests.support.pipeline_runs import deliver_due, phases, push, ready, status
+from tests.support.replaced_ports import around, calls_of
 
 pytestmark = pytest.mark.lives
 
@@ -185,31 +183,6 @@ def test_a_status_of_a_plan_that_was_made_again_meanwhile_is_written_again() -> 
     assert cloud.state.open_plans() == []
 
 
-def test_a_status_that_a_reporter_writes_late_before_it_dies_is_replaced() -> None:
-    cloud = ready("one")
-    commit = push(cloud, changed("one"))
-    step_until(cloud, lambda: cloud.state.fleet().commit == commit)
-    set_status, late = cloud.repository.set_status, list[str]()
-
-    def dies(sha: str, written: CommitStatus) -> None:
-        if late:
-            set_status(sha, written)
-            return
-        late.append(written.state)
-        cloud.run(120)  # another reporter has the session, and reports the end
-        assert status(cloud, commit)[0] == "success"
-        set_status(sha, written)
-        raise Dies
-
-    around(cloud, "git_host", set_status=dies)
-    with pytest.raises(Dies):
-        report_open_plans(cloud.ports)
-    assert (late, status(cloud, commit)[0]) == (["pending"], "pending")
-    cloud.run(STANDS_STILL.total_seconds() + 60)
-    assert status(cloud, commit)[0] == "success"
-    assert cloud.state.open_plans() == []
-
-
 def test_a_plan_that_may_not_be_reported_yet_is_reported_at_its_time() -> None:
     """The clock of an instance was wrong when it reported the plan, which then waited for an operator."""
     cloud = ready("one")
@@ -259,23 +232,3 @@ def test_a_late_clock_asks_for_a_report_before_that_of_its_seconds_is_handled() 
     (report,) = [m for m in cloud.broker.peek("plans") if m.draft.id.startswith("report:")]
     assert report.draft.at is not None
     assert report.draft.at > cloud.clock()
-
-
-def test_a_status_over_the_last_one_is_replaced_although_the_state_does_not_answer_for_a_while() -> None:
-    """A reporter is frozen before it writes a status; another one writes the last status meanwhile."""
-    cloud = MemoryCloud()
-    commit = push(cloud, fleet_files.fleet("one"))
-    step_until(cloud, lambda: cloud.state.fleet().commit == commit)
-    frozen(cloud, "git_host", "set_status", cloud.run)
-    plan, away = cloud.ports.state.plan, [Unavailable("answered 503")]
-
-    def sometimes(commit: str) -> PlanRecord | None:
-        if not cloud.state.open_plans() and away:
-            raise away.pop()
-        return plan(commit)
-
-    around(cloud, "state", plan=sometimes)
-    handle(ReportRequest(), cloud.ports)
-    assert (status(cloud, commit)[0], away) == ("pending", [])
-    cloud.run(600)
-    assert status(cloud, commit)[0] == "success"

@@ -131,7 +131,11 @@ def test_a_delivery_without_a_usable_id_is_a_bad_request(delivery: str) -> None:
         (payload(), "fork", "the event fork is none of push, pull_request, pull_request_review, issues"),
         (payload(ref="refs/tags/v1"), "push", "refs/tags/v1 is not a branch"),
         (payload(ref="refs/heads/topic"), "push", "the branch topic is not main"),
-        (payload(deleted=True), "push", "the branch main was deleted; the fleet stays as it is"),
+        (
+            payload(deleted=True, after="0" * 40),
+            "push",
+            "the branch main was deleted; the fleet stays as it is",
+        ),
         (
             payload(repository={"full_name": "other/fleet"}),
             "push",

@@ -86,24 +86,6 @@ def test_a_flood_of_pushes_to_a_pull_request_is_one_plan_every_ten_seconds(repo:
     assert 6 <= len(looked_up) <= 7
 
 
-def test_a_frozen_plan_of_an_earlier_head_does_not_remain_the_comment(repo: Repo) -> None:
-    number, head = opened(repo, "topic")
-    git, pulls, newer = repo.cloud.repository, repo.cloud.ports.git_host, list[str]()
-
-    def comment(wanted: int, marker: str) -> Any:
-        existing = pulls.comment(wanted, marker)
-        if not newer:  # the webhook of the newer head is handled while this function is frozen
-            newer.append(git.push(fleet_files.fleet("one", "four"), branch="topic"))
-            repo.cloud.clock.advance(10)
-        return existing
-
-    around(repo.cloud, "git_host", comment=comment)
-    repo.announce(number, head, "opened")
-    repo.cloud.run()
-    (body,) = repo.comments(number)
-    assert f" head={newer[0]} " in body
-
-
 def test_a_push_that_a_late_clock_counts_with_the_events_before_it_is_planned(repo: Repo) -> None:
     number, head = opened(repo, "topic")
     clock = repo.cloud.clock

@@ -23,7 +23,7 @@ def test_a_comment_has_the_stages_their_clusters_and_where_approvals_are_asked()
     repo = Repo(ready_fleet(WITH_APPROVAL))
     (body,) = repo.comments(repo.propose(staged(WITH_APPROVAL, tags("one"))))
     bounds = "1 at a time, failure budget 1"
-    assert f"| `development` | 1 | 1: `a1` | {bounds}, then watched for 90m |" in body
+    assert f"| `development` | 1 | 1: `a1` | {bounds}, then watched for 1h 30m |" in body
     assert "| `development` | 2 | 2: `a2`, `a3` | 2 at a time, failure budget 2 |" in body
     assert f"| `production` (**waits for an approval**) | 1 | 1: `b1` | {bounds} |" in body
     assert f"| `production` | 2 | 3: `b2`, `b3`, `b4` | {bounds} |" in body

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
-from shared.app.outbox import send
-from shared.app.planner.reporter import report_open_plans
 from shared.azure.rate_limits import ARM_READ
 from shared.cluster.failures.errors import Obstructed
 from shared.cluster.job import ContestKind, Delay
-from shared.cluster.queues.messages import ReportRequest
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
@@ -102,25 +98,6 @@ def test_both_apps_report_each_other_and_neither_writes() -> None:
     state, description = status(first, commit)
     assert state == "pending"
     assert "one: the cluster one is not written to" in description
-
-
-def test_a_contest_is_reported_also_while_no_plan_is_open() -> None:
-    _, other = two()
-    for plan_record in other.state.open_plans():
-        other.state.save_report(replace(plan_record, open=False))
-    other.state.save_fleet(replace(other.state.fleet(), contested=()))
-    report_open_plans(other.ports)
-    assert fleet_view(other.ports)["problem"].endswith(": one")
-
-
-def test_a_contest_is_shown_also_while_github_takes_no_status_for_half_an_hour() -> None:
-    _, other = two()
-    (newest, *_) = other.state.open_plans()
-    other.state.save_report(replace(newest, not_before=other.clock() + timedelta(minutes=30)))
-    other.state.save_fleet(replace(other.state.fleet(), contested=()))
-    send(ReportRequest(), other.ports)
-    other.run(seconds=60, until=lambda: False)
-    assert fleet_view(other.ports)["problem"].endswith(": one")
 
 
 def test_a_contest_of_a_cluster_that_waits_for_an_operator_already_is_reported() -> None:

@@ -86,7 +86,7 @@ def _holds_items(commit: str, ports: Ports) -> bool:
 
 
 def _can_be_overridden(stage: Stage) -> bool:
-    return bool(stage.gate.after or stage.gate.not_before or stage.gate.names)
+    return bool(stage.gate.after or stage.gate.not_before or stage.gate.checks)
 
 
 def _lifted(rollout: Rollout) -> datetime | None:
@@ -110,7 +110,7 @@ def _by_author(rollout: Rollout, stage: str, addresses: frozenset[str], ports: P
     That is its commit and those before it that no finished rollout brought: the commit of a merge is by
     whoever merged, and what was superseded goes on in it.
     """
-    if not any(planned.by_others for planned in rollout.stages if planned.name == stage):
+    if not any(planned.gate.by_others for planned in rollout.stages if planned.name == stage):
         return
     commit, since = rollout.commit, rollout.since
     try:

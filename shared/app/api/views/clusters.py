@@ -126,10 +126,11 @@ def fleet_view(
     today = ports.clock().date()
     ending = [summary.name for summary in summaries or () if summary.warned and summary.warned <= today]
     stuck = [summary for summary in summaries or () if summary.stuck]
+    contested = [summary.name for summary in summaries or () if summary.contested]
     return projected(
         schema.FleetView,
         ports.config,
-        fleet_problem(fleet, ports.clock(), newest),
+        fleet_problem(fleet, ports.clock(), newest, contested),
         commit=fleet.commit,
         plannedAt=fleet.at,
         rollout="" if page.after else _rollout(fleet, ports),
@@ -250,7 +251,8 @@ def cluster_detail(name: str, ports: Ports) -> schema.ClusterView | schema.Missi
     events = [event_of(event) for event in newest]
     fleet = ports.state.fleet()
     item = items_of(ports.state.plan(fleet.commit)).get(name)
-    problem = fleet_problem(fleet, ports.clock())
+    contested = [name] if record is not None and record.contested else []
+    problem = fleet_problem(fleet, ports.clock(), contested=contested)
     if record is not None:
         spec = record.document["spec"]
         view = cluster_view(record, item, ports.state.sweep(), ports.clock())

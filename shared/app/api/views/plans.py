@@ -19,7 +19,7 @@ from shared.app.api.parts import (
     unreadable_records,
 )
 from shared.app.api.views.rollouts import waits_now
-from shared.app.planner.commit_status import progress_of
+from shared.app.planner.commit_status import Standing, progress_of
 from shared.app.planner.pins import commits_after
 from shared.app.planner.reporter import lasting_since
 from shared.cluster.queues.message_parts import Approval
@@ -75,7 +75,12 @@ def plan_view(commit: str, ports: Ports, page: ClusterPage = FIRST_PAGE) -> sche
         "needsApproval": [item.cluster for item in items if item.needs_approval],
         "items": [plan_item(item, waits.get(item.cluster, "")) for item in items],
         "next": page.next([item.cluster for item in items]),
-        "progress": projected(schema.ProgressView, progress),
+        "progress": {
+            "total": progress.total,
+            "ready": progress.count(Standing.READY),
+            "failed": progress.count(Standing.FAILED),
+            "firstProblem": progress.first_problem,
+        },
     }
 
 

@@ -20,6 +20,7 @@ from shared.rollouts.estimate import Estimate, GroupWork, describe_estimate, est
 from shared.rollouts.report import describe, describe_wait, remedy, state_of
 from shared.rollouts.rollout import CheckState, Rollout, RolloutState
 from shared.rollouts.rollout_acts import ActKind
+from shared.rollouts.strategy import CheckKind
 from shared.rollouts.waits import MemberStanding, StartWait, WaitReason, checks_due
 
 _OF_A_GROUP = (
@@ -204,7 +205,7 @@ def _stage(
     rollout = decision.rollout
     stage = rollout.stages[number]
     missing = decision.rollout.missing_approvals(number, now)
-    approval = ("needed" if missing else "given") if stage.approval else ""
+    approval = ("needed" if missing else "given") if stage.gate.approvers else ""
     groups = [_group(rollout, decision, number, group) for group in range(len(stage.groups))]
     return {
         "name": stage.name,
@@ -258,7 +259,7 @@ def _gate(decision: Decision, number: int, now: datetime) -> schema.RolloutGate:
         stage.gate,
         reachedAt=reached,
         opensAt=opens,
-        role=(stage.gate.role or Role.APPROVER) if stage.approval else "",
+        role=(stage.gate.role or Role.APPROVER) if stage.gate.approvers else "",
         entered=number in rollout.entered,
         checks=_checks(decision, number, now),
     )
@@ -270,20 +271,20 @@ def _checks(decision: Decision, number: int, now: datetime) -> Iterator[schema.R
     stage, reached = rollout.stages[number], rollout.reached(number)
     said = rollout.said(stage.name)
     times = checks_due(rollout, number, reached, now) if reached and number in decision.gated else {}
-    for name in stage.gate.names:
-        found, asked, at = said.get(name), stage.gate.endpoint(name), times.get(name)
+    for check in stage.gate.checks:
+        found, at = said.get(check.name), times.get(check.name)
         yield {
-            "name": name,
-            "kind": asked.kind.value if asked else "commit",
+            "name": check.name,
+            "kind": (check.kind if check.asks else CheckKind.RUN).value,
             "state": (found.state if found else CheckState.MISSING).value,
             "answer": found.detail if found else "",
-            "expected": asked.expected if asked else "success",
+            "expected": check.expected,
             "askedAt": iso(found.at if found else None),
             "nextAt": iso(at),
             "consecutiveSuccesses": found.successes if found else 0,
-            "consecutiveSuccessLimit": asked.successes if asked else None,
+            "consecutiveSuccessLimit": check.successes if check.asks else None,
             "failures": found.failures if found else 0,
-            "failureLimit": asked.failures if asked else None,
+            "failureLimit": check.failures if check.asks else None,
         }
 
 

@@ -65,7 +65,7 @@ def why_view(name: str, ports: Ports, *, acts: bool = True) -> schema.Why | None
     return projected(
         schema.Why,
         diagnosis,
-        fleet_problem(fleet, now),
+        fleet_problem(fleet, now, contested=[name] if record is not None and record.contested else []),
         name=name,
         phase=phase,
         doing=diagnosis.activity,
