@@ -39,8 +39,6 @@ class Listing:
     is why the activity log could not be read when a sweep asked for it last, "" where it could.
     ``undecided`` are the clusters of which that list could not show a difference: an operation ran on them,
     it lacked them, or their record was about as new. ``before`` is when the list before it was asked for.
-    ``missed`` are the clusters on which a sweep found a change that no event of Azure had announced, since
-    ``missed_since``: the newest ones.
     """
 
     subscription: str
@@ -50,8 +48,6 @@ class Listing:
     activity: str = ""
     undecided: tuple[str, ...] = ()
     before: datetime | None = None
-    missed: tuple[str, ...] = ()
-    missed_since: datetime | None = None
 
 
 @dataclass(frozen=True)
