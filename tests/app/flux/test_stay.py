@@ -154,7 +154,10 @@ def test_a_commit_that_is_accepted_meanwhile_ends_the_stay() -> None:
 def test_a_limit_that_is_free_soon_does_not_end_the_message_and_a_later_one_does() -> None:
     cloud, left = MemoryCloud(), [True, False]
     stay = Stay(
-        leased(cloud, Step.VERIFY), cloud.ports, Entered(with_secret=True), cloud.ports.elapsed() + 999
+        leased(cloud, Step.VERIFY),
+        cloud.ports,
+        Entered(cloud.ports, with_secret=True),
+        cloud.ports.elapsed() + 999,
     )
 
     def limited_once(_: ClusterRecord) -> Outcome:
@@ -176,7 +179,7 @@ def test_a_limit_that_is_free_soon_does_not_end_the_message_and_a_later_one_does
 def test_a_worker_that_stays_has_saved_its_lease_and_notices_a_newer_commit() -> None:
     cloud = MemoryCloud()
     mine = leased(cloud, Step.VERIFY)
-    stay = Stay(mine, cloud.ports, Entered(with_secret=True), cloud.ports.elapsed() + 999)
+    stay = Stay(mine, cloud.ports, Entered(cloud.ports, with_secret=True), cloud.ports.elapsed() + 999)
     seen: list[str] = []
 
     def accept_meanwhile(_: ClusterRecord) -> Outcome:
