@@ -11,9 +11,6 @@ from rich.text import Text
 from cli.text import printable
 from cli.times import age, until
 from shared.app.api import schema
-from shared.sentences import some_of
-
-NAMED = 3
 
 
 def health(view: schema.HealthView, now: datetime) -> RenderableType:
@@ -34,10 +31,6 @@ def health(view: schema.HealthView, now: datetime) -> RenderableType:
         table.add_row("the fleet", Text(view["paused"], style="yellow"))
     for lack in view["lacks"]:
         table.add_row("without", Text(lack, style="dim"))
-    for missed in view["missed"]:
-        names = some_of(missed["clusters"], NAMED)
-        found = f"sweeps of the last {age(missed['since'], now)} found what no event announced: {names}"
-        table.add_row(f"events of {missed['subscription']}", Text(found, style="yellow"))
     for record in view["unreadable"] or ():
         table.add_row(f"{record['kind']} {record['key']}", Text(record["problem"], style="red"))
     return Group(Text.assemble("The app is ", ready, f", {age(view['checkedAt'], now)} ago"), table)

@@ -24,7 +24,7 @@ from shared.cluster.forms import UnreadableRecord
 from shared.frozen import dataclass
 from shared.ports import BranchHead, Capability, Ports
 from shared.ports.git_host import CREDENTIAL_SOON
-from shared.ports.state import Listing, TimerRun
+from shared.ports.state import TimerRun
 from shared.schedules import next_time
 from shared.sentences import days_until
 
@@ -118,9 +118,8 @@ class HealthReading:
     """What was found at a time; ``credentials`` are those whose end a service has stated.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` records are of single
-    clusters, and the like. ``missed`` are the lists that found what no event had announced, and ``paused`` is
-    the pause that lasts, "" for none. None of these makes an instance less ready. The records are None before
-    this instance has read them.
+    clusters, and the like: None before this instance has read them. ``paused`` is the pause that lasts, ""
+    for none. None of these makes an instance less ready.
     """
 
     at: datetime
@@ -129,7 +128,6 @@ class HealthReading:
     credentials: Sequence[CredentialState] = ()
     unreadable: Sequence[UnreadableRecord] | None = None
     lacks: Sequence[str] = ()
-    missed: Sequence[Listing] = ()
     paused: str = ""
 
     @property
@@ -154,7 +152,6 @@ class Health:
         self._calls: dict[str, Future[Any]] = {}
         self._last: tuple[float, HealthReading] | None = None
         self._unreadable: Sequence[UnreadableRecord] | None = None
-        self._missed: Sequence[Listing] = ()
         self._paused = ""
         self._read_at = 0.0
 
@@ -191,14 +188,13 @@ class Health:
         ]
         credentials = credentials_of(host.credential, answers.get(host.name), now)
         lacks = [capability.value for capability in Capability if capability not in host.capabilities]
-        known = self._unreadable, lacks, self._missed, self._paused
+        known = self._unreadable, lacks, self._paused
         return HealthReading(now, services, timers, credentials, *known)
 
     def _read_records(self) -> None:
         """Read the records; what takes longer, as the first time in a large fleet, is for a later reading."""
         began = self._ports.elapsed()
         self._unreadable = self._ports.state.unreadable()
-        self._missed = [listing for listing in self._ports.state.sweep().listings if listing.missed]
         self._paused = str(self._ports.state.fleet().paused(self._ports.clock()) or "")
         ended = self._ports.elapsed()
         self._read_at = ended + READ_SHARE * (ended - began)
@@ -240,13 +236,7 @@ def credentials_of(name: str, head: BranchHead | None, now: datetime) -> Sequenc
 def health_view(reading: HealthReading) -> HttpResult:
     """Return all that was found, with the status 503 for an app that is not ready."""
     unreadable = None if reading.unreadable is None else unreadable_records(reading.unreadable)
-    missed = [
-        projected(schema.MissedChanges, listing, clusters=listing.missed, since=listing.missed_since)
-        for listing in reading.missed
-    ]
-    body = projected(
-        schema.HealthView, reading, live=True, checkedAt=reading.at, unreadable=unreadable, missed=missed
-    )
+    body = projected(schema.HealthView, reading, live=True, checkedAt=reading.at, unreadable=unreadable)
     return HttpResult(200 if reading.ready else 503, body)
 
 

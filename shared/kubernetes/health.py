@@ -7,7 +7,7 @@ at work is no fault before ``PATIENCE`` has passed: a new node takes minutes, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shared.frozen import dataclass
@@ -27,12 +27,17 @@ from shared.kubernetes.flux_readiness import (
     NO_ATTEMPT,
     WAITS_FOR_ANOTHER,
     Attempt,
-    attempt_of,
+    FluxFailure,
+    Progressing,
+    Readiness,
+    Suspended,
     message_of,
     ready_condition,
+    reconciled,
 )
 from shared.masking import cut
 from shared.resource_ids import ObjectRef
+from shared.sentences import some_of
 
 # Whether a Deployment runs its newest version, by the rules of ``kubectl rollout status``.
 #
@@ -79,7 +84,6 @@ def _rollout(deployment: Json) -> DeploymentRollout | None:
 
 
 def _deadline_exceeded(status: Json) -> str | None:
-    """Return what Kubernetes says about a rollout that exceeded its deadline, None for any other."""
     for condition in status.get("conditions") or ():
         if condition.get("type") == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded":
             return f"ProgressDeadlineExceeded: {condition.get('message', '')}".strip(": ")
@@ -94,11 +98,11 @@ def _refused_pods(status: Json) -> str:
     for condition in status.get("conditions") or ():
         if (condition.get("type"), condition.get("status")) == ("ReplicaFailure", "True"):
             said = " ".join(str(condition.get("message") or "").split())
-            return f"{condition.get('reason') or 'ReplicaFailure'}: {cut(said, _LONGEST, '...')}"
+            return f"{condition.get('reason') or 'ReplicaFailure'}: {cut(said, _MOST_OF_REFUSAL, '...')}"
     return ""
 
 
-_LONGEST = 500
+_MOST_OF_REFUSAL = 500
 """So many characters are shown of what is said of pods that are refused."""
 PATIENCE = timedelta(minutes=10)
 _SOURCES = ("GitRepository", "OCIRepository", "Bucket")
@@ -257,33 +261,33 @@ def deployment_faults(deployments: Sequence[Json], now: datetime) -> Iterator[Fa
         yield Fault(named[rollout.name], "NotRunning", rollout.message)
 
 
-def flux_faults(objects: Sequence[Json], now: datetime) -> Iterator[Fault]:
+@dataclass(frozen=True)
+class ObjectReport:
+    """An object of Flux, as its cluster or Azure shows it: how far it is, and since when."""
+
+    ref: ObjectRef
+    state: Readiness
+    since: datetime
+
+
+def report_of(live: Json) -> ObjectReport:
+    """Return how far an object of Flux on a cluster is."""
+    ready, suspended = ready_condition(live), (live.get("spec") or {}).get("suspend")
+    seen = ready is not None and ready.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
+    since = time_of((ready or {}).get("lastTransitionTime")) if seen else changed_at(live)
+    return ObjectReport(ref_of(live), Suspended() if suspended else reconciled(live), since)
+
+
+def flux_faults(reports: Iterable[ObjectReport], now: datetime) -> Iterator[Fault]:
     """Yield the objects of Flux that failed, or that take too long; what somebody suspended is at rest."""
-    for live in objects:
-        if (live.get("spec") or {}).get("suspend"):
-            continue
-        fault = _flux_fault(live, now)
-        if fault is not None:
-            yield fault
-
-
-def _flux_fault(live: Json, now: datetime) -> Fault | None:
-    ref, ready = ref_of(live), ready_condition(live)
-    since = time_of((ready or {}).get("lastTransitionTime"))
-    if ready is None or ready.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
-        since = changed_at(live)
-        if now - since <= PATIENCE:
-            return None
-        message = f"Flux has not reconciled it since {since:%H:%M} UTC"
-        return Fault(ref, "NotReconciled", message, since=since)
-    if ready.get("status") == "True":
-        return None
-    reason = str(ready.get("reason") or "Failed")
-    if ready.get("status") == "False" and reason != WAITS_FOR_ANOTHER:
-        return Fault(ref, reason, f"{reason}: {message_of(ready)}", attempt_of(live), since)
-    if now - since <= PATIENCE:
-        return None
-    return Fault(ref, reason, f"{reason} since {since:%H:%M} UTC: {message_of(ready)}", since=since)
+    for report in reports:
+        late, since = now - report.since > PATIENCE, report.since
+        match report.state:
+            case FluxFailure(reason, message, attempt) if late or reason != WAITS_FOR_ANOTHER:
+                yield Fault(report.ref, reason or "Failed", f"{reason}: {message}", attempt, since)
+            case Progressing(message) if late:
+                text = f"{message}, since {since:%H:%M} UTC"
+                yield Fault(report.ref, "NotReconciled", text, since=since)
 
 
 def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:
@@ -331,3 +335,42 @@ def changed_at(live: Json) -> datetime:
 def time_of(text: object) -> datetime:
     """Return a time of Kubernetes; long ago without one."""
     return datetime.fromisoformat(str(text)) if text else datetime(1970, 1, 1, tzinfo=UTC)
+
+
+# What keeps an object that is being deleted: its finalizers, and what is left in a namespace.
+#
+# The namespace controller writes into the conditions of a namespace why it does not end yet (kubernetes
+# ``pkg/controller/namespace/deletion/status_condition_utils.go``).
+
+LONGEST = 300
+"""So many characters of a condition are shown: it may list every kind that is left."""
+_OF_KUBERNETES = "kubernetes"
+"""The finalizer of every namespace, which Kubernetes takes away when the namespace is empty."""
+_CONDITIONS = (
+    "NamespaceFinalizersRemaining",
+    "NamespaceContentRemaining",
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionContentFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+)
+"""Those that are True while something keeps a namespace, the one that says most first."""
+
+
+def what_keeps(live: Json) -> str:
+    """Return what keeps an object that is being deleted, "" where it does not show it."""
+    return "; ".join(_reasons(live))
+
+
+def _reasons(live: Json) -> Iterator[str]:
+    spec = live.get("spec") or {}
+    of_namespace = spec.get("finalizers") or () if live.get("kind") == "Namespace" else ()
+    finalizers = [*(live["metadata"].get("finalizers") or ()), *of_namespace]
+    own = [str(finalizer) for finalizer in finalizers if finalizer != _OF_KUBERNETES]
+    if own:
+        yield f"it has the finalizer{'s' * (len(own) > 1)} {some_of(own, 3)}"
+    if live.get("kind") == "Namespace":
+        conditions = (live.get("status") or {}).get("conditions") or ()
+        found = {condition["type"]: condition for condition in conditions if condition["status"] == "True"}
+        for kind in _CONDITIONS:
+            if kind in found:
+                yield cut(" ".join(str(found[kind].get("message") or kind).split()), LONGEST, "...")

@@ -25,6 +25,7 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from simulation.actors.kinds import SLEEPERS
 from simulation.actors.upkeep import ActorUpkeep
+from simulation.desired_state import Pool
 from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id
 from simulation.oracle import Oracle
@@ -46,6 +47,8 @@ UNCLEAR = HALF
 """So long after that a minute of the clock comes for the second time, and no schedule counts it again."""
 STEP = timedelta(minutes=1)
 ACTS, OF_POOLS = (2, 5), 0.9
+EARLY = timedelta(minutes=10)
+"""So soon after its start somebody stops a pool: where nobody starts it again, it is missed for long."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Sleepers(ActorUpkeep):
     def check(self) -> None:
         """Let the clusters of a fleet sleep for hours; raise RuleViolated for one that sleeps too long."""
         operators = self._chance.choice(self._everybody)
+        self._with_user_pools(operators)
         self._zone = self._chance.choice(("UTC", LORD_HOWE))
         until = CHANGE - timedelta(minutes=self._chance.randint(70, 150))
         if self._zone == LORD_HOWE and self._loop.clock() < until:
@@ -117,6 +121,15 @@ class Sleepers(ActorUpkeep):
             self._chance.randrange(60), choose(("wait", "wake")), choose(("cluster", "pools")), self._zone
         )
 
+    def _with_user_pools(self, operators: Operators) -> None:
+        """Give each cluster a User pool: without one it sleeps as a whole, whatever its scope."""
+        desired = operators.now
+        for cluster in operators.now.clusters.values():
+            if all(pool.mode != "User" for pool in cluster.pools):
+                desired = desired.with_cluster(cluster.with_pool(Pool("web")))
+        if desired != operators.now:
+            operators.push(replace(desired, trailer=""))
+
     def _push(self, operators: Operators, drawn: Callable[[], HalfHours | None] = lambda: None) -> None:
         """Give each cluster a schedule, or none."""
         desired, self._schedules = operators.now, {}
@@ -137,16 +150,31 @@ class Sleepers(ActorUpkeep):
         act = self._chance.choice((self._stop, self._start, self._lack, self._change, self._wake))
         self._loop.log("%s: %s meets %s", operators.fleet, act.__name__.strip("_"), name)
         lasts = BY_HAND + TAKES if act == self._stop else 2 * HALF + AFTER_A_FAULT
-        self._disturbed[name] = max(self._disturbed.get(name, self._loop.began), self._loop.clock() + lasts)
+        self._disturb(name, lasts)
         act(operators, name)
 
     def _stop(self, operators: Operators, name: str) -> None:
-        self._stopped[name] = self._loop.clock()
+        """Stop a cluster now, or its pools soon after they have started the next time."""
         if self._chance.random() < OF_POOLS and self._in_pools(operators, name):
-            self._switch_pools(name, "Stopped")
+            awake, since = self._schedules[name].since(self._loop.clock())
+            starts = (2 * HALF if awake else HALF) - since
+            at = starts + self._chance.random() * EARLY
+            self._loop.schedule(at.total_seconds(), partial(self._stop_pools, operators, name))
         else:
+            self._stopped[name] = self._loop.clock()
             operators.stop(cluster_id(name))
-        self._tell(operators)
+            self._tell(operators)
+
+    def _stop_pools(self, operators: Operators, name: str) -> None:
+        if name in self._schedules and self._in_pools(operators, name):
+            self._stopped[name] = self._loop.clock()
+            self._disturb(name, BY_HAND + TAKES)
+            self._switch_pools(name, "Stopped")
+            self._tell(operators)
+
+    def _disturb(self, name: str, lasts: timedelta) -> None:
+        until = self._loop.clock() + lasts
+        self._disturbed[name] = max(self._disturbed.get(name, until), until)
 
     def _start(self, operators: Operators, name: str) -> None:
         with suppress(ArmError):

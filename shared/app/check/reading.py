@@ -8,28 +8,25 @@ from datetime import datetime
 
 from shared.app.access.azure_state import FAILED_STATES, profiles_of, provisioning_error, state_of
 from shared.app.access.context import StepContext
-from shared.app.check.readings import Reading, Reporting, as_far_as_known
-from shared.app.check.secrets import may_apply
-from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied
+from shared.app.check.secrets import as_far_as_known, may_apply
+from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied, served
 from shared.app.worker.steps.flux.extension import is_suspended, wanted_configurations
 from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
 from shared.app.worker.steps.managed_namespaces import LabelledLists
 from shared.azure.changes.upgrades import POOL_LABEL
 from shared.azure.flux_extension import (
-    ObjectReport,
     changed_fields,
     extension_body,
     reported,
     reported_revision,
 )
-from shared.cluster.failures.errors import Dependency
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health
 from shared.kubernetes.flux_instance import INSTANCE, OWNER, instance_readiness
 from shared.kubernetes.flux_objects import EXTENSION_NAME, ref_of
-from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Ready, Suspended, last_applied
-from shared.kubernetes.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
+from shared.kubernetes.flux_readiness import Suspended, last_applied
+from shared.kubernetes.health import SUSPENDED, Fault, changed, in_order, missing
 from shared.kubernetes.inside import (
     API_VERSION,
     DEPLOYMENT,
@@ -54,6 +51,37 @@ from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetExtension, ListFluxConfigurations
 from shared.resource_ids import ObjectRef
 
+
+@dataclass(frozen=True)
+class Reporting:
+    """Since when Flux is to report what it does, and when a source had something new last, None for never."""
+
+    since: datetime
+    newest: datetime | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is wrong in a cluster, what hurts most first, and what it has.
+
+    ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
+    Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.
+    ``revision`` is what the first Kustomization says it applied last, "" for nothing, and None where Azure
+    does not say it. ``from_azure``: nothing was read inside; ``nodes`` are then node pools, as Azure shows
+    them.
+    """
+
+    flux: Sequence[Fault]
+    platform: Sequence[Fault]
+    objects: int
+    nodes: int
+    inside: Inside
+    facts: Json | None = None
+    reporting: Reporting | None = None
+    from_azure: bool = False
+    revision: str | None = None
+
+
 # What a check reads of a cluster whose Flux is Microsoft's extension: in Azure alone, nothing inside.
 
 _PROVIDER = "Microsoft.KubernetesConfiguration"
@@ -69,15 +97,11 @@ def read_extension(context: StepContext) -> Reading:
     differing = [*_of_extension(context, extension), *_of_configurations(wanted, found)]
     ours = as_far_as_known(differing, context.record)
     objects = [report for name in wanted if name in found for report in reported(found[name])]
-    faults = [*ours, *_of_objects(objects, now)]
+    faults = [*ours, *health.flux_faults(objects, now)]
     count = Count(now, context.record.observation.inside)
     parts = [count.components(1 + len(wanted), ours)]
     for kind in dict.fromkeys(report.ref.kind for report in objects):
-        own = [report for report in objects if report.ref.kind == kind]
-        ready, suspended = (
-            sum(isinstance(report.state, state) for report in own) for state in (Ready, Suspended)
-        )
-        parts.append(count.reported(kind, len(own), ready, suspended, faults))
+        parts.append(count.flux(kind, [report for report in objects if report.ref.kind == kind], faults))
     live = context.azure(GetCluster(cluster))
     pools = [] if live is None else profiles_of(live)
     inside = Inside(now, tuple(parts))
@@ -126,17 +150,6 @@ def _of_configurations(wanted: Mapping[str, Json], found: Mapping[str, Json]) ->
         if state_of(live) in FAILED_STATES:
             error = (live.get("properties") or {}).get("errorMessage") or "Azure gives no reason"
             yield Fault(ref, "Failed", f"Azure could not write it: {error}")
-
-
-def _of_objects(objects: Sequence[ObjectReport], now: datetime) -> Iterator[Fault]:
-    """Yield the objects that failed, or that take too long."""
-    for report in objects:
-        match report.state:
-            case FluxFailure(reason, message):
-                yield Fault(report.ref, reason or "Failed", f"{reason}: {message}", since=report.since)
-            case Progressing(message) if now - report.since > PATIENCE:
-                text = f"{message}, since {report.since:%H:%M} UTC"
-                yield Fault(report.ref, "NotReconciled", text, since=report.since)
 
 
 def _of_pools(pools: Sequence[Json]) -> Iterator[Fault]:
@@ -193,11 +206,11 @@ def read(context: StepContext) -> Reading:
     api, now = context.kubernetes(), context.ports.clock()
     components = pinned_components(context)
     kinds = kinds_of_flux(context, components)
-    of_flux = {kind: _all(api, api_version, kind) for api_version, kind in kinds}
+    of_flux = {kind: served(api, api_version, kind) or () for api_version, kind in kinds}
     objects = [document for listed in of_flux.values() for document in listed]
-    workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}
+    workloads = {kind: served(api, API_VERSION, kind) or () for kind in WORKLOADS}
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
-    faults = [*in_components, *health.flux_faults(objects, now)]
+    faults = [*in_components, *health.flux_faults(map(health.report_of, objects), now)]
     wanted = sync_objects(context.desired, None)
     by_ref = {flux_objects.ref_of(document): document for document in objects}
     faults += health.sync_faults(wanted, by_ref)
@@ -221,7 +234,7 @@ def read(context: StepContext) -> Reading:
     own = as_far_as_known(ours, context.record)
     total = len(components) + with_secret + has_facts + others_of_ours.count
     parts = [count.components(total, own)]
-    parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
+    parts += [count.flux(kind, [*map(health.report_of, listed)], faults) for kind, listed in of_flux.items()]
     renamed = context.record.running.renamed
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
     for kind, listed in workloads.items():
@@ -235,7 +248,6 @@ def read(context: StepContext) -> Reading:
 
 
 def _revisions(context: StepContext, live: Mapping[ObjectRef, Json]) -> dict[str, str]:
-    """Return what Flux says that it applied last of each system, by the name of the system."""
     systems = map(read_system, context.desired.systems)
     kind = flux_objects.KUSTOMIZATION
     synced = {own.name: replace(kind, name=own.name, namespace=own.home) for own in systems}
@@ -260,16 +272,6 @@ def _reporting(alert: Json | None, objects: Sequence[Json]) -> Reporting | None:
     return Reporting(health.time_of(alert["metadata"].get("creationTimestamp")), newest)
 
 
-def _all(api: KubernetesApi, api_version: str, kind: str) -> Sequence[Json]:
-    """Return the objects of a kind in all namespaces, none where the cluster does not know the kind."""
-    try:
-        return api.list(api_version, kind)
-    except Dependency as error:
-        if error.code != "NotFound":
-            raise
-        return ()
-
-
 def _component_faults(
     context: StepContext, components: Sequence[Json], api: KubernetesApi, listed: Sequence[Json]
 ) -> Sequence[Fault]:
@@ -291,7 +293,7 @@ def _component_faults(
         elif ref.kind == DEPLOYMENT:
             deployments.append(found)
         elif ref == INSTANCE:
-            faults += health.flux_faults([found], context.ports.clock())
+            faults += health.flux_faults([health.report_of(found)], context.ports.clock())
             if isinstance(instance_readiness(found), Suspended):
                 faults.append(Fault(ref, "Disabled", "somebody disabled its reconciliation"))
             deployments += [document for document in listed if _of_operator(document)]
@@ -299,7 +301,6 @@ def _component_faults(
 
 
 def _of_operator(deployment: Json) -> bool:
-    """Return whether the Flux Operator applied a Deployment."""
     labels = deployment["metadata"].get("labels") or {}
     return bool(labels.get(OWNER) == INSTANCE.name)
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
@@ -21,7 +20,7 @@ from shared.app.planner.reporter import reopen
 from shared.app.records import again
 from shared.app.runs import record_end
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.clusters import check, look_at_sleep, postpone, request_checks, retry
+from shared.app.sweep.clusters import check, count_missed, look_at_sleep, postpone, request_checks, retry
 from shared.app.sweep.conclusions import Sources, conclude_from_list, conclude_still_missing
 from shared.app.sweep.verdicts import (
     installation_in,
@@ -55,12 +54,6 @@ from shared.sentences import some_of
 
 log = logging.getLogger(__name__)
 
-ANNOUNCED = timedelta(hours=6)
-"""So long before a sweep, which comes every four hours, an event may have announced what it finds."""
-FORGOTTEN = timedelta(days=7)
-"""For so long the health of the app names what events missed."""
-MOST_MISSED = 20
-"""So many clusters of a subscription are named."""
 SWEEP_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
 MOST_LACKING = 200
@@ -88,13 +81,7 @@ def _handle(part: SweepRequest, ports: Ports) -> None:
     end, fleet = ports.elapsed() + SWEEP_SECONDS, ports.state.fleet()
     sources = Sources(fleet.commit, ports)
     if part.clusters:
-        checked = check(part, end, sources, ports)
-        missed = _missed(checked.news, part.subscription, ports) if checked.news else ()
-        if missed:
-            _save(
-                partial(_with_missed, subscription=part.subscription, names=missed, now=ports.clock()), ports
-            )
-        changed, lost = checked.changed, False
+        changed, lost = check(part, end, sources, ports), False
     else:
         changed, lost = _sweep(part, end, fleet, sources, ports)
     newest = ports.state.plan(fleet.commit) if lost and not changed else None
@@ -135,7 +122,7 @@ def _sweep(
 
     def listed(record: SweepRecord) -> SweepRecord:
         known = {listing.subscription: listing for listing in record.listings}
-        listings = known | {key: _with_misses(item, known.get(key)) for key, item in after.items()}
+        listings = known | after
         named = {key for key in fleet.rules.subscriptions if key in listings and not listings[key].problem}
         kept = [item for key, item in sorted(listings.items()) if key in {*of_fleet, *named} or item.orphans]
         return replace(
@@ -194,50 +181,8 @@ def _list(
         strange = f"{some_of(compared.strange, NAMED)} cannot be compared: the log has the details"
         problem = "; ".join(filter(None, (problem, strange)))
     after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
-    missed = _missed(compared.news, before.subscription, ports) if compared.news else ()
-    return _missing(after, missed, started), compared.changed
-
-
-# What events should have announced: where some arrive of a subscription, a sweep counts what it finds first.
-
-
-def _missed(news: Sequence[str], subscription: str, ports: Ports) -> tuple[str, ...]:
-    """Return the clusters of which a sweep found something new, and no event had announced anything."""
-    changes = {known.cluster: known for known in ports.state.changes() if known.changes}
-    place = f"/subscriptions/{subscription}/"
-    if not any(known.changes[-1].resource.startswith(place) for known in changes.values()):
-        return ()
-    since = ports.clock() - ANNOUNCED
-    return tuple(name for name in news if name not in changes or changes[name].changes[-1].at < since)
-
-
-def _missing(listing: Listing, missed: Sequence[str], now: datetime) -> Listing:
-    """Return a list with more clusters whose changes were missed, the newest last."""
-    if not missed:
-        return listing
-    names = tuple(dict.fromkeys((*listing.missed, *missed)))[-MOST_MISSED:]
-    return replace(listing, missed=names, missed_since=listing.missed_since or now)
-
-
-def _with_misses(listing: Listing, before: Listing | None) -> Listing:
-    """Return a newer list with what was missed before, for as long as that is of interest."""
-    if before is None or before.missed_since is None or listing.at is None:
-        return listing
-    if listing.at - before.missed_since > FORGOTTEN:
-        return listing
-    kept = replace(listing, missed=before.missed, missed_since=before.missed_since)
-    return _missing(kept, listing.missed, listing.at)
-
-
-def _with_missed(
-    record: SweepRecord, *, subscription: str, names: Sequence[str], now: datetime
-) -> SweepRecord:
-    """Return the record with more clusters of a subscription whose changes were missed."""
-    listings = (
-        _missing(listing, names, now) if listing.subscription == subscription else listing
-        for listing in record.listings
-    )
-    return replace(record, listings=tuple(listings))
+    count_missed(compared.news, before.subscription, ports)
+    return after, compared.changed
 
 
 def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:

@@ -117,7 +117,7 @@ AZURE_EVENTS = Metric(
     "roadstead.azure_events",
     MetricKind.COUNTER,
     "{event}",
-    "events of Azure: taken, of the app's own writes, of what is elsewhere, old, unreadable, or failed",
+    "events of Azure: taken, own writes of the app, elsewhere, old, unreadable, failed, or missed by a sweep",
     ("result",),
 )
 CLUSTERS = Metric(

@@ -39,8 +39,6 @@ class Listing:
     is why the activity log could not be read when a sweep asked for it last, "" where it could.
     ``undecided`` are the clusters of which that list could not show a difference: an operation ran on them,
     it lacked them, or their record was about as new. ``before`` is when the list before it was asked for.
-    ``missed`` are the clusters on which a sweep found a change that no event of Azure had announced, since
-    ``missed_since``: the newest ones.
     """
 
     subscription: str
@@ -50,23 +48,16 @@ class Listing:
     activity: str = ""
     undecided: tuple[str, ...] = ()
     before: datetime | None = None
-    missed: tuple[str, ...] = ()
-    missed_since: datetime | None = None
 
 
 @dataclass(frozen=True)
 class PathsCheck:
     """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
 
-    ``covered`` is that commit, "" for none. ``commit`` is the newer one that comes next, "" for none, and
-    ``since`` when it was planned; the checks of the clusters up to the name ``after`` are requested.
-    ``problem`` is why a commit could not be compared, "" for nothing; it stays until another one was.
+    ``covered`` is that commit, "" for none. ``problem`` is why it could not be compared, "" for nothing.
     """
 
     covered: str = ""
-    commit: str = ""
-    since: datetime | None = None
-    after: str = ""
     problem: str = ""
 
 

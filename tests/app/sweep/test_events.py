@@ -13,7 +13,6 @@ from bench.sweep import fleet_of
 from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.memory.memory_cloud import EVENTS, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.app.health import Health
 from shared.app.sweep.events import handle
 from shared.azure.companions.identity_access import credential_name
 from shared.azure.ownership import correlation_id
@@ -23,7 +22,7 @@ from shared.notifications.kinds import NotificationKind
 from shared.ports.azure import GetCluster
 from tests.support.activity import ANN, BOB, asked, changes
 from tests.support.azure_events import GROUP, SUBSCRIPTION, counted_state, event, heard, hearing, tagged
-from tests.support.collected_telemetry import watched
+from tests.support.collected_telemetry import Collected, watched
 from tests.support.notified import kinds, notified_fleet
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push, status
@@ -232,14 +231,20 @@ def test_an_edit_is_in_the_chat_within_a_minute() -> None:
     assert kinds(cloud) == [(NotificationKind.DRIFT, "one", False)]
 
 
-def test_what_a_sweep_finds_that_no_event_announced_is_counted_and_health_names_it(
-    cloud: MemoryCloud,
+def missed(collected: Collected) -> int:
+    points = collected.metrics.get("roadstead.azure_events", [])
+    return sum(point.value for point in points if point.attributes["result"] == "missed")
+
+
+def test_what_a_sweep_finds_that_no_event_announced_is_counted(
+    cloud: MemoryCloud, caplog: pytest.LogCaptureFixture
 ) -> None:
+    collected = watched(cloud)
     with cloud.azure.called_by(ANN):
         tagged(cloud, owner="ann")
     heard(cloud)
     sweep(cloud)
-    assert [listing.missed for listing in cloud.state.sweep().listings] == [()], "an event announced it"
+    assert missed(collected) == 0, "an event announced it"
     with cloud.azure.called_by(ANN):
         cloud.azure.patch_tags(
             ONE.subscription,
@@ -252,22 +257,20 @@ def test_what_a_sweep_finds_that_no_event_announced_is_counted_and_health_names_
     with cloud.azure.called_by(ANN):
         tagged(cloud, lost="x")
     sweep(cloud)
-    assert [listing.missed for listing in cloud.state.sweep().listings] == [("one",)]
+    assert missed(collected) == 1
+    assert "no event of Azure announced what was found of one" in caplog.text
     sweep(cloud)
-    (missed,) = Health(cloud.ports).read().missed
-    assert missed.missed == ("one",)
-    cloud.clock.advance(timedelta(days=8).total_seconds())
-    sweep(cloud)
-    assert [listing.missed for listing in cloud.state.sweep().listings] == [()]
+    assert missed(collected) == 1, "it is no news any more"
 
 
 def test_without_any_event_of_a_subscription_none_is_missed(cloud: MemoryCloud) -> None:
+    collected = watched(cloud)
     cloud.azure.engine.grid.fate = lambda _: ()
     with cloud.azure.called_by(ANN):
         tagged(cloud, owner="ann")
     sweep(cloud)
     assert [*drifted(record(cloud))] == ["tags.owner"]
-    assert [listing.missed for listing in cloud.state.sweep().listings] == [()]
+    assert missed(collected) == 0
 
 
 @pytest.mark.lives

@@ -50,21 +50,11 @@ class Readiness(TypedDict):
     ready: bool
 
 
-@final
-class MissedChanges(TypedDict):
-    """A subscription whose events come, and ``clusters`` whose changes, ``since`` a time, none announced."""
-
-    subscription: str
-    clusters: list[str]
-    since: str | None
-
-
 class HealthView(TypedDict):
     """``GET health``: the services and timers as of ``checkedAt``, and the records that cannot be read.
 
     ``lacks`` says what the git host does not offer, and what is lost. ``unreadable`` is None before this
-    instance has read them. ``missed`` is what events of Azure did not announce. ``paused`` is the pause that
-    lasts, "" for none.
+    instance has read them. ``paused`` is the pause that lasts, "" for none.
     """
 
     live: bool
@@ -74,7 +64,6 @@ class HealthView(TypedDict):
     credentials: list[CredentialHealth]
     timers: list[TimerHealth]
     lacks: list[str]
-    missed: list[MissedChanges]
     paused: str
     unreadable: list[UnreadableRecordView] | None
 
@@ -138,14 +127,10 @@ class OrphanView(TypedDict):
 class PathsCheckView(TypedDict):
     """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
 
-    ``commit`` is the newer one that comes next; the checks of the clusters up to the name ``after`` are
-    requested. ``problem`` is why a commit could not be compared. Each is "" for nothing.
+    ``problem`` is why it could not be compared. Each is "" for nothing.
     """
 
     covered: str
-    commit: str
-    plannedAt: str | None
-    after: str
     problem: str
 
 

@@ -38,7 +38,7 @@ from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.cluster.recipes import IN_THE_CLUSTER, Recipe, Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
-from shared.kubernetes.ending import what_keeps
+from shared.kubernetes.health import what_keeps
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ObjectRef
@@ -105,7 +105,6 @@ def _refused(context: StepContext) -> Fail | None:
 
 
 def _held(context: StepContext, would: str) -> Outcome:
-    """Return the wait of a step that would write to a cluster whose record is recovering."""
     found = None if context.desired.is_attached else context.azure(GetCluster(context.cluster))
     return held(context, found, would)
 
