@@ -110,7 +110,7 @@ def _changes(
     }
     if not moving:
         return NO_PLATFORM_CHANGE
-    builds = ports.builds
+    builds = ports.services.builds
     if builds is None:
         return _unknown(moving, records, desired, NO_BUILDS)
     try:
@@ -162,7 +162,7 @@ def _changes_at(
     ports: Ports,
 ) -> Mapping[str, PlatformChange]:
     """Return what pins at a commit of the fleet repository do to what Flux applies."""
-    builds, check = ports.builds, _until(ports)
+    builds, check = ports.services.builds, _until(ports)
     if builds is None:
         return _unknown(clusters, records, desired, NO_BUILDS).changes
     try:

@@ -236,7 +236,7 @@ def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, por
 
     One that has waited for that time already came too early by the clock of this instance: it waits longer.
     """
-    ports.telemetry.record(of_reservation("sweep"))
+    ports.services.telemetry.record(of_reservation("sweep"))
     waited = any(limited.at in moments for moments in part.reservations.values())
     early = part.early + 1
     reserved = part.model_copy(update={"reservations": dict(limiter.reserved), "early": early})
@@ -248,7 +248,7 @@ def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, por
 
 def retry(part: SweepRequest, error: ReconcileError, ports: Ports) -> bool:
     """Ask for a part again that failed, a few times; return whether it is tried again."""
-    ports.telemetry.record(of_read("sweep", error.kind))
+    ports.services.telemetry.record(of_read("sweep", error.kind))
     if not isinstance(error, Retryable) or part.attempt + 1 >= ATTEMPTS:
         return False
     seconds = wait_before_retry(error, part.attempt + 1, ports.random(), ports.config.timing.retries)
