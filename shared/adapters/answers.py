@@ -1,9 +1,9 @@
-"""What adapters share that ask a service over HTTP: one bounded request, and checked values of its JSON."""
+"""What adapters share that read JSON of a service: the errors of another form, and checked values."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -14,7 +14,6 @@ from pydantic import TypeAdapter
 from urllib3.exceptions import HTTPError
 
 from shared.cluster.failures.errors import Unavailable
-from shared.frozen import dataclass
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 """What reading an answer of another form raises; a ValidationError is a ValueError."""
@@ -76,37 +75,3 @@ def whole(response: requests.Response, name: str, until: float, most: int | None
             if time.monotonic() > until:
                 raise Unavailable(f"{name} takes longer than {MOST_SECONDS:g} seconds for an answer")
     return bytes(found)
-
-
-@dataclass(frozen=True)
-class Reply:
-    """The answer to a request: its status, its headers, and what is in it."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-def asked(
-    session: requests.Session,
-    method: str,
-    url: str,
-    *,
-    name: str,
-    timeout: float | tuple[float, float],
-    most: int | None = None,
-    **given: Any,
-) -> Reply:
-    """Send one request and return the answer, of at most ``most`` bytes; no redirect is followed.
-
-    ``name`` is who is asked, and ``timeout`` the seconds to connect and to wait for more of an answer. Raise
-    Unavailable without an answer, and as ``whole``.
-    """
-    until = time.monotonic() + MOST_SECONDS
-    options = {"timeout": timeout, "allow_redirects": False, "stream": True, **given}
-    try:
-        response = session.request(method, url, **options)
-        return Reply(response.status_code, response.headers, whole(response, name, until, most))
-    except (requests.RequestException, OSError) as error:
-        # Not chained: the library's text may have the address, and parts of an answer.
-        raise Unavailable(f"{name} did not answer: {type(error).__name__}") from None

@@ -7,12 +7,14 @@ learn.microsoft.com/azure/aks/security-vulnerability-api-reference.
 from __future__ import annotations
 
 import re
+import time
 
+import requests
 from pydantic import BaseModel, ValidationError
 
-from shared.adapters.answers import asked
+from shared.adapters import answers
 from shared.adapters.transport import pooled_session
-from shared.cluster.failures.errors import Unexpected, from_address
+from shared.cluster.failures.errors import Unavailable, Unexpected, from_address
 from shared.cluster.failures.retry import retry_after
 
 _SECONDS = (3, 10)
@@ -32,15 +34,20 @@ class VulnerabilityReports:
 
     def active(self, release: str) -> frozenset[str] | None:
         """Return the ids of a release; one call."""
-        url = f"{self._url}/api/v1/{release}/scan-reports"
-        with pooled_session(self._url) as session:
-            reply = asked(session, "GET", url, name=_NAME, timeout=_SECONDS, most=MAX_BYTES)
-        if reply.status == 404:
+        url, until = f"{self._url}/api/v1/{release}/scan-reports", time.monotonic() + answers.MOST_SECONDS
+        try:
+            with pooled_session(self._url) as session:
+                found = session.get(url, timeout=_SECONDS, allow_redirects=False, stream=True)
+                body, status = answers.whole(found, _NAME, until, MAX_BYTES), found.status_code
+        except (requests.RequestException, OSError) as error:
+            # Not chained: the library's text may have parts of an answer.
+            raise Unavailable(f"{_NAME} does not answer: {type(error).__name__}") from None
+        if status == 404:
             return None
-        if reply.status != 200:
-            text = f"{_NAME} answers with the status {reply.status}"
-            raise from_address(reply.status, text, retry_after=retry_after(reply.headers))
-        return _ids(reply.body)
+        if status != 200:
+            text = f"{_NAME} answers with the status {status}"
+            raise from_address(status, text, retry_after=retry_after(dict(found.headers)))
+        return _ids(body)
 
 
 class _Vulnerability(BaseModel):

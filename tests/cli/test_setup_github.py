@@ -13,9 +13,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from github import Github
-from github.Auth import AppAuth
 
 from cli.errors import ExitCode
+from shared.adapters.github.client import github_auth
 from shared.app.intake.github_webhook import _OPTIONAL, _READERS
 from shared.configuration.settings import App
 from shared.github_app import (
@@ -85,7 +85,7 @@ def test_a_person_registers_and_installs_the_app_and_the_fleet_has_it(
     for app in App:
         names = ("GITHUB_APP_ID", "GITHUB_APP_PRIVATE_KEY", "GITHUB_APP_INSTALLATION_ID")
         app_id, key, installation = (fleet.running(app, name) for name in names)
-        auth = AppAuth(app_id, key.replace("\\n", "\n")).get_installation_auth(int(installation))
+        auth = github_auth(app_id=app_id, private_key=key, installation_id=installation)
         assert Github(auth=auth, base_url=fleet.github.url).get_repo(REPOSITORY).full_name == REPOSITORY
     assert fleet.running(App.CONTROL, "GITHUB_WEBHOOK_SECRET") == fleet.github.hooks.secret
     assert "Push a commit" in run.out

@@ -125,7 +125,7 @@ def again(github: GitHubHost) -> None:
     """Empty its caches."""
     for known in (github._compared, github._changes, github._files, github._trees):
         known.cache_clear()
-    github._client._known.clear()
+    github._answers._known.clear()
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from localcloud.github.wire.github_server import GitHubServer
-from shared.adapters.github import GitHubHost, github_auth
-from shared.adapters.github.client import Calls
+from shared.adapters.github import GitHubHost, github_auth, host
+from shared.adapters.github.client import json_call
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports.git_host import Capability
 from tests.support.git_hosts import WITH_A_TOKEN, Case, git_host_case, having
@@ -168,12 +168,11 @@ def test_a_page_of_commits_that_comes_again_and_again_is_not_taken_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before it had pages, GitHub showed the newest 250 each time (github.blog/changelog/2021-03-22)."""
-    paged = Calls.__call__
 
-    def unpaged(calls: Calls, *given: Any, **_: Any) -> Any:
-        return paged(calls, *given)
+    def unpaged(*given: Any, **_: Any) -> Any:
+        return json_call(*given)
 
-    monkeypatch.setattr(Calls, "__call__", unpaged)
+    monkeypatch.setattr(host, "json_call", unpaged)
     with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
         git = server.create_repository("acme/fleet")
         first, *later = [git.commit({"a.yaml": str(number).encode()}) for number in range(252)]

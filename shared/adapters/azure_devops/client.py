@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+import requests
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import AzureError
 
-from shared.adapters.answers import UNREADABLE, Reply, asked
+from shared.adapters import answers
+from shared.adapters.answers import UNREADABLE
 from shared.adapters.transport import pooled_session
 from shared.cluster.failures.errors import (
     Dependency,
@@ -149,23 +152,43 @@ class DevOpsClient:
         version: str = VERSION,
     ) -> Any:
         url = f"{self.address.api}{path}" if path.startswith("/") or not path else path
+        status, headers, content = self._sent(method, url, {**(query or {}), "api-version": version}, body)
+        if status not in (200, 201):
+            raise self._refused(status, headers, content, missing)
+        found = json.loads(content)
+        token = headers.get("x-ms-continuationtoken")
+        return found | {"continuation": token} if token and isinstance(found, dict) else found
+
+    def _sent(
+        self, method: str, url: str, query: Mapping[str, Any], body: Any
+    ) -> tuple[int, Mapping[str, str], bytes]:
         headers = {
             "Authorization": self.authorization(),
             "Accept": "application/json",
             "User-Agent": "roadstead",
             "X-TFS-FedAuthRedirect": "Suppress",
         }
-        given = {"params": {**(query or {}), "api-version": version}, "json": body, "headers": headers}
-        reply = asked(self._session, method, url, name="Azure DevOps", timeout=SECONDS, **given)
-        if reply.status not in (200, 201):
-            raise self._refused(reply, missing)
-        found = json.loads(reply.body)
-        token = reply.headers.get("x-ms-continuationtoken")
-        return found | {"continuation": token} if token and isinstance(found, dict) else found
+        until = time.monotonic() + answers.MOST_SECONDS
+        try:
+            answer = self._session.request(
+                method,
+                url,
+                params=query,
+                json=body,
+                headers=headers,
+                timeout=SECONDS,
+                allow_redirects=False,
+                stream=True,
+            )
+            return answer.status_code, answer.headers, answers.whole(answer, "Azure DevOps", until)
+        except (requests.RequestException, OSError) as error:
+            raise Unavailable(f"Azure DevOps does not answer: {type(error).__name__}") from None
 
-    def _refused(self, reply: Reply, missing: str) -> ReconcileError:
-        said = _message(reply.body) or f"Azure DevOps answered {reply.status}"
-        found = refused(reply.status, reply.headers, f"{self._name}: {said}")
+    def _refused(
+        self, status: int, headers: Mapping[str, str], content: bytes, missing: str
+    ) -> ReconcileError:
+        said = _message(content)
+        found = refused(status, headers, f"{self._name}: {said or f'Azure DevOps answered {status}'}")
         if isinstance(found, Dependency):
             return Dependency(
                 f"{self._name}: {missing}, or the identity of the app cannot read it",

@@ -20,9 +20,19 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
+from github import Auth
+from github.Commit import Commit
+
 from shared.adapters.answers import checked, moment
 from shared.adapters.github.archive import BlobCache, read_archive
-from shared.adapters.github.client import PAGE, TIMEOUT, GitHubAuth, GitHubClient
+from shared.adapters.github.client import (
+    PAGE,
+    TIMEOUT,
+    GitHubClient,
+    LastAnswers,
+    json_call,
+    readable,
+)
 from shared.adapters.github.issues import GitHubIssues
 from shared.adapters.github.pulls import GitHubProposing, GitHubPullRequests
 from shared.cluster.failures.errors import Dependency, Unauthorized, Unavailable
@@ -54,7 +64,7 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
     def __init__(
         self,
         repository: str,
-        auth: GitHubAuth,
+        auth: Auth.Auth,
         *,
         base_url: str = "https://api.github.com",
         cache_bytes: int = 32 << 20,
@@ -69,6 +79,7 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         self._changes = lru_cache(_HISTORIES)(self._read_changes)
         self._files = lru_cache(_HISTORIES)(self._read_files)
         self._trees = lru_cache(_TREES)(self._read_tree)
+        self._answers = LastAnswers()
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -81,17 +92,17 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         Of a token GitHub says what the role of its account allows, and of a classic one its scopes:
         docs.github.com/rest/repos/repos, docs.github.com/apps/oauth-apps, "Scopes for OAuth apps".
         """
-        found = self._client.as_app("app/installations/{installation}")
+        found = self._client.as_app("/app/installations/{installation}")
         if found is None:
             self._check_token()
             return None
-        with self._client.calling("no permissions"):
+        with readable(self._name):
             return {str(name): str(level) for name, level in found["permissions"].items()}
 
     def _check_token(self) -> None:
         """Raise Unauthorized for a token of which GitHub says that it may write nothing."""
-        with self._client.calling("it is not there") as call:
-            headers, repository = call.newest("")
+        with self._client.calling("it is not there") as api:
+            headers, repository = self._answers.read(api, api.url)
             if not repository.get("permissions", {}).get("push", True):
                 raise Unauthorized(
                     f"the account of {self.credential} has no role that writes to {self._name}"
@@ -106,8 +117,8 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
 
     def deliveries(self) -> Sequence[HookDelivery] | None:
         """Return the newest deliveries of the App's webhook: docs.github.com/rest/apps/webhooks."""
-        found = self._client.as_app("app/hook/deliveries", {"per_page": PAGE})
-        with self._client.calling("no deliveries"):
+        found = self._client.as_app("/app/hook/deliveries", {"per_page": PAGE})
+        with readable(self._name):
             return found and [
                 checked(
                     HookDelivery(
@@ -124,15 +135,15 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         # 409: the repository is empty, so it has no branches.
-        with self._client.calling(f"no branch {branch}", absent=(404, 409)) as call:
-            headers, ref = call.newest(f"/git/ref/heads/{quote(branch)}")
+        with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
+            headers, ref = self._answers.read(api, f"{api.url}/git/ref/heads/{quote(branch)}")
             commit = ref["object"]["sha"]
             if not _COMMIT.fullmatch(commit):
                 raise ValueError("not the id of a commit")
             at = moment(parsedate_to_datetime(headers["date"]).isoformat())
             ends = end_of_token(headers.get("github-authentication-token-expiration", ""))
             # Afterwards: a name that passes to another repository meanwhile then shows the other id.
-            _, repository = call.newest("")
+            _, repository = self._answers.read(api, api.url)
             return checked(
                 BranchHead(commit=commit, at=at, repository=repository["id"], credential_expires=ends)
             )
@@ -152,8 +163,9 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         """Return how a commit is related to another; raise Dependency for an unknown one."""
         # Only the first page of a comparison lists the changed files, which are not needed.
         page = {"per_page": 1, "page": 2}
-        with self._client.calling(f"no commit {commit}", absent=(404, 422)) as call:
-            return str(call("GET", f"/compare/{earlier}...{commit}", query=page)["status"])
+        with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
+            comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
+            return str(comparison["status"])
 
     def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits that changed something at or below a path; raise Dependency."""
@@ -161,17 +173,18 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
 
     def _read_changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         newest = {"sha": commit, "per_page": most} | ({"path": path} if path else {})
-        with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as call:
-            return [_change(entry) for entry in call("GET", "/commits", query=newest)]
+        with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/commits", query=newest)
+            return [_change(entry) for entry in found]
 
     def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits that an earlier one does not have; None for more than ``most``."""
         listed: list[BranchCommit] = []
-        with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as call:
-            url, total, page = f"/compare/{earlier}...{commit}", 1, 0
+        with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
+            url, total, page = f"{api.url}/compare/{earlier}...{commit}", 1, 0
             while len(listed) < total:
                 page += 1
-                found = call("GET", url, query={"per_page": PAGE, "page": page})
+                found = json_call(api, "GET", url, query={"per_page": PAGE, "page": page})
                 total = int(found["total_commits"])
                 if total > most:
                     return None
@@ -187,8 +200,8 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         return self._files(commit, earlier)
 
     def _read_files(self, commit: str, earlier: str) -> Sequence[str]:
-        with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as call:
-            found = call("GET", f"/compare/{earlier}...{commit}", query={"per_page": 1})
+        with self._client.calling(f"no commit {commit}, or {earlier}", absent=(404, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query={"per_page": 1})
             names = ((file["filename"], file.get("previous_filename")) for file in found["files"])
             return sorted({str(name) for pair in names for name in pair if name})
 
@@ -197,8 +210,8 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         return self._trees(commit)
 
     def _read_tree(self, commit: str) -> Sequence[TreeEntry]:
-        with self._client.calling(f"no commit {commit}") as call:
-            answer = call("GET", f"/git/trees/{commit}", query={"recursive": 1})
+        with self._client.calling(f"no commit {commit}") as api:
+            answer = api.get_git_tree(commit, recursive=True).raw_data
             if answer.get("truncated", True):
                 raise Unavailable(
                     f"{self._name}: the tree of {commit} exceeds GitHub's limits for one response "
@@ -210,8 +223,8 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         """Return a file's content by its blob id; raise Dependency when there is none."""
         data = self._blobs.get(sha)
         if data is None:
-            with self._client.calling(f"no blob {sha}") as call:
-                data = base64.b64decode(call("GET", f"/git/blobs/{sha}")["content"])
+            with self._client.calling(f"no blob {sha}") as api:
+                data = base64.b64decode(api.get_git_blob(sha).content)
             if blob_id(data) != sha:
                 raise Unavailable(f"{self._name}: GitHub returned other content for the blob {sha}")
             self._blobs.put(sha, data)
@@ -227,9 +240,7 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
         known = {path: self._blobs.get(sha) for path, sha in wanted.items()}
         if None not in known.values():
             return {path: content for path, content in known.items() if content is not None}
-        with self._client.calling(f"no commit {commit}") as call:
-            link = call.archive_link(commit)
-        found = read_archive(link, paths, timeout=TIMEOUT)
+        found = read_archive(self._client.archive_link(commit), paths, timeout=TIMEOUT)
         for path, content in found.items():
             if blob_id(content) == wanted.get(path):  # .gitattributes may have changed its line ends
                 self._blobs.put(wanted[path], content)
@@ -237,10 +248,12 @@ class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Create the commit status; raise InvalidManifest when GitHub rejects its content."""
-        body = {"state": status.state, "description": status.description, "context": status.context}
-        body |= {"target_url": status.target_url} if status.target_url else {}
-        with self._client.calling(f"no commit {commit}") as call:
-            call("POST", f"/statuses/{commit}", body=body)
+        optional = {"target_url": status.target_url} if status.target_url else {}
+        with self._client.calling(f"no commit {commit}") as api:
+            attributes = {"sha": commit, "url": f"{api.url}/commits/{commit}"}
+            Commit(api.requester, attributes=attributes, completed=True).create_status(
+                status.state, description=status.description, context=status.context, **optional
+            )
 
     def close(self) -> None:
         """Close the connections."""

@@ -13,8 +13,10 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
+from github.Repository import Repository as GitHubApi
+
 from shared.adapters.answers import checked
-from shared.adapters.github.client import PAGE, Calls, GitHubClient
+from shared.adapters.github.client import PAGE, GitHubClient, json_call, require_answer
 from shared.adapters.github.reviews import GitHubReviews, labels_of
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports.pull_requests import (
@@ -46,14 +48,14 @@ class GitHubPullRequests(GitHubReviews):
     def open_pulls(self, base: str) -> Sequence[Pull]:
         """Return the open pull requests into a branch, newest first, at most 100."""
         query = {"state": "open", "base": base, "sort": "created", "direction": "desc", "per_page": PAGE}
-        with self._client.calling("no pull requests") as call:
-            return [pull_of(item) for item in call("GET", "/pulls", query=query)]
+        with self._client.calling("no pull requests") as api:
+            return [pull_of(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
 
     def pull(self, number: int) -> Pull | None:
         """Return a pull request, or None; reading it makes GitHub create the test merge commit."""
         try:
-            with self._client.calling(f"no pull request {number}") as call:
-                return pull_of(call("GET", f"/pulls/{number}"))
+            with self._client.calling(f"no pull request {number}") as api:
+                return pull_of(json_call(api, "GET", f"{api.url}/pulls/{number}"))
         except Dependency:
             return None
 
@@ -61,9 +63,9 @@ class GitHubPullRequests(GitHubReviews):
         """Return our oldest comment that begins with the marker, or None."""
         login = self._client.login
         for page in range(1, COMMENT_PAGES + 1):
-            with self._client.calling(f"no pull request {number}") as call:
-                query = {"per_page": PAGE, "page": page}
-                items = call("GET", f"/issues/{number}/comments", query=query)
+            with self._client.calling(f"no pull request {number}") as api:
+                url, query = f"{api.url}/issues/{number}/comments", {"per_page": PAGE, "page": page}
+                items = json_call(api, "GET", url, query=query)
                 for item in items:
                     body = item.get("body") or ""
                     if body.startswith(marker) and (item.get("user") or {}).get("login") == login:
@@ -74,11 +76,11 @@ class GitHubPullRequests(GitHubReviews):
 
     def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
         """Create a comment, or replace ``over``."""
-        with self._client.calling(f"no pull request {number}") as call:
+        with self._client.calling(f"no pull request {number}") as api:
             if over is None:
-                call("POST", f"/issues/{number}/comments", body={"body": body})
+                json_call(api, "POST", f"{api.url}/issues/{number}/comments", body={"body": body})
             else:
-                call("PATCH", f"/issues/comments/{over.id}", body={"body": body})
+                json_call(api, "PATCH", f"{api.url}/issues/comments/{over.id}", body={"body": body})
 
     def conclusions(self, commit: str, check: str) -> Sequence[str]:
         """Return what the newest check run of a name says, of each app that has one: one call.
@@ -87,8 +89,8 @@ class GitHubPullRequests(GitHubReviews):
         earlier run for the same commit, which has failed, stays listed next to the one that succeeded.
         """
         query = {"check_name": check, "filter": "latest", "per_page": PAGE}
-        with self._client.calling(f"no commit {commit}", absent=(404, 422)) as call:
-            found = call("GET", f"/commits/{commit}/check-runs", query=query)
+        with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/commits/{commit}/check-runs", query=query)
             runs = sorted((run for run in found["check_runs"] if run["name"] == check), key=itemgetter("id"))
             newest = {(run["app"] or {}).get("id"): _conclusion(run) for run in runs}
             return [*newest.values()]
@@ -110,12 +112,12 @@ class GitHubPullRequests(GitHubReviews):
             "output": {**output, "annotations": notes[:ANNOTATIONS_PER_CALL]},
             **({"details_url": check.target_url} if check.target_url else {}),
         }
-        with self._client.calling(f"no commit {commit}") as call:
-            run = int(call("POST", "/check-runs", body=body)["id"])
+        with self._client.calling(f"no commit {commit}") as api:
+            run = int(json_call(api, "POST", f"{api.url}/check-runs", body=body)["id"])
         for start in range(ANNOTATIONS_PER_CALL, len(notes), ANNOTATIONS_PER_CALL):
             more = {"output": {**output, "annotations": notes[start : start + ANNOTATIONS_PER_CALL]}}
-            with self._client.calling(f"no check run of {commit}") as call:
-                call("PATCH", f"/check-runs/{run}", body=more)
+            with self._client.calling(f"no check run of {commit}") as api:
+                json_call(api, "PATCH", f"{api.url}/check-runs/{run}", body=more)
 
 
 def pull_of(item: Mapping[str, Any]) -> Pull:
@@ -177,11 +179,7 @@ _REFUSALS = {
 }
 """What GitHub says, as peter-evans/enable-pull-request-automerge#343, #355 and #1060, and iterative/cml#955
 have it: no page of its documentation does."""
-_ENABLE = """
-mutation ($wanted: EnablePullRequestAutoMergeInput!) {
-  enablePullRequestAutoMerge(input: $wanted) { clientMutationId }
-}
-"""
+_ENABLE = "enablePullRequestAutoMerge"
 _METHODS = ("MERGE", "SQUASH", "REBASE")
 _NOT_THIS_METHOD = "not allowed on this repository"
 
@@ -192,62 +190,60 @@ class GitHubProposing:
     _client: GitHubClient
 
     @contextmanager
-    def _writing(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[Calls]:
+    def _writing(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[GitHubApi]:
         """Lend the API for one call; a refusal says which permissions it takes."""
         try:
-            with self._client.calling(missing, absent=absent) as call:
-                yield call
+            with self._client.calling(missing, absent=absent) as api:
+                yield api
         except Unauthorized as error:
             raise Unauthorized(f"{error}; {_PERMISSIONS}", request_id=error.request_id) from error
 
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch points to, None when there is no such branch."""
         try:
-            with self._client.calling(f"no branch {branch}", absent=(404, 409)) as call:
-                return str(call("GET", f"/git/ref/heads/{branch}")["object"]["sha"])
+            with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
+                return str(json_call(api, "GET", f"{api.url}/git/ref/heads/{branch}")["object"]["sha"])
         except Dependency:
             return None
 
     def branches(self, prefix: str) -> Mapping[str, str]:
         """Return the branches with a prefix; an empty repository, which GitHub answers with 409, has none."""
         try:
-            with self._client.calling("no branches", absent=(404, 409)) as call:
-                refs = [ref for page in call.pages(f"/git/matching-refs/heads/{prefix}") for ref in page]
-                return {
-                    str(ref["ref"]).removeprefix("refs/heads/"): str(ref["object"]["sha"]) for ref in refs
-                }
+            with self._client.calling("no branches", absent=(404, 409)) as api:
+                found = api.get_git_matching_refs(f"heads/{prefix}")
+                return {ref.ref.removeprefix("refs/heads/"): ref.object.sha for ref in found}
         except Dependency:
             return {}
 
     def is_guarded(self, branch: str) -> bool:
         """Return whether a ruleset restricts updates; docs.github.com/rest/repos/rules, Metadata: read."""
-        with self._client.calling("no rules") as call:
+        with self._client.calling("no rules") as api:
             query = {"per_page": PAGE}
-            rules = call("GET", f"/rules/branches/{quote(branch, safe='')}", query=query)
+            rules = json_call(api, "GET", f"{api.url}/rules/branches/{quote(branch, safe='')}", query=query)
             return any(rule["type"] == "update" for rule in rules)
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit: one call for its parent, one for the tree, one for the commit."""
         last = commit.parents[-1]
-        with self._writing(f"no commit {last}", absent=(404, 409)) as call:
-            base = call("GET", f"/git/commits/{last}")["tree"]["sha"]
-        with self._writing(f"no tree {base}") as call:
+        with self._writing(f"no commit {last}", absent=(404, 409)) as api:
+            base = json_call(api, "GET", f"{api.url}/git/commits/{last}")["tree"]["sha"]
+        with self._writing(f"no tree {base}") as api:
             body = {"base_tree": base, "tree": [_tree_entry(*file) for file in commit.files.items()]}
-            tree = call("POST", "/git/trees", body=body)["sha"]
-        with self._writing(f"no tree {tree}") as call:
+            tree = json_call(api, "POST", f"{api.url}/git/trees", body=body)["sha"]
+        with self._writing(f"no tree {tree}") as api:
             body = {"message": commit.message, "tree": tree, "parents": list(commit.parents)}
-            return str(call("POST", "/git/commits", body=body)["sha"])
+            return str(json_call(api, "POST", f"{api.url}/git/commits", body=body)["sha"])
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
         """Let a branch point to a commit; GitHub answers 422 where that would lose what it points to."""
         try:
-            with self._writing(f"no commit {commit}, or no branch {branch}") as call:
+            with self._writing(f"no commit {commit}, or no branch {branch}") as api:
                 if tip is None:
                     body = {"ref": f"refs/heads/{branch}", "sha": commit}
-                    call("POST", "/git/refs", body=body)
+                    json_call(api, "POST", f"{api.url}/git/refs", body=body)
                 else:
                     forward = {"sha": commit, "force": False}
-                    call("PATCH", f"/git/refs/heads/{branch}", body=forward)
+                    json_call(api, "PATCH", f"{api.url}/git/refs/heads/{branch}", body=forward)
         except InvalidManifest as error:
             if any(text in str(error).lower() for text in _NOT_MOVED):
                 raise Conflict(str(error), request_id=error.request_id) from error
@@ -256,8 +252,8 @@ class GitHubProposing:
     def delete_branch(self, branch: str) -> None:
         """Delete a branch; GitHub answers 422 when there is none."""
         try:
-            with self._writing(f"no branch {branch}") as call:
-                call("DELETE", f"/git/refs/heads/{branch}")
+            with self._writing(f"no branch {branch}") as api:
+                json_call(api, "DELETE", f"{api.url}/git/refs/heads/{branch}")
         except InvalidManifest as error:
             if _NO_REFERENCE not in str(error).lower():
                 raise
@@ -267,16 +263,16 @@ class GitHubProposing:
     def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
         """Open a pull request; GitHub answers 422 when one is open, which takes another call to find."""
         try:
-            with self._writing("no pull requests") as call:
+            with self._writing("no pull requests") as api:
                 body = {"head": branch, "base": base, "title": text.title, "body": text.body}
-                return pull_of(call("POST", "/pulls", body=body))
+                return pull_of(json_call(api, "POST", f"{api.url}/pulls", body=body))
         except InvalidManifest as error:
             if "already exists" not in str(error).lower():
                 raise
         owner = self._client.name.partition("/")[0]
         query = {"state": "open", "head": f"{owner}:{branch}", "base": base}
-        with self._writing("no pull requests") as call:
-            listed = [pull_of(item) for item in call("GET", "/pulls", query=query)]
+        with self._writing("no pull requests") as api:
+            listed = [pull_of(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
         found = next((pull for pull in listed if not pull.fork), None)  # the owner may have a fork, too
         if found is None:
             raise Conflict(f"the pull request of {branch} was closed meanwhile")
@@ -288,8 +284,8 @@ class GitHubProposing:
         Source: docs.github.com/graphql/reference/mutations, enablePullRequestAutoMerge, whose
         ``expectedHeadOid`` binds it to a commit; a pull request that has it says so as ``auto_merge``.
         """
-        with self._writing(f"no pull request {number}") as call:
-            item = call("GET", f"/pulls/{number}")
+        with self._writing(f"no pull request {number}") as api:
+            item = json_call(api, "GET", f"{api.url}/pulls/{number}")
             found, node = pull_of(item), str(item["node_id"])
         shown = auto_merge_of(found, head, enabled=bool(item.get("auto_merge")))
         if shown is not None:
@@ -297,9 +293,9 @@ class GitHubProposing:
         said = ""
         for method in _METHODS:
             try:
-                with self._client.calling(f"no pull request {number}") as call:
+                with self._writing(f"no pull request {number}") as api:
                     wanted = {"pullRequestId": node, "mergeMethod": method, "expectedHeadOid": head}
-                    call.graphql(_ENABLE, {"wanted": wanted}, _PERMISSIONS)
+                    api.requester.graphql_named_mutation(_ENABLE, wanted, "clientMutationId")
             except InvalidManifest as error:  # GraphQL answers each refusal with 200 and a sentence
                 said = str(error)
             else:
@@ -310,18 +306,19 @@ class GitHubProposing:
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says."""
-        with self._writing(f"no pull request {number}") as call:
+        with self._writing(f"no pull request {number}") as api:
             body = {"title": text.title, "body": text.body}
-            call("PATCH", f"/pulls/{number}", body=body)
+            json_call(api, "PATCH", f"{api.url}/pulls/{number}", body=body)
 
     def close_pull(self, number: int) -> None:
         """Close a pull request."""
-        with self._writing(f"no pull request {number}") as call:
-            call("PATCH", f"/pulls/{number}", body={"state": "closed"})
+        with self._writing(f"no pull request {number}") as api:
+            json_call(api, "PATCH", f"{api.url}/pulls/{number}", body={"state": "closed"})
 
 
 def _refused(number: int, said: str) -> AutoMerge:
-    """Return what a refusal of GraphQL means."""
+    """Return what a refusal of GraphQL means; raise Throttled or Unauthorized for what is no decision."""
+    require_answer(said, _PERMISSIONS)
     lower = said.lower()
     meant = next((found for text, found in _REFUSALS.items() if text in lower), AutoMerge.REFUSED)
     if meant is AutoMerge.REFUSED:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shared.adapters.answers import T, checked, moment
-from shared.adapters.github.client import PAGE, GitHubClient
+from shared.adapters.github.client import PAGE, GitHubClient, json_call
 from shared.cluster.failures.errors import Dependency, Unauthorized
 from shared.ports.git_host import Addressee, co_authors
 from shared.ports.pull_requests import MergedPull, PullAuthors, Review, ReviewState
@@ -49,8 +49,8 @@ class GitHubReviews:
 
     def merged_as(self, commit: str) -> Sequence[MergedPull]:
         """Return the merged pull requests that brought a commit: one call."""
-        with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as call:
-            found = call("GET", f"/commits/{commit}/pulls", query={"per_page": PAGE})
+        with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/commits/{commit}/pulls", query={"per_page": PAGE})
             return [_merged(item) for item in found if item["merged_at"]]
 
     def reviews(self, number: int) -> Sequence[Review] | None:
@@ -76,7 +76,8 @@ class GitHubReviews:
         """Return the members of a team; None for too many."""
         owner, _, slug = team.partition("/")
         try:
-            found = self._listed(f"orgs/{owner}/teams/{slug}/members", f"no team {team}", _ids)
+            path = f"/orgs/{owner}/teams/{slug}/members"
+            found = self._listed(path, f"no team {team}", _ids, root=True)
         except Dependency as error:
             raise Dependency(f"{error}; {self._permission(owner)}", request_id=error.request_id) from error
         except Unauthorized as error:
@@ -89,12 +90,15 @@ class GitHubReviews:
             return f"give the GitHub App the organization permission Members: read, and accept it for {owner}"
         return f"give the token the permission Members: read of {owner} (a classic token: read:org)"
 
-    def _listed(self, path: str, missing: str, read: Callable[[list[Any]], list[T]]) -> Sequence[T] | None:
-        """Return what is read of a list, None for too many pages."""
+    def _listed(
+        self, path: str, missing: str, read: Callable[[list[Any]], list[T]], *, root: bool = False
+    ) -> Sequence[T] | None:
+        """Return what is read of a list of the repository (``root``: of GitHub), None for too many pages."""
         items: list[T] = []
         for page in range(1, PAGES + 1):
-            with self._client.calling(missing) as call:
-                found = call("GET", path, query={"per_page": PAGE, "page": page})
+            with self._client.calling(missing) as api:
+                url = path if root else f"{api.url}{path}"
+                found = json_call(api, "GET", url, query={"per_page": PAGE, "page": page})
                 items += read(found)
                 if len(found) < PAGE:
                     return items

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import base64
-import io
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
-import requests
-from urllib3.response import HTTPResponse
 
 from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.front_door import ScriptedFault
 from localcloud.common.plain_http import NO_TLS
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubHost, github_auth
-from shared.adapters.github.client import GitHubClient
+from shared.adapters.github.client import LastAnswers
 from shared.cluster.failures.errors import (
     Dependency,
     InvalidManifest,
@@ -206,9 +204,7 @@ def test_each_read_shows_what_the_branch_and_the_name_lead_to_now(server: GitHub
     adapter.close()
 
 
-def test_what_a_304_does_not_state_is_as_it_was_and_its_time_is_that_of_now(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_304_does_not_state_is_as_it_was_and_its_time_is_that_of_now() -> None:
     """RFC 9110, 15.4.5: a 304 has Date and ETag, and need not have the other headers."""
     answers = iter(
         [
@@ -216,27 +212,18 @@ def test_what_a_304_does_not_state_is_as_it_was_and_its_time_is_that_of_now(
             (304, {"etag": '"1"', "date": "now"}, ""),
         ]
     )
-    sent = list[dict[str, str]]()
+    asked = list[dict[str, str]]()
 
-    def request(_method: str, _url: str, *, headers: dict[str, str], **_: object) -> requests.Response:
-        sent.append(headers)
-        status, found, text = next(answers)
-        answer = requests.Response()
-        answer.status_code, answer.raw = (
-            status,
-            HTTPResponse(io.BytesIO(text.encode()), preload_content=False),
-        )
-        answer.headers.update(found)
-        return answer
+    def request(_method: str, _url: str, *, headers: dict[str, str]) -> object:
+        asked.append(headers)
+        return next(answers)
 
-    client = GitHubClient("acme/fleet", github_auth(token="local"), base_url="https://github.example")
-    monkeypatch.setattr(client._session, "request", request)
-    with client.calling("nothing") as call:
-        call.newest("")
-        headers, document = call.newest("")
-    assert [headers.get("If-None-Match") for headers in sent] == [None, '"1"']
-    assert (headers["date"], headers["github-authentication-token-expiration"]) == ("now", "soon")
-    assert document == {}
+    api: Any = SimpleNamespace(requester=SimpleNamespace(requestJson=request))
+    known = LastAnswers()
+    known.read(api, "/repos/acme/fleet")
+    headers, found = known.read(api, "/repos/acme/fleet")
+    assert asked == [{}, {"If-None-Match": '"1"'}]
+    assert (headers["date"], headers["github-authentication-token-expiration"], found) == ("now", "soon", {})
 
 
 def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
@@ -280,7 +267,7 @@ def test_a_tree_of_more_than_a_hundred_thousand_entries_is_truncated(server: Git
 
 
 def linger(frame: FrameType, event: str, _: object) -> None:
-    """Let the other threads go first wherever the client waits for an answer."""
+    """Let the other threads go first wherever PyGithub is about to send what it noted."""
     if event == "call" and frame.f_code.co_name == "getresponse":
         time.sleep(0.001)
 
