@@ -127,7 +127,7 @@ _NOT_EXAMINED = ("status", "metadata")
 _ENVELOPE = ("apiVersion", "kind", "metadata")
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 _DEFINITION, _DEFAULTED = "x-definition", "x-defaulted"
-"""Of what published definition a schema is made, with the minor; and whether "" is no value of a field."""
+"""The published definition that a schema stands for, with the minor; and whether "" is no value of it."""
 _DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
 _DURATIONS = frozenset(
     f"^([0-9]+(\\.[0-9]+)?({units}))+$" for units in ("ms|s|m|h", "ms|s|m", "s|m|h", "ms|s|m|h)?")
@@ -248,7 +248,7 @@ def _of_object(schema: Schema, value: Mapping[str, Any], path: Path, *, embedded
         elif isinstance(more, Mapping):
             yield from _of_value(more, inner, (*path, str(key)))
         elif not (is_open or inner is None or (embedded and key in _ENVELOPE)):
-            known = _of_another_version(*published, str(key)) if published else ""
+            known = _of_another_version(str(key), *published) if published else ""
             yield (*path, str(key)), known or unknown_field(str(key), fields)
 
 
@@ -269,7 +269,7 @@ def unknown_field(name: str, fields: Mapping[str, Any]) -> str:
     return f"there is no such field; {hint}"
 
 
-def _of_another_version(name: str, minor: Minor, field: str) -> str:
+def _of_another_version(field: str, name: str, minor: Minor) -> str:
     """Return what is said of a field that another version of Kubernetes has, "" where none has it."""
     having = [other for other in minors() if field in definition(name, other).fields]
     if having and having[0] > minor:
