@@ -35,9 +35,10 @@ def _functions(settings: Settings, mask: Masker, app: func.FunctionApp) -> Funct
     from shared.ports.masked import masked
 
     # The worker indexes after the start: the library keeps the names that it has found.
-    built = replace(build_ports(settings), functions=lambda: app.functions_bindings or ())
+    built = build_ports(settings)
+    process = replace(built.process, functions=lambda: app.functions_bindings or ())
     return Functions(
-        watched(masked(built, mask)),
+        watched(masked(replace(built, process=process), mask)),
         SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
         git_host=settings.git_host,
         webhook_secrets=settings.webhook_secrets,

@@ -32,7 +32,9 @@ class Cost:
 def measure(clusters: int) -> tuple[Cost, Cost]:
     """Create so many clusters, remove half of them, and return what each commit cost."""
     cloud = MemoryCloud(throttle=False)
-    cloud.with_ports(lambda ports: replace(ports, stays=Stays(0)))  # one thread: who stays holds up all
+    cloud.with_ports(
+        lambda ports: replace(ports, process=replace(ports.process, stays=Stays(0)))
+    )  # one thread: who stays holds up all
     names = [f"cluster-{number:04}" for number in range(clusters)]
     created = _commit(cloud, fleet_files.fleet(*names, budget=clusters), clusters)
     kept = names[: clusters // 2]

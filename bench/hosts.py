@@ -53,7 +53,8 @@ class Host:
     def __init__(self, queue: str, sessions: int, cloud: MemoryCloud, waits: Waits) -> None:
         self.queue, self.free = queue, sessions
         self.spent, self._waits = 0.0, waits
-        ports = replace(cloud.ports, token_cache=TokenCache(), stays=Stays(0), kubernetes=cloud.connections())
+        process = replace(cloud.ports.process, tokens=TokenCache(), stays=Stays(0))
+        ports = replace(cloud.ports, process=process, kubernetes=cloud.connections())
         wires: dict[str, Any] = {
             name: Tripwire(getattr(ports, name), _Cost(seconds, self._spend))
             for name, seconds in SECONDS.items()

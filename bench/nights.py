@@ -103,7 +103,9 @@ def files(names: Sequence[str], scope: str, version: str) -> dict[str, bytes]:
 def measure(clusters: int, scope: str = "cluster", days: int = DAYS) -> Week:
     """Let a fleet be for so many days."""
     cloud, names = MemoryCloud(throttle=False), [f"cluster-{number:03}" for number in range(clusters)]
-    cloud.with_ports(lambda ports: replace(ports, stays=Stays(0)))  # one thread: who stays holds up all
+    cloud.with_ports(
+        lambda ports: replace(ports, process=replace(ports.process, stays=Stays(0)))
+    )  # one thread: who stays holds up all
     with over_the_wire(cloud) as requests:
         push(cloud, files(names, scope, "1.35"))
         cloud.run(7200)

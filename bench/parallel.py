@@ -38,7 +38,8 @@ class Worker:
 
     def ports(self, ports: Ports) -> Ports:
         """Return the ports of the process."""
-        return replace(ports, kubernetes=self.kubernetes, token_cache=self.tokens, stays=self.stays)
+        process = replace(ports.process, tokens=self.tokens, stays=self.stays)
+        return replace(ports, kubernetes=self.kubernetes, process=process)
 
 
 class _Thread:

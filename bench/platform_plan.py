@@ -60,7 +60,8 @@ class Planner:
             raise SystemExit("kustomize or kubectl is needed")
         self._build, self.building, self.built = program.build, 0.0, 0
         self.bench, self.files = Bench(clusters), files_of(clusters, builds)
-        self.bench.ports = replace(self.bench.ports, builds=Builds(self._timed))
+        services = replace(self.bench.ports.services, builds=Builds(self._timed))
+        self.bench.ports = replace(self.bench.ports, services=services)
         self.bench.plan(self.files)
 
     def plan(self, files: Mapping[str, bytes]) -> tuple[float, str]:

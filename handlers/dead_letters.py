@@ -27,7 +27,7 @@ def blueprint(ports: Ports, queue: str) -> func.Blueprint:
     )
     @counted(f"dead_{queue}", ports)
     def dead_letter(message: func.ServiceBusMessage) -> None:
-        ports.tally.add(f"{RECEIVED} {queue}")
+        ports.process.tally.add(f"{RECEIVED} {queue}")
         handle_dead_letter(received(message), enter(ports))
 
     def received(message: func.ServiceBusMessage) -> ReceivedDeadLetter:

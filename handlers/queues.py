@@ -100,10 +100,10 @@ def _receive(
         sent = message.enqueued_time_utc  # the time for which it was scheduled, where it was
         if sent is not None:
             waited = (ports.clock() - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
-            ports.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
+            ports.services.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
         handle(body, ports)
 
-    ports.tally.add(f"{RECEIVED} {queue}")
+    ports.process.tally.add(f"{RECEIVED} {queue}")
     receive(queue, message.session_id or "", message.get_body(), inside, ports)
 
 
@@ -158,7 +158,7 @@ def azure_events(ports: Ports) -> func.Blueprint:
     def take(message: func.ServiceBusMessage) -> None:
         from shared.app.sweep import events
 
-        ports.tally.add(f"{RECEIVED} events")
+        ports.process.tally.add(f"{RECEIVED} events")
         events.handle(message.get_body(), enter(ports))
 
     @bp.function_name("azure_events")

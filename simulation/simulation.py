@@ -285,7 +285,7 @@ class Simulation:
             rebuilds = self._invariants.azure_writes.rebuilds
             loss = rebuilds.at_stake(operators.cloud)
             if disasters.strike(kind, operators, self._scene):
-                operators.cloud.ports.compared.tables_at = None  # its instances start again
+                operators.cloud.ports.process.compared.tables_at = None  # its instances start again
                 if kind == disasters.LOST:
                     rebuilds.lost(operators.cloud, loss)
                 else:

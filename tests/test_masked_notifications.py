@@ -91,7 +91,7 @@ def test_a_part_reaches_no_log_and_no_error(secret: str, written: io.StringIO) -
     around(cloud, "routes", send=lambda *_: (_ for _ in ()).throw(Unavailable(text)))
     ports, route = masked(cloud.ports, of_addresses()), Route("ops", RouteType.SLACK, "OPS")
     with pytest.raises(Unavailable) as caught:
-        ports.routes.send(route, message)
+        ports.services.routes.send(route, message)
     for shown in (written.getvalue(), str(caught.value)):
         assert "the status 500 at /x/***" in shown
         assert secret not in shown
@@ -103,7 +103,7 @@ def test_an_address_reaches_no_table_message_or_issue(address: str) -> None:
     ports = masked(cloud.ports, of_addresses())
     ports.state.add_notice(replace(fact("one"), detail=text))
     (message,) = messages([replace(fact("one"), detail=text)], fleet="f", limit=12_000, links=Links())
-    ports.routes.send(Route("ops", RouteType.SLACK, "OPS"), message)
+    ports.services.routes.send(Route("ops", RouteType.SLACK, "OPS"), message)
     ports.git_host.open_issue("a title", text)
     (stored,) = cloud.state.notices(10)
     (delivered,) = cloud.routes.delivered["ops"]

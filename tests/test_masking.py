@@ -26,7 +26,17 @@ from shared.masking import Masker, platform_secrets
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.plan.plan import Plan
-from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, NewCommit, PlanRecord, Ports, PullText
+from shared.ports import (
+    Check,
+    CommitStatus,
+    DeadLetter,
+    FleetRecord,
+    NewCommit,
+    PlanRecord,
+    Ports,
+    PullText,
+    Services,
+)
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
 from shared.ports.process import in_threads
@@ -185,11 +195,14 @@ def test_every_string_that_is_stored_or_published_is_masked_unless_it_names_some
 def test_every_port_is_masked() -> None:
     ports = MemoryCloud().ports
     safe = masked(ports, Masker([]))
-    hints = get_type_hints(Ports).items()
-    protocols = {name for name, hint in hints if getattr(hint, "_is_protocol", False)}
-    assert {"azure", "git_host", "deletes"} <= protocols
-    same = {field.name for field in fields(Ports) if getattr(safe, field.name) is getattr(ports, field.name)}
-    assert {*protocols, "state"} & same == set()
+    for kind, before, after in ((Ports, ports, safe), (Services, ports.services, safe.services)):
+        hints = get_type_hints(kind).items()
+        protocols = {name for name, hint in hints if getattr(hint, "_is_protocol", False)}
+        assert {"azure", "git_host", "deletes"} <= protocols or "monitor" in protocols
+        same = {
+            found.name for found in fields(kind) if getattr(before, found.name) is getattr(after, found.name)
+        }
+        assert {*protocols, "state"} & same == set()
 
 
 def guarded() -> tuple[MemoryCloud, Ports]:

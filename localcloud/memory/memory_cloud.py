@@ -57,7 +57,7 @@ from shared.app.sweep import events
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
 from shared.kubernetes.sync_objects import PATH
-from shared.ports import FleetConfig, Ports, Timing
+from shared.ports import FleetConfig, Ports, Services, Timing
 from shared.ports.azure import GetKubeconfig
 from shared.ports.process import in_turn
 
@@ -155,11 +155,14 @@ class MemoryCloud:
             azure=WorldAzure(self.azure),
             kubernetes=self.connections(),
             vaults=self.vaults,
-            routes=self.routes,
-            endpoints=self.endpoints,
-            monitor=self.monitor,
-            registries=self.stores,
-            vulnerabilities=self.vulnerabilities,
+            services=Services(
+                routes=self.routes,
+                endpoints=self.endpoints,
+                monitor=self.monitor,
+                registries=self.stores,
+                vulnerabilities=self.vulnerabilities,
+                builds=BUILDS,
+            ),
             clock=self.clock,
             table_time=self.table_time,
             elapsed=lambda: self.clock().timestamp(),
@@ -167,7 +170,6 @@ class MemoryCloud:
             together=in_turn,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
-            builds=BUILDS,
         )
 
         self.event_keys = EventKeys(self.ports)
@@ -204,7 +206,7 @@ class MemoryCloud:
     def restore(self, backup: Mapping[str, Any] | None = None) -> None:
         """Stop the app, put a backup in place of its tables, or lose them, and start the app again."""
         self.state.restore(backup) if backup is not None else self.state.lose()
-        self.ports.compared.tables_at = None
+        self.ports.process.compared.tables_at = None
 
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:
         """Replace ports, as by ones that fail."""

@@ -54,7 +54,7 @@ def enter(ports: Ports, serves: float = COMPARE_SECONDS) -> Ports:
 
     ``serves`` is for how many seconds a comparison of the clock does: by itself, that finds no slow drift.
     """
-    inside, known = watched(ports), ports.compared.time
+    inside, known = watched(ports), ports.process.compared.time
     if known is None or ports.elapsed() - known.at > serves:
         _compare(ports)
     try:
@@ -70,7 +70,7 @@ def watched(ports: Ports) -> Ports:
     read, limit = ports.clock, ports.config.timing.clock_skew.total_seconds()
 
     def clock() -> datetime:
-        now, known = read(), ports.compared.time
+        now, known = read(), ports.process.compared.time
         ahead = known.ahead(now, ports.elapsed()) if known else 0.0
         if abs(ahead) <= limit:
             return now
@@ -84,7 +84,7 @@ def watched(ports: Ports) -> Ports:
 
 def enter_with_records(ports: Ports) -> Ports:
     """Return the ports for a job, behind the door; raise NotReady also for tables that are too old."""
-    inside, known = enter(ports), ports.compared.tables_at
+    inside, known = enter(ports), ports.process.compared.tables_at
     if ports.config.app_group is None:
         return inside
     if known is None or ports.elapsed() - known > COMPARE_SECONDS:
@@ -111,14 +111,14 @@ def newer_epoch(fleet: FleetRecord, ports: Ports) -> int:
 
     Tables that have one, and were compared some minutes ago, are not compared again.
     """
-    group, known, elapsed = ports.config.app_group, ports.compared.tables_at, ports.elapsed()
+    group, known, elapsed = ports.config.app_group, ports.process.compared.tables_at, ports.elapsed()
     if group is None or (fleet.tables.epoch and known is not None and elapsed - known <= COMPARE_SECONDS):
         return 0
     found = tag({"tags": ports.azure.call(GetTags(group))}, epoch_tag(ports.config)) or ""
     outside = int(found) if found.isdecimal() else 0
     if fleet.tables.epoch < outside:
         return outside
-    ports.compared.tables_at = elapsed
+    ports.process.compared.tables_at = elapsed
     return 0
 
 
@@ -173,10 +173,10 @@ def _compare(ports: Ports) -> None:
         found = _read_time(ports) or _read_time(ports)
         if found is None:
             raise Unavailable("Table Storage took too long to say its time")
-        ports.compared.time = found
+        ports.process.compared.time = found
     except ReconcileError as error:
         log.warning("the clock is not compared: %s: %s", error.kind, error)
-        if ports.compared.time is None:
+        if ports.process.compared.time is None:
             raise NotReady(f"the time is not known: {error.kind}: {error}", ports.clock()) from error
 
 

@@ -112,7 +112,7 @@ def examine(app: str, ports: Ports) -> None:
     )
     for finding in findings:
         log.warning("%s: %s: %s; %s", app, finding.what, finding.problem, finding.remedy)
-    settings, functions = dict(ports.config.settings), tuple(sorted(ports.functions()))
+    settings, functions = dict(ports.config.settings), tuple(sorted(ports.process.functions()))
     ports.state.save_examination(Examination(app, now, VERSION, settings, findings, functions))
 
 
@@ -136,7 +136,7 @@ def parts_of(app: str, ports: Ports) -> Iterator[Part]:
     for queue in SENDS[app]:
         sender = getattr(ports, queue)
         yield Part(f"queue {queue}", sender.probe, f"{_DEPLOY}; {name} needs Azure Service Bus Data Sender")
-    for service, probe in ports.probes.items():
+    for service, probe in ports.services.probes.items():
         yield Part(service, probe.probe, f"`az functionapp identity show --name {name}`; {_DEPLOY}")
     for setting, value in ports.config.settings.items():
         if value == UNRESOLVED:
@@ -233,7 +233,7 @@ def _webhooks_arrive(ports: Ports) -> None:
 
 def _is_exported(ports: Ports) -> None:
     """Raise Dependency where the last export is older than two days; a new fleet has none yet."""
-    last = newest_day(ports.exports, ports.config.fleet)
+    last = newest_day(ports.services.exports, ports.config.fleet)
     if last is not None and last < (time_now(ports) - 2 * _DAY).date():
         raise Dependency(f"the last export of what only tables have is of {last}")
 

@@ -73,7 +73,7 @@ def _read(known: Followed, ports: Ports) -> Followed:
 def _read_artifact(known: Followed, ports: Ports) -> Followed:
     """Return a source after its tag was read: digests have no history, so any one may follow."""
     try:
-        return known.at(ports.registries.digest(*known.place, known.branch), 0, lambda: True)
+        return known.at(ports.services.registries.digest(*known.place, known.branch), 0, lambda: True)
     except ReconcileError as error:
         return unread(known, error, ports)
 
@@ -153,7 +153,7 @@ class SourceFiles:
 
 def artifact_files(source: str, digest: str, ports: Ports) -> SourceFiles:
     """Return the files of an artifact; raise an error of its registry, or UnreadableArtifact."""
-    tree = unpacked(ports.registries.layer(*Followed(source).place, digest))
+    tree = unpacked(ports.services.registries.layer(*Followed(source).place, digest))
     return SourceFiles(digest, tree.files, {**tree.contents}, lambda _: {})
 
 

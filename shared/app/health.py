@@ -172,7 +172,7 @@ class Health:
             CLOCK: lambda: enter(ports),
             TABLES: lambda: expected_runs(ports),
             host.name: lambda: host.read_head(ports.config.branch),
-            **{name: probe.probe for name, probe in ports.probes.items()},
+            **{name: probe.probe for name, probe in ports.services.probes.items()},
         }
         records: dict[str, Callable[[], Any]] = (
             {_RECORDS: self._read_records} if with_records and ports.elapsed() >= self._read_at else {}

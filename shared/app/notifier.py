@@ -203,7 +203,7 @@ def _deliver(
     if route.type is RouteType.ISSUES:
         require_name(fleet, ports)
         return tell_issues(route, message, known, ports)
-    ports.routes.send(route, message)
+    ports.services.routes.send(route, message)
     return known
 
 

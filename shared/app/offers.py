@@ -234,7 +234,7 @@ def _read(calls: Sequence[AzureCall[Any]], ports: Ports, end: float) -> Said:
     silent = list[AzureCall[Any]]()
 
     def read(call: AzureCall[Any]) -> Any:
-        known, begun = ports.answers.get(call, ports.clock()), ports.elapsed()
+        known, begun = ports.process.answers.get(call, ports.clock()), ports.elapsed()
         if known is not None or silent or begun > end:
             return known
         of = _LISTS[type(call)]
@@ -249,7 +249,7 @@ def _read(calls: Sequence[AzureCall[Any]], ports: Ports, end: float) -> Said:
             log.info("%s could not be read: %s", call, type(error).__name__)
             return None
         now = ports.clock()
-        ports.answers.put(call, said, now, now + of.fresh)
+        ports.process.answers.put(call, said, now, now + of.fresh)
         return said
 
     return dict(zip(calls, ports.together(read, calls), strict=True))

@@ -286,7 +286,7 @@ WAITING_SECONDS = 60
 def send_again(queue: str, session: str, body: bytes, error: Exception, at: datetime, ports: Ports) -> None:
     """Send a message again, as it is: the tenth delivery without success would dead-letter it."""
     log.warning("a message of the queue %s waits: %s", queue, error)
-    ports.telemetry.record([Measurement(WAITING_MESSAGES, 1, {"queue": queue})])
+    ports.services.telemetry.record([Measurement(WAITING_MESSAGES, 1, {"queue": queue})])
     text = body.decode()
     message_id = f"waiting:{digest_of([session, text])}:{int(at.timestamp())}"
     _port(queue, ports).send(Message(session, message_id, text, at))

@@ -26,11 +26,11 @@ AGAIN_SECONDS = 60.0
 
 def pause_now(ports: Ports) -> Pause | None:
     """Return the pause that lasts, None for none; raise Unreadable."""
-    found, elapsed = ports.compared.unpaused_at, ports.elapsed()
+    found, elapsed = ports.process.compared.unpaused_at, ports.elapsed()
     if found is not None and elapsed - found <= NOTICED_SECONDS:
         return None
     pause = ports.state.fleet().paused(ports.clock())
-    ports.compared.unpaused_at = elapsed if pause is None else None
+    ports.process.compared.unpaused_at = elapsed if pause is None else None
     return pause
 
 

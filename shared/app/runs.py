@@ -43,10 +43,10 @@ def record_end(timer: str, ports: Ports) -> None:
 def executed(function: str, ports: Ports) -> Iterator[None]:
     """Count an execution of a function while the context lasts, and then write what is due."""
     try:
-        with ports.tally.execution(function):
+        with ports.process.tally.execution(function):
             yield
     finally:
-        _write(ports.tally.due(), ports)
+        _write(ports.process.tally.due(), ports)
 
 
 def _write(counts: Mapping[str, float], ports: Ports) -> None:
@@ -55,6 +55,6 @@ def _write(counts: Mapping[str, float], ports: Ports) -> None:
     try:
         ports.state.add_used(counts, ports.clock())
     except (Stale, NotReady):  # nothing was written: the next execution tries again
-        ports.tally.restore(counts)
+        ports.process.tally.restore(counts)
     except ReconcileError as error:  # it may have been written
         log.warning("%d own operations are not counted: %s", sum(counts.values()), error.kind)

@@ -22,8 +22,9 @@ from shared.configuration.setting_texts import (
 )
 from shared.configuration.settings import Settings, secret_text
 from shared.platform.builds.build import Builds
-from shared.ports import Azure, GitHost, Ports, Probe, State, Telemetry
+from shared.ports import Azure, GitHost, Ports, Probe, Services, State, Telemetry
 from shared.ports.azure import GetKubeconfig
+from shared.ports.process import Process
 from shared.ports.services import NoExports, NoTelemetry, NoVulnerabilities
 from shared.ports.tally import Tally
 from shared.reachable_addresses import networks_of
@@ -308,6 +309,17 @@ def build_ports(settings: Settings) -> Ports:
         azure=azure,
         kubernetes=on_first_use(lambda: adapters.kubernetes(azure)),
         vaults=on_first_use(adapters.vaults),
+        services=_services(settings, adapters, probes),
+        clock=_now,
+        table_time=adapters.table_time,
+        process=Process(tally=adapters.tally),
+        random=random.random,
+        unique=lambda: uuid.uuid4().hex[:8],
+    )
+
+
+def _services(settings: Settings, adapters: Adapters, probes: Mapping[str, Probe]) -> Services:
+    return Services(
         routes=on_first_use(adapters.routes),
         endpoints=on_first_use(adapters.endpoints),
         monitor=on_first_use(adapters.monitor),
@@ -316,12 +328,7 @@ def build_ports(settings: Settings) -> Ports:
             on_first_use(adapters.vulnerabilities) if settings.aks_vulnerability_url else NoVulnerabilities()
         ),
         exports=on_first_use(adapters.exports) if settings.has_exports else NoExports(),
-        clock=_now,
-        table_time=adapters.table_time,
-        tally=adapters.tally,
-        random=random.random,
-        unique=lambda: uuid.uuid4().hex[:8],
+        telemetry=on_first_use(adapters.telemetry) if settings.has_telemetry else NoTelemetry(),
         probes=probes,
         builds=adapters.builds(),
-        telemetry=on_first_use(adapters.telemetry) if settings.has_telemetry else NoTelemetry(),
     )

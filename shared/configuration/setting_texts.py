@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
@@ -26,16 +26,22 @@ _REGISTRY = re.compile(rf"(?P<host>{_HOST})(=(?P<url>https://{_HOST})/?)?")
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 
 
+def _parts(text: str, form: re.Pattern[str], such_as: str) -> Iterator[re.Match[str]]:
+    """Yield the parts of a text, separated by commas; raise ValueError."""
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = form.fullmatch(part)
+        if match is None:
+            raise ValueError(f"must be {such_as}, separated by commas")
+        yield match
+
+
 def vault_addresses(text: str) -> Mapping[str, str]:
     """Return the address of each vault by its name, in lower case, from ``KEY_VAULTS``.
 
     A vault is called as the first part of its host, unless NAME= says another name. Raise ValueError.
     """
     found: dict[str, str] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        match = _VAULT.fullmatch(part)
-        if match is None:
-            raise ValueError("must be addresses such as https://NAME.vault.azure.net, separated by commas")
+    for match in _parts(text, _VAULT, "addresses such as https://NAME.vault.azure.net"):
         url = match["url"]
         name = (match["name"] or url.removeprefix("https://").partition(".")[0]).lower()
         if found.setdefault(name, url) != url:
@@ -50,14 +56,11 @@ def workspace_addresses(text: str) -> Mapping[str, str]:
     ValueError.
     """
     found: dict[str, str] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        match = _MONITOR.fullmatch(part)
-        if match is None:
-            raise ValueError(
-                "must be addresses with names before them, such as shop=https://shop-abcd.westeurope."
-                "prometheus.monitor.azure.com or logs=https://api.loganalytics.azure.com/v1/workspaces/ID, "
-                "separated by commas"
-            )
+    such_as = (
+        "addresses with names before them, such as shop=https://shop-abcd.westeurope.prometheus.monitor."
+        "azure.com or logs=https://api.loganalytics.azure.com/v1/workspaces/ID"
+    )
+    for match in _parts(text, _MONITOR, such_as):
         if found.setdefault(match["name"].lower(), match["url"]) != match["url"]:
             raise ValueError("must name each workspace once")
     return found
@@ -68,14 +71,8 @@ def registry_addresses(text: str) -> Mapping[str, str]:
 
     It is the host's, unless HOST= is followed by another one.
     """
-    found: dict[str, str] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        match = _REGISTRY.fullmatch(part)
-        if match is None:
-            raise ValueError("must be hosts such as example.azurecr.io, separated by commas")
-        host = match["host"].lower()
-        found[host] = match["url"] or f"https://{host}"
-    return found
+    found = _parts(text, _REGISTRY, "hosts such as example.azurecr.io")
+    return {match["host"].lower(): match["url"] or f"https://{match['host'].lower()}" for match in found}
 
 
 SSH_KEY, KNOWN_HOSTS = "GIT_SSH_KEY", "GIT_KNOWN_HOSTS"
@@ -151,9 +148,8 @@ def _ssh_key(secret: SecretStr) -> SecretStr:
 
 def check_hosts(text: str) -> frozenset[str]:
     """Return the hosts of ``ROLLOUT_CHECK_HOSTS``, in lower case and with their ports. Raise ValueError."""
-    hosts = [part.strip().lower() for part in text.split(",") if part.strip()]
-    if not all(re.fullmatch(_HOST, host) for host in hosts):
-        raise ValueError("must be hosts such as prometheus.example.com or HOST:PORT, separated by commas")
+    such_as = "hosts such as prometheus.example.com or HOST:PORT"
+    hosts = [match[0].lower() for match in _parts(text, re.compile(_HOST), such_as)]
     return frozenset(host if ":" in host else f"{host}:443" for host in hosts)
 
 

@@ -8,7 +8,7 @@ libraries, and the local cloud does so in memory; ``tests/contract`` runs one su
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import DEFAULTS, Policies
@@ -16,12 +16,11 @@ from shared.cluster.pace import SMALL_CHANGE
 from shared.frozen import dataclass, field
 from shared.kubernetes.flux_objects import GitCredentials
 from shared.language.resolve.work import PLAN_WORK
-from shared.platform.builds.build import Builds
 from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
 from shared.ports.kubernetes import Kubernetes, KubernetesApi, Page
-from shared.ports.process import Comparisons, KnownAnswers, Stays, Together, TokenCache, in_threads
+from shared.ports.process import Process, Together, in_threads
 from shared.ports.pull_requests import (
     Annotation,
     Check,
@@ -36,17 +35,13 @@ from shared.ports.pull_requests import (
 )
 from shared.ports.services import (
     Endpoints,
-    Exports,
     Message,
     Monitor,
-    NoExports,
-    NoRegistries,
-    NoTelemetry,
-    NoVulnerabilities,
     Probe,
     Queue,
     Registries,
     Routes,
+    Services,
     Telemetry,
     Vaults,
     VaultSecret,
@@ -62,7 +57,6 @@ from shared.ports.state import (
     State,
 )
 from shared.ports.state.clusters import GroupMember
-from shared.ports.tally import Tally
 from shared.resource_ids import GroupId
 from shared.schedules import CLOCK_SKEW
 
@@ -89,7 +83,6 @@ __all__ = [
     "Message",
     "Monitor",
     "NewCommit",
-    "NoRegistries",
     "Page",
     "PlanRecord",
     "Ports",
@@ -102,6 +95,7 @@ __all__ = [
     "Review",
     "ReviewState",
     "Routes",
+    "Services",
     "Source",
     "State",
     "Telemetry",
@@ -241,16 +235,11 @@ class Ports:
 
     ``jobs`` carries the messages of the jobs that create and change clusters, ``changes`` those of the jobs
     of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in [0,
-    1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
-    from Azure's token buckets in advance, and ``answers`` what Azure said a moment ago. ``table_time`` reads
-    the time of Table Storage, in whole seconds, and ``compared`` has what this process read. ``tally`` counts
-    what this process uses of Azure's services. ``elapsed``
-    returns seconds since some moment: it measures ages, as somebody may set the clock meanwhile. ``sleep``
-    waits so many seconds: less than one between two tries of a write, and a few in a cluster that a secret
-    opens; for the rest a step sends a message. ``together`` does the same work for several values at a time.
-    ``probes`` are the services without a read of our own that shows whether they answer, by name.
-    ``telemetry`` takes what was measured. ``builds`` builds what Flux applies, None where no kustomize is
-    there. ``functions`` returns the names of the functions that Azure's worker has indexed in this app.
+    1), ``unique`` a new id of 8 hexadecimal digits. ``table_time`` reads the time of Table Storage, in whole
+    seconds. ``elapsed`` returns seconds since some moment: it measures ages, as somebody may set the clock
+    meanwhile. ``sleep`` waits so many seconds: less than one between two tries of a write, and a few in a
+    cluster that a secret opens; for the rest a step sends a message. ``together`` does the same work for
+    several values at a time.
     """
 
     config: FleetConfig
@@ -264,28 +253,15 @@ class Ports:
     azure: Azure
     kubernetes: Kubernetes
     vaults: Vaults
-    routes: Routes
-    endpoints: Endpoints
-    monitor: Monitor
+    services: Services
     clock: Clock
     table_time: Clock
     random: Callable[[], float]
     unique: Callable[[], str]
-    token_cache: TokenCache = field(default_factory=TokenCache)
-    answers: KnownAnswers = field(default_factory=KnownAnswers)
-    stays: Stays = field(default_factory=Stays)
-    compared: Comparisons = field(default_factory=Comparisons)
-    tally: Tally = field(default_factory=Tally)
+    process: Process = field(default_factory=Process)
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     together: Together = in_threads
-    probes: Mapping[str, Probe] = field(default_factory=dict)
-    telemetry: Telemetry = field(default_factory=NoTelemetry)
-    builds: Builds | None = None
-    registries: Registries = field(default_factory=NoRegistries)
-    vulnerabilities: Vulnerabilities = field(default_factory=NoVulnerabilities)
-    exports: Exports = field(default_factory=NoExports)
-    functions: Callable[[], Collection[str]] = tuple
 
     @property
     def reviewers(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ manifest, a name or a commit, is never changed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.masking import Masker, use
 from shared.ports import Kubernetes, Ports
-from shared.ports.services import Vaults, VaultSecret
+from shared.ports.services import Services, Vaults, VaultSecret
 from shared.resource_ids import ClusterId
 
 NAMES = frozenset(
@@ -38,22 +38,8 @@ NAMES = frozenset(
 LEFT = frozenset({"document", "plan", "endpoints"})
 """What git asks for, and is carried out."""
 _PUBLISHING = ("state", "git_host", "routes")
-_OTHERS = (
-    "plans",
-    "previews",
-    "jobs",
-    "changes",
-    "deletes",
-    "azure",
-    "kubernetes",
-    "telemetry",
-    "exports",
-    "endpoints",
-    "monitor",
-    "registries",
-    "vulnerabilities",
-)
-
+_OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes")
+_SERVICES = ("routes", "telemetry", "exports", "endpoints", "monitor", "registries", "vulnerabilities")
 _PORTS = ("connect", "open", "other")
 """What returns a port."""
 _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")
@@ -62,14 +48,16 @@ _BARE_TEXTS = ("write_comment", "open_issue", "comment_issue")
 def masked(ports: Ports, mask: Masker) -> Ports:
     """Return the ports with every text masked; what is cut before it reaches them is masked from now on."""
     use(mask)
-    wrapped: dict[str, Any] = {
-        name: _Masked(getattr(ports, name), mask, texts=name in _PUBLISHING)
-        for name in (*_PUBLISHING, *_OTHERS)
-    }
+    wrapped = _wrapped(ports, ("state", "git_host", *_OTHERS), mask)
     wrapped["vaults"] = _Vaults(ports.vaults, mask)
     wrapped["kubernetes"] = _MaskedKubernetes(ports.kubernetes, mask)
-    wrapped["probes"] = {name: _Masked(probe, mask, texts=False) for name, probe in ports.probes.items()}
-    return replace(ports, **wrapped)
+    services = _wrapped(ports.services, _SERVICES, mask)
+    probes = {name: _Masked(probe, mask, texts=False) for name, probe in ports.services.probes.items()}
+    return replace(ports, **wrapped, services=replace(ports.services, **services, probes=probes))
+
+
+def _wrapped(ports: Ports | Services, names: Sequence[str], mask: Masker) -> dict[str, Any]:
+    return {name: _Masked(getattr(ports, name), mask, texts=name in _PUBLISHING) for name in names}
 
 
 class _Vaults:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from shared.frozen import dataclass, field
+from shared.ports.tally import Tally
 
 # Waits inside an invocation: few at a time, so that other sessions of the process are served meanwhile.
 
@@ -149,3 +151,20 @@ class Comparisons:
     time: KnownTime | None = None
     tables_at: float | None = None
     unpaused_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Process:
+    """What a process keeps for its invocations.
+
+    ``tokens`` are what it took from Azure's token buckets in advance, ``answers`` what Azure said a moment
+    ago, ``compared`` what it read of its surroundings. ``tally`` counts what it uses of Azure's services.
+    ``functions`` returns the names of the functions that Azure's worker has indexed in this app.
+    """
+
+    tokens: TokenCache = field(default_factory=TokenCache)
+    answers: KnownAnswers = field(default_factory=KnownAnswers)
+    stays: Stays = field(default_factory=Stays)
+    compared: Comparisons = field(default_factory=Comparisons)
+    tally: Tally = field(default_factory=Tally)
+    functions: Callable[[], Collection[str]] = tuple

@@ -11,6 +11,7 @@ from shared.cluster.reporting.measurements import Measurement, Span
 from shared.frozen import dataclass, field
 from shared.notifications.digest import Outgoing
 from shared.notifications.routes import Route
+from shared.platform.builds.build import Builds
 from shared.rollouts.monitored import Series
 
 
@@ -162,18 +163,6 @@ class Registries(Protocol):
         ...
 
 
-class NoRegistries:
-    """The registries of an app that may ask none."""
-
-    def digest(self, host: str, name: str, tag: str) -> str:  # noqa: ARG002
-        """Raise InvalidManifest."""
-        raise not_among(host)
-
-    def layer(self, host: str, name: str, digest: str) -> bytes:  # noqa: ARG002
-        """Raise InvalidManifest."""
-        raise not_among(host)
-
-
 def not_among(host: str) -> InvalidManifest:
     """Return the error of a registry that the app may not ask."""
     return InvalidManifest(f"the registry {host} is not in REGISTRIES, a setting of the app")
@@ -201,29 +190,6 @@ class Probe(Protocol):
 
     def probe(self) -> None:
         """Call the service with our credential, and change nothing there; raise a ReconcileError."""
-        ...
-
-
-# The port of kustomize: a program that builds what Flux applies from a folder.
-
-
-class Kustomize(Protocol):
-    """Builds folders without a network, and without anything of the machine but the files that it gets."""
-
-    @property
-    def version(self) -> str:
-        """What builds, as a person reads it: ``kustomize v5.7.1``; "" where that is unknown."""
-        ...
-
-    def build(self, files: Mapping[str, bytes], folder: str) -> bytes:
-        """Return the YAML that kustomize makes of a folder of these files, by their paths.
-
-        Files may be outside the folder, as in kustomize-controller, and never outside ``files``: the caller
-        has refused entries that lead elsewhere. Plugins and helm are off. Raise ``BuildFailed`` of
-        ``shared.platform.builds.build`` with kustomize's own message, in which paths are those of ``files``;
-        also for a build that takes too long, too much memory or too much output. Raise ``NoKustomize``
-        where the program does not start.
-        """
         ...
 
 
@@ -269,3 +235,22 @@ class NoExports:
     def lines(self, name: str) -> Iterator[str]:  # noqa: ARG002
         """Yield nothing."""
         return iter(())
+
+
+@dataclass(frozen=True)
+class Services:
+    """The smaller services that the app may use.
+
+    ``probes`` are those without a read of our own that shows whether they answer, by name. ``telemetry``
+    takes what was measured. ``builds`` builds what Flux applies, None where no kustomize is there.
+    """
+
+    routes: Routes
+    endpoints: Endpoints
+    monitor: Monitor
+    registries: Registries
+    vulnerabilities: Vulnerabilities = field(default_factory=NoVulnerabilities)
+    exports: Exports = field(default_factory=NoExports)
+    telemetry: Telemetry = field(default_factory=NoTelemetry)
+    probes: Mapping[str, Probe] = field(default_factory=dict)
+    builds: Builds | None = None

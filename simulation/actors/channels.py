@@ -124,7 +124,9 @@ class Channels(EnvironmentActor):
 
     def _restart(self, operators: Operators) -> None:
         workers = self._loop.workers[operators.cloud]
-        self._loop.workers[operators.cloud] = [replace(ports, answers=KnownAnswers()) for ports in workers]
+        self._loop.workers[operators.cloud] = [
+            replace(ports, process=replace(ports.process, answers=KnownAnswers())) for ports in workers
+        ]
 
     def _look(self, operators: Operators) -> None:
         self._loop.run_function(operators.cloud, request_whole_sweep)

@@ -29,7 +29,7 @@ def cloud() -> MemoryCloud:
 def use(cloud: MemoryCloud, operations: int) -> None:
     """Execute a function that does so many operations, with its execution."""
     with executed("planner", cloud.ports):
-        cloud.ports.tally.add("tables GET roadsteadfleets", operations - 1)
+        cloud.ports.process.tally.add("tables GET roadsteadfleets", operations - 1)
 
 
 def used(cloud: MemoryCloud) -> list[Mapping[str, float]]:
@@ -73,7 +73,7 @@ def test_a_write_that_another_process_was_ahead_of_is_made_again(cloud: MemoryCl
     state: Any = _Failing(Stale("somebody else"))
     ports = cloud.ports
     with executed("planner", replace(ports, state=state)):
-        ports.tally.add("sent plans", FEWEST)
+        ports.process.tally.add("sent plans", FEWEST)
     with executed("planner", ports):
         pass
     assert used(cloud) == [{"executions planner": 2, "seconds": 2, "sent plans": FEWEST}]
@@ -83,13 +83,13 @@ def test_a_write_without_an_answer_is_not_made_again_and_fails_nobody(cloud: Mem
     state: Any = _Failing(Unavailable("no answer"))
     ports = cloud.ports
     with executed("planner", replace(ports, state=state)):
-        ports.tally.add("sent plans", FEWEST)
+        ports.process.tally.add("sent plans", FEWEST)
     use(cloud, 2 * FEWEST)
     assert "sent plans" not in used(cloud)[0], "it may be there: counted twice is worse than not"
 
 
 def test_a_function_that_fails_is_counted(cloud: MemoryCloud) -> None:
-    cloud.ports.tally.add("sent plans", FEWEST)
+    cloud.ports.process.tally.add("sent plans", FEWEST)
     with pytest.raises(RuntimeError), executed("planner", cloud.ports):
         raise RuntimeError
     assert used(cloud)[0]["executions planner"] == 1

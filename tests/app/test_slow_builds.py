@@ -34,7 +34,7 @@ def repo() -> Repo:
             cloud.clock.advance(SLOW)
         return kustomize_program().build(files, folder)
 
-    cloud.with_ports(lambda ports: replace(ports, builds=Builds(slow)))
+    cloud.with_ports(lambda ports: replace(ports, services=replace(ports.services, builds=Builds(slow))))
     return fleet_of(cloud)
 
 

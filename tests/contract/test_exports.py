@@ -53,8 +53,10 @@ class Place:
         self.state = State(storage_tables(self.service), self.fleet)
         self.clock = ManualClock(datetime.now(UTC) + timedelta(days=1, hours=2))
         config = FleetConfig(self.fleet, "example/fleet")
+        ports = MemoryCloud().ports
+        services = replace(ports.services, exports=self.exports)
         self.ports: Ports = replace(
-            MemoryCloud().ports, config=config, state=self.state, exports=self.exports, clock=self.clock
+            ports, config=config, state=self.state, services=services, clock=self.clock
         )
 
     def lose_tables(self) -> None:

@@ -71,7 +71,7 @@ def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Author
             "CHAT": f"{chat.url.replace('https', 'jsons')}/chat",
         }
         routes = NotificationRoutes(addresses, clock=lambda: datetime.now(UTC))
-        cloud.with_ports(lambda ports: replace(ports, routes=routes))
+        cloud.with_ports(lambda ports: replace(ports, services=replace(ports.services, routes=routes)))
         slack.answers = [(429, {"Retry-After": "30"}, "rate_limited"), (500, {}, "")]
         hook.answers = [(503, {}, "")] * 3
         chat.answers = [(502, {}, "")]

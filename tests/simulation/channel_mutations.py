@@ -89,7 +89,7 @@ def nothing_is_proposed_while_nobody_says_what_it_fixes(patch: pytest.MonkeyPatc
     original = channels._active
 
     def active(release: str, ports: Ports) -> Known:
-        ports.vulnerabilities.active(release)
+        ports.services.vulnerabilities.active(release)
         return original(release, ports)
 
     patch.setattr(channels, "_active", active)

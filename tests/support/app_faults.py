@@ -23,9 +23,10 @@ from shared.configuration.setting_texts import UNRESOLVED
 from shared.configuration.settings import App
 from shared.github_app import Feature, asked
 from shared.kubernetes.kubeconfig import ApiServer
-from shared.ports import Ports
+from shared.ports import Ports, Services
 from shared.ports.azure import AzureCall, GetTags, ListAlertRules, ListGrants, ListRoleDefinitions
 from shared.ports.git_host import HookDelivery
+from shared.ports.process import Comparisons
 from tests.support.deployed_rights import actions
 from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import ready
@@ -68,7 +69,8 @@ PROBES = {
 
 
 def with_probes(ports: Ports, **failing: Exception) -> Ports:
-    return replace(ports, probes={name: Answers(failing.get(key)) for key, name in PROBES.items()})
+    probes: dict[str, Any] = {name: Answers(failing.get(key)) for key, name in PROBES.items()}
+    return replace(ports, services=replace(ports.services, probes=probes))
 
 
 def probe_fails(key: str, error: Exception) -> Fault:
@@ -91,7 +93,7 @@ def azure_answers(kind: type[AzureCall[Any]], answer: Callable[..., Any]) -> Fau
         def call(operation: AzureCall[Any]) -> Any:
             return answer(operation) if isinstance(operation, kind) else ports.azure.call(operation)
 
-        return replace(ports, azure=Around(ports.azure, call=call), compared=type(ports.compared)())
+        return replace(_started(ports), azure=Around(ports.azure, call=call))
 
     return change
 
@@ -146,13 +148,22 @@ def delivered(*attempts: tuple[float, int]) -> Fault:
     return change
 
 
+def _exporting(ports: Ports, names: Callable[..., Any]) -> Services:
+    return replace(ports.services, exports=Around(ports.services.exports, names=names))
+
+
+def _started(ports: Ports) -> Ports:
+    """Return the ports of a process that has compared nothing yet."""
+    return replace(ports, process=replace(ports.process, compared=Comparisons()))
+
+
 def exported(*days: str) -> Fault:
     names = [f"fleet/{day}.jsonl" for day in days]
-    return lambda ports: replace(ports, exports=Around(ports.exports, names=lambda _: names))
+    return lambda ports: replace(ports, services=_exporting(ports, lambda _: names))
 
 
 def exports_fail(error: Exception) -> Fault:
-    return lambda ports: replace(ports, exports=Around(ports.exports, names=refusing(error)))
+    return lambda ports: replace(ports, services=_exporting(ports, refusing(error)))
 
 
 def rules(*missing: str, off: str = "") -> Fault:
@@ -168,14 +179,14 @@ def clock_is_off(seconds: float) -> Fault:
     def off(ports: Ports) -> Ports:
         clock = ports.clock
         wrong = replace(ports, clock=lambda: clock() + timedelta(seconds=seconds))
-        return replace(wrong, compared=type(ports.compared)())
+        return _started(wrong)
 
     return off
 
 
 def without_table_time(ports: Ports) -> Ports:
     failing = refusing(Unavailable("Table Storage does not say its time"))
-    return replace(ports, table_time=failing, compared=type(ports.compared)())
+    return replace(_started(ports), table_time=failing)
 
 
 def setting(name: str, value: str) -> Fault:

@@ -38,5 +38,7 @@ class Collected:
 
 def watched(cloud: MemoryCloud) -> Collected:
     collected = Collected()
-    cloud.with_ports(lambda ports: replace(ports, telemetry=collected.telemetry))
+    cloud.with_ports(
+        lambda ports: replace(ports, services=replace(ports.services, telemetry=collected.telemetry))
+    )
     return collected

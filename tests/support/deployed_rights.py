@@ -160,7 +160,8 @@ class CloudWithRights(MemoryCloud):
                 self.written[name].add(app)
 
         host, azure = Noted(ports.git_host, note), _AzureAs(app, ports.azure, self)
-        return replace(ports, azure=azure, git_host=host, compared=self.compared[app], **queues)
+        process = replace(ports.process, compared=self.compared[app])
+        return replace(ports, azure=azure, git_host=host, process=process, **queues)
 
 
 class _AzureAs:

@@ -48,10 +48,16 @@ def around(cloud: MemoryCloud, port: str, **methods: Callable[..., Any]) -> None
     """Replace methods of a port, from now on."""
 
     def change(ports: Ports) -> Ports:
-        changed: dict[str, Any] = {port: Around(getattr(ports, port), **methods)}
-        return replace(ports, **changed)
+        changed: dict[str, Any] = {port: Around(_port(ports, port), **methods)}
+        if hasattr(ports, port):
+            return replace(ports, **changed)
+        return replace(ports, services=replace(ports.services, **changed))
 
     cloud.with_ports(change)
+
+
+def _port(ports: Ports, name: str) -> Any:
+    return getattr(ports if hasattr(ports, name) else ports.services, name)
 
 
 def loses_a_message(cloud: MemoryCloud, *queues: str) -> list[bool]:
@@ -71,7 +77,7 @@ def loses_a_message(cloud: MemoryCloud, *queues: str) -> list[bool]:
 
 def calls_of(cloud: MemoryCloud, port: str, method: str) -> list[Any]:
     """Return the list to which the argument of every call of a method of a port is added from now on."""
-    given, call = list[Any](), getattr(getattr(cloud.ports, port), method)
+    given, call = list[Any](), getattr(_port(cloud.ports, port), method)
 
     def noted(argument: Any) -> Any:
         given.append(argument)
@@ -83,7 +89,7 @@ def calls_of(cloud: MemoryCloud, port: str, method: str) -> list[Any]:
 
 def fails_once(cloud: MemoryCloud, port: str, method: str, *, after: bool = False) -> None:
     """Let the next call of a method of a port fail, without an effect, or ``after`` it had its effect."""
-    call: Callable[..., Any] = getattr(getattr(cloud.ports, port), method)
+    call: Callable[..., Any] = getattr(_port(cloud.ports, port), method)
 
     def away(*given: Any, **named: Any) -> Any:
         around(cloud, port, **{method: call})
@@ -96,7 +102,7 @@ def fails_once(cloud: MemoryCloud, port: str, method: str, *, after: bool = Fals
 
 def frozen(cloud: MemoryCloud, port: str, method: str, meanwhile: Callable[[], None]) -> None:
     """Let whoever next calls a method of a port stand still before it does, while something happens."""
-    call: Callable[..., Any] = getattr(getattr(cloud.ports, port), method)
+    call: Callable[..., Any] = getattr(_port(cloud.ports, port), method)
 
     def late(*given: Any, **named: Any) -> Any:
         around(cloud, port, **{method: call})

@@ -119,4 +119,4 @@ def use_up_reads(cloud: MemoryCloud, cluster: ClusterId, seconds: float) -> None
     key, now = f"{cluster.subscription}|{ARM_READ.name}", cloud.clock()
     bucket = cloud.state.bucket(key) or Bucket(now)
     cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=seconds))
-    cloud.ports.token_cache.drop(key)
+    cloud.ports.process.tokens.drop(key)

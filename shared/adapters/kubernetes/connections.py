@@ -57,34 +57,42 @@ class KubernetesConnections:
     ) -> KubernetesApi:
         """Return the API of a cluster, over a connection at most five minutes old."""
         now = self._clock()
-        with self._lock:
-            self._drop([other for other, (_, until) in self._open.items() if until <= now])
-            if cluster in self._open:
-                return self._open[cluster][0]
+        found = self._still_open(cluster, now)
+        if found is not None:
+            return found
         login = self._login(cluster, known, kubeconfig or self._kubeconfig)
-        return self._opened(cluster, login, SeenCertificates(), now)
+        return self._opened(cluster, login, SeenCertificates(), now, login.server)
 
     def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
         """Return the API of a cluster that is not in Azure, over a connection with this kubeconfig."""
         now = self._clock()
-        with self._lock:
-            self._drop([other for other, (_, until) in self._open.items() if until <= now])
-            if cluster in self._open and self._entered_with.get(cluster) == kubeconfig:
-                return self._open[cluster][0]
-        found = kubeconfig
-        login = Login(found.url, found.ca, found.certificate, found.key, found.token)
-        connection = self._opened(cluster, login, SeenCertificates(self._refused), now)
+        found = self._still_open(cluster, now)
+        if found is not None and self._entered_with.get(cluster) == kubeconfig:
+            return found
+        connection = self._opened(cluster, kubeconfig, SeenCertificates(self._refused), now)
         with self._lock:
             self._entered_with[cluster] = kubeconfig
         return connection
+
+    def _still_open(self, cluster: ClusterId, now: datetime) -> Connection | None:
+        with self._lock:
+            self._drop([other for other, (_, until) in self._open.items() if until <= now])
+            return self._open[cluster][0] if cluster in self._open else None
 
     def _refused(self, address: str) -> str:
         why = refused_address(address, self._networks)
         return f"the app does not connect to the server of the kubeconfig: {why}" if why else ""
 
-    def _opened(self, cluster: ClusterId, login: Login, seen: SeenCertificates, now: datetime) -> Connection:
+    def _opened(
+        self,
+        cluster: ClusterId,
+        login: Kubeconfig,
+        seen: SeenCertificates,
+        now: datetime,
+        server: ApiServer | None = None,
+    ) -> Connection:
         client = open_client(cluster, login, seen)
-        connection = Connection(cluster, client, self._discard, server=login.server, seen=seen)
+        connection = Connection(cluster, client, self._discard, server=server, seen=seen)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)

@@ -21,8 +21,8 @@ from urllib3.connectionpool import HTTPSConnectionPool
 
 from shared.adapters.transport import address_of, looking
 from shared.cluster.failures.errors import InvalidKubeconfig, Unauthenticated
-from shared.frozen import dataclass, field
-from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, ApiServer, Certificate
+from shared.frozen import dataclass
+from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, ApiServer, Certificate, Kubeconfig
 from shared.resource_ids import ClusterId
 
 _MALFORMED = (
@@ -31,14 +31,9 @@ _MALFORMED = (
 
 
 @dataclass(frozen=True)
-class Login:
+class Login(Kubeconfig):
     """The current context of a kubeconfig; ``exec_plugin``: it asks for a program that fetches a token."""
 
-    url: str
-    ca: bytes = b""
-    certificate: bytes = field(default=b"", repr=False)
-    key: bytes = field(default=b"", repr=False)
-    token: str = field(default="", repr=False)
     exec_plugin: bool = False
 
     @property
@@ -117,7 +112,7 @@ def _end(certificate: Mapping[str, Any]) -> datetime:
     return datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
 
 
-def open_client(cluster: ClusterId, login: Login, seen: SeenCertificates) -> Any:
+def open_client(cluster: ClusterId, login: Kubeconfig, seen: SeenCertificates) -> Any:
     """Return an ApiClient, which is untyped; it shows ``seen`` the certificates."""
     from kubernetes.client import ApiClient, Configuration  # its models: a start does not wait for them
 
@@ -137,7 +132,7 @@ def open_client(cluster: ClusterId, login: Login, seen: SeenCertificates) -> Any
     return client
 
 
-def _tls(login: Login) -> ssl.SSLContext:
+def _tls(login: Kubeconfig) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=login.ca.decode() or None)
     # The certificate authorities of clusters often lack the key identifiers that Python 3.13 requires.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -161,7 +161,7 @@ class RateLimiter:
         most = BATCHES.get(limit, 1)
         if any(self._take_now(_key(share, subscription), share, now, most) for share in others):
             return None
-        taken = now if self._ports.token_cache.take(key, now) else self._take_or_reserve(key, own, most)
+        taken = now if self._ports.process.tokens.take(key, now) else self._take_or_reserve(key, own, most)
         now = self._ports.clock()
         if taken is None:  # no token was taken, so there is nothing to store for later
             return now + timedelta(seconds=CROWDED_SECONDS * (1 + self._ports.random()))
@@ -224,7 +224,7 @@ class RateLimiter:
 
     def _take_now(self, key: str, share: Limit, now: datetime, most: int) -> bool:
         """Take up to ``most`` tokens, one for now and the rest for the cache; return if there was one."""
-        if self._ports.token_cache.take(key, now):
+        if self._ports.process.tokens.take(key, now):
             return True
         taken = 0
 
@@ -261,7 +261,7 @@ class RateLimiter:
     def _keep(self, key: str, tokens: int, now: datetime) -> None:
         """Put tokens that were taken in advance into the cache."""
         if tokens:
-            self._ports.token_cache.put(key, tokens, now + timedelta(seconds=BATCH_SECONDS))
+            self._ports.process.tokens.put(key, tokens, now + timedelta(seconds=BATCH_SECONDS))
 
     def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket], tries: int = TRIES) -> bool:
         """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race."""
@@ -289,7 +289,7 @@ class RateLimiter:
         seconds = error.retry_after or RETRY_AFTER
         for share in (share for limit in refused for share in (limit.common, limit.set_aside)):
             key = _key(share, subscription)
-            self._ports.token_cache.drop(key)
+            self._ports.process.tokens.drop(key)
             try:
                 self._change(key, partial(_corrected, limit=share, seconds=seconds))
             except Retryable as unwritten:

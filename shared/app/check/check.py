@@ -182,7 +182,7 @@ def _check(
         renewed = renewed_facts(context, reading) | (secrets.events if secrets else {})
     except RateLimited as limited:
         log.info("%s cannot be read yet: %s", record.name, limited)
-        ports.telemetry.record(of_reservation("check"))
+        ports.services.telemetry.record(of_reservation("check"))
         return False
     except (ReconcileError, ComponentsError) as error:
         log.warning("%s cannot be read: %s", record.name, error)
@@ -197,7 +197,7 @@ def _check(
         found = findings(reading, secrets.finding if secrets else None, record, ports)
         conclude(record, found, server, message, ports, reading, companions, renewed=renewed)
         return True
-    ports.telemetry.record(of_read("check", kind))
+    ports.services.telemetry.record(of_read("check", kind))
     server, companions = (
         access.server_after(Retry(failed)),
         read_companions(record, lists, limiter.over(ports)),

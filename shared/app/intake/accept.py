@@ -52,9 +52,11 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
     began = ports.clock()
     result = _accepted(delivery, ports)
     name = {200: "ignored", 202: "queued", 401: "unsigned"}.get(result.status, "refused")
-    ports.telemetry.record([Measurement(WEBHOOKS, 1, {"result": name})])
+    ports.services.telemetry.record([Measurement(WEBHOOKS, 1, {"result": name})])
     if isinstance(delivery, Push) and delivery.commit:
-        ports.telemetry.record([Span("webhook", delivery.commit, began, ports.clock(), {"result": name})])
+        ports.services.telemetry.record(
+            [Span("webhook", delivery.commit, began, ports.clock(), {"result": name})]
+        )
     return result
 
 

@@ -116,7 +116,7 @@ def _read_head(request: ToPlan, fleet: FleetRecord, now: datetime, ports: Ports)
     except ReconcileError as error:
         if isinstance(error, OtherRepository):
             failed = replace(failed, origin=replace(failed.origin, other_source=source_of(found, ports)))
-        ports.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
+        ports.services.telemetry.record(of_plan(request.commit, now, ports.clock(), error.kind))
         report_unreadable(request, error, failed, ports)
         return None
     return found

@@ -86,13 +86,13 @@ def _answer(asked: GateCheck, now: datetime, ports: Ports) -> tuple[bool | None,
     """Return whether the answer is a success, None for neither, and what it was."""
     match asked.kind:
         case CheckKind.HTTP:
-            status = ports.endpoints.status(asked.url)
+            status = ports.services.endpoints.status(asked.url)
             return status == asked.status, f"status {status}"
         case CheckKind.PROMETHEUS:
-            values = ports.endpoints.query(asked.url, asked.query)
+            values = ports.services.endpoints.query(asked.url, asked.query)
             return asked.meets(values), _some(values)
         case CheckKind.AZURE_MONITOR:
-            answer = ports.monitor.series(asked.workspace, asked.query, now - asked.over, now)
+            answer = ports.services.monitor.series(asked.workspace, asked.query, now - asked.over, now)
             return judged(asked, answer, now)
         case CheckKind.ALERTS:
             _, _, subscription, *group = asked.scope.split("/")

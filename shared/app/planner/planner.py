@@ -135,7 +135,7 @@ def _plan(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: Ports
         report_failed_plan(head.commit, error, ports)
         raise
     finally:
-        ports.telemetry.record(of_plan(head.commit, began, ports.clock(), result))
+        ports.services.telemetry.record(of_plan(head.commit, began, ports.clock(), result))
 
 
 def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: Ports, *, some: bool) -> str:

@@ -109,14 +109,13 @@ def _changes(
     }
     if not moving:
         return NO_PLATFORM_CHANGE
-    builds = ports.builds
-    if builds is None:
-        return _unknown(moving, records, desired, NO_BUILDS)
+    platform = _Platform(desired, records, check or _until(ports), ports)
     try:
-        return _judged(commit, resolved, moving, records, builds, check or _until(ports), ports)
+        return platform.plan(commit, resolved, moving)
     except NoKustomize as error:
         log.warning("what Flux applies is not built: %s", error)
-        return _unknown(moving, records, desired, str(error))
+        note = f"what Flux applies was not built: {error}"
+        return PlatformPlan(platform.unknown(moving, str(error)), note=note)
 
 
 def with_earlier_pins(
@@ -140,7 +139,7 @@ def with_earlier_pins(
     changes = {name: plan.changes[name] for name in moving.keys() & plan.changes.keys()}
     for commit in sorted({pins.commits[name] for name in moving} - {pins.newest}):
         own = {name: cluster for name, cluster in moving.items() if pins.commits[name] == commit}
-        changes |= _changes_at(commit, own, records, desired, ports)
+        changes |= _Platform(desired, records, _until(ports), ports).at(commit, own)
     guarded = {pins.commits[name] for name, change in changes.items() if change.needs_approval}
     approved = {
         (commit, name)
@@ -151,28 +150,6 @@ def with_earlier_pins(
     names = frozenset(name for name in changes if (pins.commits[name], name) in approved)
     changes = {name: change for name, change in changes.items() if pins.commits[name] != pins.newest}
     return replace(plan, earlier=replace(pins, changes=changes, approved=pins.approved | names))
-
-
-def _changes_at(
-    commit: str,
-    clusters: Mapping[str, Desired],
-    records: Mapping[str, ClusterRecord],
-    desired: DesiredFleet,
-    ports: Ports,
-) -> Mapping[str, PlatformChange]:
-    """Return what pins at a commit of the fleet repository do to what Flux applies."""
-    builds, check = ports.builds, _until(ports)
-    if builds is None:
-        return _unknown(clusters, records, desired, NO_BUILDS).changes
-    try:
-        tree = _fleet_tree(commit, clusters, ports)
-        after, earlier = Inventories(tree, builds, check=check), _Earlier(builds, check, ports)
-        now = {name: after.of(cluster, _facts(records[name])) for name, cluster in clusters.items()}
-        before = {name: earlier.of(records[name]) for name in clusters}
-        changes = judge_all(before, now, _budget(desired))
-        return {**changes, **earlier.unread(clusters, records, desired)}
-    except NoKustomize as error:
-        return _unknown(clusters, records, desired, str(error)).changes
 
 
 def _until(ports: Ports) -> Callable[[], None]:
@@ -194,46 +171,6 @@ def _differs(cluster: Desired, record: ClusterRecord | None, commit: str) -> boo
     moves = Pin.of(record.document) != cluster.pin
     stays = record.restorable or not record.deleting
     return stays and (moves or cluster.flux_as_stored != record.document["spec"]["flux"])
-
-
-def _judged(
-    commit: str,
-    resolved: ResolvedCommit,
-    moving: Mapping[str, Desired],
-    records: Mapping[str, ClusterRecord],
-    builds: Builds,
-    check: Callable[[], None],
-    ports: Ports,
-) -> PlatformPlan:
-    """Return what is built, compared and judged; ``moving`` are the clusters that it concerns."""
-    running = {name: record.running.kubernetes_version for name, record in records.items() if name in moving}
-    earlier = _Earlier(builds, check, ports)
-    changes = dict[str, PlatformChange]()
-    problems, notes, unknown = list[Problem](), list[Problem](), list[str]()
-    for source, clusters in _by_source(moving):
-        try:
-            tree = _tree_of(source, commit, clusters, resolved, ports)
-        except UnreadableArtifact as error:
-            unread = f"what is in {Followed(source).name} is not known: {error}"
-            changes |= _unknown(clusters, records, resolved.desired, unread).changes
-            unknown.append(unread)
-            continue
-        after = Inventories(tree, builds, _name_of(source), check)
-        now = {name: after.of(cluster, _facts(records.get(name))) for name, cluster in clusters.items()}
-        before = {name: earlier.of(record) for name in now if (record := records.get(name))}
-        found = findings(resolved.desired, now, tree.contents.get, running)
-        if (
-            found.problems or found.notes
-        ):  # what clusters have already is no reason to keep a commit from them
-            known = earlier.faults({name: records[name] for name in before}, before, running)
-            found = findings(resolved.desired, now, tree.contents.get, running, known)
-        changes |= judge_all({name: before.get(name, EMPTY) for name in now}, now, _budget(resolved.desired))
-        problems += found.problems
-        notes += found.notes
-    changes |= earlier.unread(moving, records, resolved.desired)
-    built = builds.version()
-    note = "; ".join(filter(None, (f"built with {built}" if built else "", earlier.note, *unknown)))
-    return PlatformPlan(changes, tuple(problems), note, tuple(notes))
 
 
 def _by_source(clusters: Mapping[str, Desired]) -> Iterator[tuple[str, Mapping[str, Desired]]]:
@@ -272,48 +209,101 @@ def _budget(desired: DesiredFleet) -> int:
     return desired.guards.delete_budget.objects if desired.guards else 0
 
 
-def _facts(record: ClusterRecord | None) -> Mapping[str, str] | None:
-    return record.observation.facts if record else None
+class _Platform:
+    """What Flux applies to clusters, after a plan and now, by the commits of pins: each is read once."""
 
-
-class _Earlier:
-    """What Flux applies to clusters now, by the commits of their pins."""
-
-    def __init__(self, builds: Builds, check: Callable[[], None], ports: Ports) -> None:
-        self._builds, self._check, self._ports = builds, check, ports
-        self._trees: dict[tuple[str, str, Roots], tuple[Tree, Inventories] | str] = {}
-        self._unread: dict[str, str] = {}
-        self.note = ""
-
-    def of(self, record: ClusterRecord) -> Inventory:
-        """Return the inventory of a cluster as it is recorded; one that follows the branch has none yet."""
-        found = self._tree(record)
-        if isinstance(found, str):
-            self._unread[record.name] = found
-        return EMPTY if not found or isinstance(found, str) else found[1].of(record.desired, _facts(record))
-
-    def unread(
-        self, clusters: Mapping[str, Desired], records: Mapping[str, ClusterRecord], desired: DesiredFleet
-    ) -> dict[str, PlatformChange]:
-        """Return the changes of the clusters of which nobody knows what they have, among those so far."""
-        changes = dict[str, PlatformChange]()
-        for name, why in self._unread.items():
-            changes |= _unknown({name: clusters[name]}, records, desired, why).changes
-        return changes
-
-    def faults(
+    def __init__(
         self,
+        desired: DesiredFleet,
         records: Mapping[str, ClusterRecord],
-        inventories: Mapping[str, Inventory],
-        running: Mapping[str, str],
-    ) -> frozenset[Fault]:
-        """Return what is wrong with what Flux applies to these clusters now, with what is worth a note."""
-        fleet = DesiredFleet({name: record.desired for name, record in records.items()})
+        check: Callable[[], None],
+        ports: Ports,
+    ) -> None:
+        self._desired, self._records, self._check, self._ports = desired, records, check, ports
+        self._budget = _budget(desired)
+        self._trees: dict[tuple[str, str, Roots], tuple[Tree, Inventories] | str] = {}
+        self._note = ""
+
+    @property
+    def _builds(self) -> Builds:
+        if self._ports.services.builds is None:
+            raise NoKustomize(NO_BUILDS)
+        return self._ports.services.builds
+
+    def plan(self, commit: str, resolved: ResolvedCommit, moving: Mapping[str, Desired]) -> PlatformPlan:
+        """Return what is built, compared and judged; ``moving`` are the clusters that it concerns."""
+        running = {name: record.running_version for name, record in self._records.items() if name in moving}
+        built = self._builds.version()
+        changes = dict[str, PlatformChange]()
+        problems, notes, unknown = list[Problem](), list[Problem](), list[str]()
+        for source, clusters in _by_source(moving):
+            try:
+                tree = _tree_of(source, commit, clusters, resolved, self._ports)
+            except UnreadableArtifact as error:
+                unknown.append(f"what is in {Followed(source).name} is not known: {error}")
+                changes |= self.unknown(clusters, unknown[-1])
+                continue
+            now = self._after(tree, source, clusters)
+            before, of_clusters = self._judged(clusters, now)
+            found = findings(self._desired, now, tree.contents.get, running)
+            if found.problems or found.notes:
+                # What clusters have already is no reason to keep a commit from them.
+                known = self._faults(before, running)
+                found = findings(self._desired, now, tree.contents.get, running, known)
+            changes |= of_clusters
+            problems += found.problems
+            notes += found.notes
+        note = "; ".join(filter(None, (f"built with {built}" if built else "", self._note, *unknown)))
+        return PlatformPlan(changes, tuple(problems), note, tuple(notes))
+
+    def at(self, commit: str, clusters: Mapping[str, Desired]) -> Mapping[str, PlatformChange]:
+        """Return what pins at a commit of the fleet repository do to what Flux applies."""
+        try:
+            tree = _fleet_tree(commit, clusters, self._ports)
+            return self._judged(clusters, self._after(tree, FLEET, clusters))[1]
+        except NoKustomize as error:
+            return self.unknown(clusters, str(error))
+
+    def unknown(self, clusters: Mapping[str, Desired], why: str) -> Mapping[str, PlatformChange]:
+        """Return the changes of a platform that nobody builds: it counts as removing whatever it reached."""
+        found = dict[str, PlatformChange]()
+        for name, cluster in clusters.items():
+            after = _unbuilt(cluster, why)
+            found[name] = judge(after if name in self._records else EMPTY, after, self._budget)
+        return found
+
+    def _after(self, tree: Tree, source: str, clusters: Mapping[str, Desired]) -> Mapping[str, Inventory]:
+        after = Inventories(tree, self._builds, _name_of(source), self._check)
+        return {name: after.of(cluster, self._facts(name)) for name, cluster in clusters.items()}
+
+    def _facts(self, name: str) -> Mapping[str, str] | None:
+        record = self._records.get(name)
+        return record.observation.facts if record else None
+
+    def _judged(
+        self, clusters: Mapping[str, Desired], now: Mapping[str, Inventory]
+    ) -> tuple[Mapping[str, Inventory], Mapping[str, PlatformChange]]:
+        """Return what recorded clusters have now, nothing where they follow a branch, and all changes."""
+        before, unread = dict[str, Inventory](), dict[str, str]()
+        for name in filter(self._records.__contains__, clusters):
+            found = self._tree(self._records[name])
+            if isinstance(found, str):
+                unread[name] = found
+            known = None if found is None or isinstance(found, str) else found[1]
+            before[name] = known.of(self._records[name].desired, self._facts(name)) if known else EMPTY
+        changes = dict(judge_all({name: before.get(name, EMPTY) for name in now}, now, self._budget))
+        for name, why in unread.items():
+            changes |= self.unknown({name: clusters[name]}, why)
+        return before, changes
+
+    def _faults(self, inventories: Mapping[str, Inventory], running: Mapping[str, str]) -> frozenset[Fault]:
+        """Return what is wrong with what Flux applies to clusters now, with what is worth a note."""
+        fleet = DesiredFleet({name: self._records[name].desired for name in inventories})
         groups: dict[int, tuple[Tree, dict[str, Inventory]]] = {}
-        for name, record in records.items():
-            found = self._tree(record)
+        for name, inventory in inventories.items():
+            found = self._tree(self._records[name])
             if found and not isinstance(found, str):
-                groups.setdefault(id(found[0]), (found[0], {}))[1][name] = inventories[name]
+                groups.setdefault(id(found[0]), (found[0], {}))[1][name] = inventory
         return frozenset().union(
             *(faults(fleet, some, tree.contents.get, running) for tree, some in groups.values())
         )
@@ -326,7 +316,7 @@ class _Earlier:
         key = pin.source, pin.commit, roots
         if key not in self._trees:
             if len({commit for _, commit, _ in self._trees} | {pin.commit}) > MOST_COMMITS:
-                self.note = f"clusters have more than {MOST_COMMITS} commits; what some have is not compared"
+                self._note = f"clusters have more than {MOST_COMMITS} commits; what some have is not compared"
                 return None
             self._trees[key] = self._read(pin, roots, record.desired)
         return self._trees[key]
@@ -341,17 +331,6 @@ class _Earlier:
         except UnreadableArtifact as error:  # as after a purge by the registry
             return f"what was in {Followed(pin.source).name} is not known: {error}"
         return tree, Inventories(tree, self._builds, _name_of(pin.source), self._check)
-
-
-def _unknown(
-    moving: Mapping[str, Desired], records: Mapping[str, ClusterRecord], desired: DesiredFleet, why: str
-) -> PlatformPlan:
-    """Return the plan of a platform that nobody builds: it counts as removing whatever it reached."""
-    budget, changes = _budget(desired), dict[str, PlatformChange]()
-    for name, cluster in moving.items():
-        after = _unbuilt(cluster, why)
-        changes[name] = judge(after if name in records else EMPTY, after, budget)
-    return PlatformPlan(changes, note=f"what Flux applies was not built: {why}")
 
 
 def _unbuilt(cluster: Desired, why: str) -> Inventory:

@@ -95,7 +95,7 @@ class _Changes:
         return self._known[key]
 
     def _inventory(self, system: Json, cluster: Desired, record: ClusterRecord) -> Inventory:
-        builds, pin = self._ports.builds, Pin.of(system)
+        builds, pin = self._ports.services.builds, Pin.of(system)
         if builds is None or pin is None:
             raise NoKustomize("nothing here builds it: see KUSTOMIZE in docs/settings.md")
         owner, source = _applied(system)

@@ -250,7 +250,7 @@ def _fixes(offer: _Offer, present: str, wanted: str, ports: Ports) -> Mapping[st
 
 def _active(release: str, ports: Ports) -> Known:
     try:
-        found = ports.vulnerabilities.active(release)
+        found = ports.services.vulnerabilities.active(release)
     except ReconcileError as error:
         log.warning("the vulnerabilities of %s are not known: %s: %s", release, error.kind, error)
         return f"{error.kind}: {error}"

@@ -93,7 +93,7 @@ def _report(
     except Exception:  # raising here would bring the message back indefinitely
         log.exception("the dead letter %s of %s is only saved", received.id, received.queue)
         handled = False
-    ports.telemetry.record([Measurement(DEAD_LETTERS, 1, {"queue": received.queue})])
+    ports.services.telemetry.record([Measurement(DEAD_LETTERS, 1, {"queue": received.queue})])
     if not handled:
         letter = _dead_letter(received)
         ports.state.save_dead_letter(letter)
@@ -170,7 +170,7 @@ def _fail_job(
 
     measured = list[Measurement | Span]()
     if change(message.cluster, decide, ports, known=(record,)) is not None:
-        ports.telemetry.record(measured)
+        ports.services.telemetry.record(measured)
 
 
 def _since_first_failure(before: ClusterRecord, after: ClusterRecord) -> ClusterRecord:

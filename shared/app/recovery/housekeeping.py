@@ -144,7 +144,7 @@ def record_changed_settings(ports: Ports) -> bool:
 
 def measure_fleet(ports: Ports) -> None:
     """Measure the clusters and the fleet; without a place for telemetry nothing is read."""
-    ports.telemetry.record(_fleet(ports))
+    ports.services.telemetry.record(_fleet(ports))
 
 
 def _fleet(ports: Ports) -> Iterator[Measurement]:
@@ -165,7 +165,7 @@ LATE = timedelta(hours=1)
 
 def export_days(ports: Ports) -> str:
     """Write the days that are over and not exported yet, as one file with the name of the last of them."""
-    fleet, exports = ports.config.fleet, ports.exports
+    fleet, exports = ports.config.fleet, ports.services.exports
     last = (ports.clock() - LATE).date() - timedelta(days=1)
     done = newest_day(exports, fleet)
     if done is not None and done >= last:

@@ -62,7 +62,7 @@ def plan_missed_head(ports: Ports) -> bool:
     try:
         read = ports.git_host.read_head(ports.config.branch)
     except ReconcileError as error:
-        ports.telemetry.record(of_plan("", began, ports.clock(), error.kind))
+        ports.services.telemetry.record(of_plan("", began, ports.clock(), error.kind))
         _report_unreadable(error, ports)
         return False
     requested = request_missing_plan(read, FoundBy.TIMER, ports)
@@ -178,7 +178,7 @@ def resend_overdue(ports: Ports) -> int:
     """
     now, continuations = ports.clock(), ports.state.continuations()
     pause = ports.state.fleet().paused(now - ports.config.clocks_differ)
-    ports.telemetry.record(of_queues(continuations, now))
+    ports.services.telemetry.record(of_queues(continuations, now))
     served = {queue: served_until(continuations, queue, now) for queue in JobQueue}
 
     def times(continuation: Continuation) -> int:

@@ -227,7 +227,7 @@ def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports:
 
 def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
     """Ask for a part again at the time for which its tokens are reserved, by any clock."""
-    ports.telemetry.record(of_reservation("sweep"))
+    ports.services.telemetry.record(of_reservation("sweep"))
     reserved = part.model_copy(update={"reservations": dict(limiter.reserved)})
     seconds = max(0.0, (limited.at - ports.clock()).total_seconds())
     send(reserved, ports, after=seconds + ports.config.clocks_differ.total_seconds())
@@ -245,12 +245,12 @@ def count_missed(news: Sequence[str], subscription: str, ports: Ports) -> None:
     missed = [name for name in news if name not in changes or changes[name].changes[-1].at < since]
     if missed:
         log.warning("no event of Azure announced what was found of %s", some_of(missed, NAMED))
-        ports.telemetry.record([Measurement(AZURE_EVENTS, len(missed), {"result": "missed"})])
+        ports.services.telemetry.record([Measurement(AZURE_EVENTS, len(missed), {"result": "missed"})])
 
 
 def retry(part: SweepRequest, error: ReconcileError, ports: Ports) -> bool:
     """Ask for a part again that failed, a few times; return whether it is tried again."""
-    ports.telemetry.record(of_read("sweep", error.kind))
+    ports.services.telemetry.record(of_read("sweep", error.kind))
     if not isinstance(error, Retryable) or part.attempt + 1 >= ATTEMPTS:
         return False
     seconds = wait_before_retry(error, part.attempt + 1, ports.random(), ports.config.timing.retries)

@@ -63,7 +63,7 @@ def handle(body: bytes, ports: Ports) -> None:
 
 
 def _count(result: str, ports: Ports) -> None:
-    ports.telemetry.record([Measurement(AZURE_EVENTS, 1, {"result": result})])
+    ports.services.telemetry.record([Measurement(AZURE_EVENTS, 1, {"result": result})])
 
 
 def _take(change: AzureChange, ports: Ports) -> str:

@@ -46,7 +46,7 @@ class Stay:
         if self._stays(result) and self._pause(result) <= FIRST and self._may_wait():
             result = self._again(step, result)
         if self._stays(result):
-            with self._ports.stays.place() as free:
+            with self._ports.process.stays.place() as free:
                 while free and self._stays(result) and self._may_wait():
                     result = self._again(step, result)
         if isinstance(result, RateLimited):

@@ -216,7 +216,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     after = apply_outcome(
         entered, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.timing.retries
     )
-    ports.telemetry.record(of_outcome(before, after, outcome))
+    ports.services.telemetry.record(of_outcome(before, after, outcome))
     events = list(events_between(before, after, outcome, request_ids=limiter.request_ids))
     seconds = ports.config.timing.lease_seconds if ports.elapsed() <= last_start else 0
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
@@ -294,7 +294,7 @@ def _postpone(
     """Schedule the step for the time of its reservation; ``unread``: it has read nothing yet."""
     before = leased.record
     log.info("%s: %s: %s", before.name, before.job.step.name, limited)
-    ports.telemetry.record(of_reservation(before.job.step.name))
+    ports.services.telemetry.record(of_reservation(before.job.step.name))
     after = postpone(
         before,
         until=limited.at,
@@ -341,7 +341,7 @@ def _resend_current(name: str, ports: Ports) -> None:
 def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
     record = leased.record
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
-    ports.telemetry.record(of_outcome(record, after, outcome))
+    ports.services.telemetry.record(of_outcome(record, after, outcome))
     reason = RELEASED if record.desired.is_attached else DELETED
     deleted = [replace(event, reason=reason) for event in events_between(record, after, outcome)]
     store_deletion(record, ports)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from typing import Any, Literal
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Children, Json, Path, children, differing, is_named_list, path_text
 from shared.masking import without_secrets
+from shared.platform.changes.needs import needs_of
 from shared.platform.credentials import HIDDEN, without_values
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 
@@ -109,6 +110,16 @@ class Comparison:
     def places_after(self) -> Mapping[ObjectId, tuple[ObjectId, ...]]:
         """The Kustomizations that have each object after."""
         return _places(self.after)
+
+    @cached_property
+    def users_after(self) -> Mapping[ObjectId, Collection[str]]:
+        """The objects that need each one by its name after."""
+        users: dict[ObjectId, dict[str, None]] = {}
+        for owner in self.after.owners.values():
+            for user, built in owner.objects.items():
+                for need in needs_of(user, built.manifest):
+                    users.setdefault(need.id, {})[str(user)] = None
+        return users
 
 
 def compare(before: Inventory, after: Inventory) -> Comparison:

@@ -8,7 +8,7 @@ from datetime import datetime
 from shared.frozen import dataclass
 from shared.kubernetes.readiness.observation import Counted
 from shared.platform.changes.guards import PlatformChange
-from shared.platform.changes.objects import is_definition, kind_defined, value_at
+from shared.platform.changes.objects import is_definition, kind_defined, objects_in, value_at
 from shared.sentences import many
 
 Counts = Mapping[str, Mapping[str, Counted]]
@@ -23,8 +23,8 @@ def removed_kinds(change: PlatformChange) -> Iterator[DefinedKind]:
         if not (found.destroys and is_definition(found.id) and found.manifest):
             continue
         group, kind = kind_defined(found.manifest)
-        versions = value_at(found.manifest, "spec.versions")
-        served = [one for one in versions if one.get("served")] if isinstance(versions, list) else []
+        versions = objects_in(value_at(found.manifest, "spec.versions"))
+        served = [version for _, version in versions if version.get("served")]
         if group and kind and served:
             yield found.id.name, f"{group}/{served[0].get('name')}", kind
 

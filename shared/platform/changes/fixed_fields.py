@@ -15,7 +15,7 @@ from typing import Any, Literal
 from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
 from shared.platform.changes.comparison import quantity, value_differences
-from shared.platform.changes.objects import kind_defined, mapping_at, value_at
+from shared.platform.changes.objects import items, kind_defined, mapping_at, objects_in, value_at
 from shared.platform.inventory import ObjectId
 
 _Only = Literal["", "immutable", "both", "cluster-ip", "claim", "unfinished"]
@@ -193,10 +193,8 @@ def lost_version(old: Json, new: Json, what: Literal["storage", "served"]) -> st
 
 
 def _versions(definition: Json) -> Iterator[Json]:
-    versions = value_at(definition, "spec.versions")
-    for version in versions if isinstance(versions, list) else ():
-        if isinstance(version, Mapping) and "name" in version:
-            yield version
+    versions = objects_in(value_at(definition, "spec.versions"))
+    return (version for _, version in versions if "name" in version)
 
 
 def _refused(entry: FixedField, old: Json, new: Json) -> str:
@@ -281,9 +279,7 @@ def _immutable(schema: Any, path: str) -> Iterator[str]:
     if not isinstance(schema, Mapping):
         return
     rules = schema.get("x-kubernetes-validations")
-    texts = {
-        "".join(str(value_at(rule, "rule")).split()) for rule in (rules if isinstance(rules, list) else ())
-    }
+    texts = {"".join(str(value_at(rule, "rule")).split()) for rule in items(rules)}
     if path and texts & {"self==oldSelf", "oldSelf==self"}:
         yield path
         return

@@ -9,15 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.platform.changes.objects import is_release, mapping_at, value_at
+from shared.platform.changes.objects import IMAGE, SOURCE, PodTemplate, is_release, mapping_at, value_at
 from shared.platform.inventory import Inventory, ObjectId
 
-_SOURCES = "source.toolkit.fluxcd.io"
-_IMAGES = "image.toolkit.fluxcd.io"
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][\w.+-]+)?")
 
 
@@ -58,13 +55,13 @@ def _of_object(name: ObjectId, manifest: Json) -> Iterator[Moving]:
         return
     if is_release(name):
         yield from _chart(name, spec)
-    elif name.group == _SOURCES:
+    elif name.group == SOURCE:
         yield from _source(name, spec)
-    elif (name.group, name.kind) == (_IMAGES, "ImageUpdateAutomation"):
+    elif (name.group, name.kind) == (IMAGE, "ImageUpdateAutomation"):
         branch = value_at(spec, "git.push.branch") or value_at(spec, "git.checkout.ref.branch")
         yield Moving(name, "spec.git.push.branch", str(branch or ""), Movement.COMMITS)
-    elif name.group in ("", "apps", "batch"):
-        yield from _images(name, spec, "spec")
+    else:
+        yield from _images(name, manifest)
 
 
 def _chart(name: ObjectId, spec: Json) -> Iterator[Moving]:
@@ -97,16 +94,12 @@ def _source(name: ObjectId, spec: Json) -> Iterator[Moving]:
             yield Moving(name, "spec.bucketName", str(spec.get("bucketName") or ""), Movement.BUCKET)
 
 
-def _images(name: ObjectId, value: Any, path: str) -> Iterator[Moving]:
-    """Yield the images of all containers of a pod, wherever its template is."""
-    if not isinstance(value, Mapping):
-        return
-    for key in ("initContainers", "containers"):
-        containers = value.get(key)
-        for container in containers if isinstance(containers, list) else ():
-            image = str(container.get("image") or "") if isinstance(container, Mapping) else ""
-            tag = image.rpartition("/")[2].partition(":")[2]
-            if image and "@" not in image and tag in ("", "latest"):
-                yield Moving(name, f"{path}.{key}[{container.get('name')}].image", image, Movement.IMAGE)
-    for key in ("jobTemplate", "template", "spec"):
-        yield from _images(name, value.get(key), f"{path}.{key}")
+def _images(name: ObjectId, manifest: Json) -> Iterator[Moving]:
+    """Yield the images of all containers of a pod that have no fixed tag."""
+    pod = PodTemplate.of(name, manifest)
+    for path, container in pod.containers() if pod else ():
+        image = str(container.get("image") or "")
+        tag = image.rpartition("/")[2].partition(":")[2]
+        if image and "@" not in image and tag in ("", "latest"):
+            field = f"{'.'.join(map(str, path[:-1]))}[{container.get('name')}].image"
+            yield Moving(name, field, image, Movement.IMAGE)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
+from shared.language.resolve.problems import Path
 from shared.platform.inventory import ObjectId
 
-FLUX = "kustomize.toolkit.fluxcd.io"
-HELM = "helm.toolkit.fluxcd.io"
-DEFINITIONS = "apiextensions.k8s.io"
+FLUX = "toolkit.fluxcd.io"
+KUSTOMIZE, HELM, SOURCE = f"kustomize.{FLUX}", f"helm.{FLUX}", f"source.{FLUX}"
+IMAGE, NOTIFICATION = f"image.{FLUX}", f"notification.{FLUX}"
+DEFINITION = "CustomResourceDefinition"
 
 
 def value_at(document: Any, path: str | tuple[str, ...]) -> Any:
@@ -24,23 +26,75 @@ def value_at(document: Any, path: str | tuple[str, ...]) -> Any:
 
 def mapping_at(document: Any, path: str | tuple[str, ...]) -> Json:
     """Return the object at a path, {} where there is none."""
-    value = value_at(document, path)
+    return mapping(value_at(document, path))
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return an object as it is, and {} for any other value."""
     return value if isinstance(value, Mapping) else {}
+
+
+def items(value: Any) -> Sequence[Any]:
+    """Return a list as it is, and () for any other value."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def objects_in(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the objects of a list, each with its number."""
+    for number, item in enumerate(items(value)):
+        if isinstance(item, Mapping):
+            yield number, item
+
+
+def is_open(value: Any) -> bool:
+    """Return whether a value has a variable that nobody here knows the value of, as one of a Secret."""
+    return isinstance(value, str) and "${" in value
+
+
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("", "Pod"): ("spec",),
+    **{("apps", kind): ("spec", "template", "spec") for kind in WORKLOADS},
+    ("batch", "Job"): ("spec", "template", "spec"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+
+
+class PodTemplate(NamedTuple):
+    """The pod that an object asks for, and where its spec is written."""
+
+    path: tuple[str, ...]
+    spec: Json
+    labels: Json
+
+    @classmethod
+    def of(cls, name: ObjectId, manifest: Json) -> Self | None:
+        """Return the pod of an object, None for a kind without one."""
+        path = PODS.get((name.group, name.kind))
+        if path is None:
+            return None
+        return cls(path, mapping_at(manifest, path), mapping_at(manifest, (*path[:-1], "metadata", "labels")))
+
+    def containers(self, *parts: str) -> Iterator[tuple[Path, Json]]:
+        """Yield its containers with their places: by default all, those that run first before the others."""
+        for part in parts or ("initContainers", "containers"):
+            for number, container in objects_in(self.spec.get(part)):
+                yield (*self.path, part, number), container
 
 
 def is_owner(name: ObjectId) -> bool:
     """Return whether an object is a Kustomization of Flux."""
-    return (name.group, name.kind) == (FLUX, "Kustomization")
+    return (name.group, name.kind) == (KUSTOMIZE, "Kustomization")
 
 
 def is_definition(name: ObjectId) -> bool:
     """Return whether an object is a CustomResourceDefinition."""
-    return (name.group, name.kind) == (DEFINITIONS, "CustomResourceDefinition")
+    return (name.group, name.kind) == ("apiextensions.k8s.io", DEFINITION)
 
 
 def is_asleep(name: ObjectId, old: Json, new: Json) -> bool:
     """Return whether an object of Flux is suspended and stays so, so that its controller does nothing."""
-    if not name.group.endswith("toolkit.fluxcd.io"):
+    if not name.group.endswith(FLUX):
         return False
     return all(bool(value_at(manifest, "spec.suspend")) for manifest in (old, new))
 
@@ -62,11 +116,10 @@ def carries_flux(name: ObjectId, manifest: Json) -> bool:
         return name.name in _CONTROLLERS
     if name.kind != "ClusterRoleBinding" or value_at(manifest, "roleRef.name") != "cluster-admin":
         return is_controller(name)
-    subjects = manifest.get("subjects")
     return any(
         value_at(subject, "kind") == "ServiceAccount"
         and (value_at(subject, "namespace"), value_at(subject, "name")) == (NAMESPACE, _CONTROLLERS[1])
-        for subject in (subjects if isinstance(subjects, list) else ())
+        for subject in items(manifest.get("subjects"))
     )
 
 
@@ -102,7 +155,7 @@ def is_protected(manifest: Json) -> bool:
 def is_marked(manifest: Json, mark: str, value: str) -> bool:
     """Return whether an annotation or label of Flux has a value; letter case does not count."""
     for part in ("labels", "annotations"):
-        found = mapping_at(manifest, f"metadata.{part}").get(f"{FLUX}/{mark}")
+        found = mapping_at(manifest, f"metadata.{part}").get(f"{KUSTOMIZE}/{mark}")
         if str(found).lower() == value.lower():
             return True
     return False

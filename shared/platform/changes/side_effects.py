@@ -16,7 +16,7 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.changes.comparison import Comparison
-from shared.platform.changes.objects import is_definition, is_release, mapping_at, value_at
+from shared.platform.changes.objects import is_definition, is_release, items, mapping_at, value_at
 from shared.platform.inventory import ObjectId
 
 _MOST = 3
@@ -73,18 +73,8 @@ def of_removal(name: ObjectId, manifest: Json, comparison: Comparison) -> Iterat
     """Yield what else the end of an object does."""
     if _is_given_address(name, manifest):
         yield Besides(SideEffect.ADDRESS)
-    if name[:2] not in _REFERRED:
-        return
-    users = sorted(
-        {
-            str(user)
-            for owner in comparison.after.owners.values()
-            for user, built in owner.objects.items()
-            if name in _references(user, built.manifest)
-        }
-    )
-    if users:
-        yield _besides(SideEffect.USED, users)
+    if users := comparison.users_after.get(name):
+        yield _besides(SideEffect.USED, sorted(users))
 
 
 def _besides(effect: SideEffect, names: Sequence[str]) -> Besides:
@@ -120,10 +110,9 @@ def _place(manifest: Json) -> str:
 
 
 def _schemas(definition: Json) -> Mapping[str, Any]:
-    versions = value_at(definition, "spec.versions")
     return {
         str(value_at(version, "name")): value_at(version, "schema.openAPIV3Schema")
-        for version in (versions if isinstance(versions, list) else ())
+        for version in items(value_at(definition, "spec.versions"))
     }
 
 
@@ -142,87 +131,11 @@ def _narrowed(old: Any, new: Any, path: str) -> Iterator[tuple[SideEffect, str]]
             yield from _narrowed(before[name], after[name], where)
         elif not keeps:
             yield SideEffect.DROPPED, where
-    for name in _listed(new, "required"):
+    for name in items(new.get("required")):
         has_default = isinstance(after.get(name), Mapping) and "default" in after[name]
-        if name not in _listed(old, "required") and not has_default:
+        if name not in items(old.get("required")) and not has_default:
             yield SideEffect.REFUSED, f"{path}.{name}".removeprefix(".")
-    values = _listed(new, "enum")
-    if values and any(value not in values for value in _listed(old, "enum") or [None]):
+    values = items(new.get("enum"))
+    if values and any(value not in values for value in items(old.get("enum")) or [None]):
         yield SideEffect.REFUSED, path
     yield from _narrowed(old.get("items"), new.get("items"), f"{path}[]")
-
-
-def _listed(schema: Mapping[str, Any], field: str) -> list[Any]:
-    found = schema.get(field)
-    return found if isinstance(found, list) else []
-
-
-# References
-
-_REFERRED = frozenset(
-    (
-        *(
-            ("", kind)
-            for kind in ("ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "Service")
-        ),
-        ("scheduling.k8s.io", "PriorityClass"),
-        ("storage.k8s.io", "StorageClass"),
-        ("networking.k8s.io", "IngressClass"),
-        ("rbac.authorization.k8s.io", "ClusterRole"),
-        ("rbac.authorization.k8s.io", "Role"),
-    )
-)
-"""The kinds that others refer to by their names."""
-_BY_FIELD: Mapping[str, tuple[str, str]] = {
-    "configMap": ("", "ConfigMap"),
-    "configMapRef": ("", "ConfigMap"),
-    "configMapKeyRef": ("", "ConfigMap"),
-    "secret": ("", "Secret"),
-    "secretRef": ("", "Secret"),
-    "secretKeyRef": ("", "Secret"),
-    "persistentVolumeClaim": ("", "PersistentVolumeClaim"),
-    "service": ("", "Service"),
-}
-"""Objects in a manifest that name another one: in ``name``, ``secretName`` or ``claimName``."""
-_BY_NAME: Mapping[str, tuple[str, str, bool]] = {
-    "serviceAccountName": ("", "ServiceAccount", True),
-    "priorityClassName": ("scheduling.k8s.io", "PriorityClass", False),
-    "storageClassName": ("storage.k8s.io", "StorageClass", False),
-    "ingressClassName": ("networking.k8s.io", "IngressClass", False),
-    "secretName": ("", "Secret", True),
-}
-"""Fields whose text names another object: its group, its kind, and whether it is of the same namespace."""
-_LISTS = ("valuesFrom", "substituteFrom")
-_READ = frozenset(("", "apps", "batch", "networking.k8s.io", "rbac.authorization.k8s.io"))
-
-
-def _references(user: ObjectId, manifest: Json) -> frozenset[ObjectId]:
-    """Return the objects that a manifest of a kind of Kubernetes or of Flux refers to."""
-    is_flux = user.group.endswith("toolkit.fluxcd.io")
-    if not (is_flux or user.group in _READ or user.group == "admissionregistration.k8s.io"):
-        return frozenset()
-    return frozenset(_named_in(manifest, user.namespace))
-
-
-def _named_in(value: Any, namespace: str) -> Iterator[ObjectId]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _named_in(item, namespace)
-    for key, inner in value.items() if isinstance(value, Mapping) else ():
-        if key in _BY_NAME and isinstance(inner, str):
-            group, kind, is_namespaced = _BY_NAME[key]
-            yield ObjectId(group, kind, namespace if is_namespaced else "", inner)
-        elif key in _BY_FIELD and isinstance(inner, Mapping) and not inner.get("optional"):
-            name = next(
-                (inner[field] for field in ("name", "secretName", "claimName") if inner.get(field)), ""
-            )
-            yield ObjectId(*_BY_FIELD[key], str(inner.get("namespace") or namespace), str(name))
-        elif key in _LISTS and isinstance(inner, list):
-            for item in inner:
-                if isinstance(item, Mapping) and not item.get("optional"):
-                    yield ObjectId("", str(item.get("kind")), namespace, str(item.get("name")))
-        elif key == "roleRef" and isinstance(inner, Mapping):
-            kind = str(inner.get("kind"))
-            where = namespace if kind == "Role" else ""
-            yield ObjectId("rbac.authorization.k8s.io", kind, where, str(inner.get("name")))
-        yield from _named_in(inner, namespace)

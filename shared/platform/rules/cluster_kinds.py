@@ -12,8 +12,8 @@ from typing import Any
 
 from shared.language.resolve.problems import Path, nearest
 from shared.platform.changes.comparison import quantity
-from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.rules.finding import is_open, lacks, mapping, objects_in
+from shared.platform.changes.objects import is_open, mapping, mapping_at, objects_in, value_at
+from shared.platform.rules.finding import lacks
 from shared.platform.rules.pods import once
 from shared.platform.schemas.fields import Fault
 

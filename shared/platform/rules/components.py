@@ -22,8 +22,8 @@ from shared.kubernetes.flux_objects import ComponentsError, components
 from shared.language.desired import Desired
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark
+from shared.platform.changes.objects import DEFINITION
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import DEFINITION
 
 _LFS = b"version https://git-lfs.github.com/spec/"
 _EXPORT = "write it with flux install --export > FILE"

@@ -14,20 +14,17 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import (
-    ClusterPlatform,
-    Finding,
-    OwnedObject,
+from shared.platform.changes.objects import (
     PodTemplate,
     is_open,
     items,
     mapping,
-    named,
-    names_in,
+    mapping_at,
     objects_in,
+    value_at,
 )
+from shared.platform.inventory import ObjectId
+from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, named, names_in
 from shared.platform.rules.limits import amount_of, defaults
 
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))

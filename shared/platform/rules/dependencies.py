@@ -13,17 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
+from shared.platform.changes.objects import HELM, KUSTOMIZE, is_open, objects_in
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import (
-    HELM,
-    KUSTOMIZATION,
-    KUSTOMIZE,
-    ClusterPlatform,
-    Finding,
-    full_name,
-    is_open,
-    objects_in,
-)
+from shared.platform.rules.finding import KUSTOMIZATION, ClusterPlatform, Finding, full_name
 from shared.platform.rules.references import hint_for
 
 _MANIFEST = "the manifest of the cluster"

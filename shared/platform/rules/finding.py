@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_skipped, mapping_at, stem, value_at
+from shared.platform.changes.objects import (
+    DEFINITION,
+    HELM,
+    KUSTOMIZE,
+    SOURCE,
+    PodTemplate,
+    is_open,
+    is_skipped,
+    items,
+    mapping,
+    mapping_at,
+    objects_in,
+    stem,
+    value_at,
+)
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId, Owner
 from shared.platform.schemas.kinds import KnownKinds
 from shared.sentences import some_of
 
-FLUX = "toolkit.fluxcd.io"
-KUSTOMIZE, HELM, SOURCE = f"kustomize.{FLUX}", f"helm.{FLUX}", f"source.{FLUX}"
 KUSTOMIZATION = "Kustomization"
-DEFINITION = "CustomResourceDefinition"
 MOST_NAMES = 3
 MADE_ELSEWHERE = ("ExternalArtifact",)
 """Sources that a controller makes from other objects."""
@@ -41,37 +52,6 @@ class Finding:
     message: str
     is_note: bool = False
     text: str = ""
-
-
-WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-PODS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("", "Pod"): ("spec",),
-    **{("apps", kind): ("spec", "template", "spec") for kind in WORKLOADS},
-    ("batch", "Job"): ("spec", "template", "spec"),
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
-}
-
-
-class PodTemplate(NamedTuple):
-    """The pod that an object asks for, and where its spec is written."""
-
-    path: tuple[str, ...]
-    spec: Json
-    labels: Json
-
-    @classmethod
-    def of(cls, name: ObjectId, manifest: Json) -> Self | None:
-        """Return the pod of an object, None for a kind without one."""
-        path = PODS.get((name.group, name.kind))
-        if path is None:
-            return None
-        return cls(path, mapping_at(manifest, path), mapping_at(manifest, (*path[:-1], "metadata", "labels")))
-
-    def containers(self, *parts: str) -> Iterator[tuple[Path, Json]]:
-        """Yield its containers with their places: by default all, those that run first before the others."""
-        for part in parts or ("initContainers", "containers"):
-            for number, container in objects_in(self.spec.get(part)):
-                yield (*self.path, part, number), container
 
 
 class OwnedObject(NamedTuple):
@@ -202,23 +182,6 @@ class ClusterPlatform:
         return any(object_id.group == HELM and object_id.kind == "HelmRelease" for object_id in self.known)
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return an object as it is, and {} for any other value."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def items(value: Any) -> Sequence[Any]:
-    """Return a list as it is, and () for any other value."""
-    return value if isinstance(value, list | tuple) else ()
-
-
-def objects_in(value: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the objects of a list, each with its number."""
-    for number, item in enumerate(items(value)):
-        if isinstance(item, Mapping):
-            yield number, item
-
-
 def names_in(value: Any) -> frozenset[str]:
     """Return the names of the objects of a list; a variable for the list, or for one of them, is one too."""
     named = {str(item.get("name")) for _, item in objects_in(value)}
@@ -232,11 +195,6 @@ def texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping | list | tuple):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from texts_in(inner)
-
-
-def is_open(value: Any) -> bool:
-    """Return whether a value has a variable that nobody here knows the value of, as one of a Secret."""
-    return isinstance(value, str) and "${" in value
 
 
 def lacks(document: Any, path: str | tuple[str, ...]) -> bool:

@@ -12,18 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from shared.json_tree import Json
-from shared.platform.changes.objects import value_at
+from shared.platform.changes.objects import HELM, mapping, value_at
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import (
-    HELM,
-    ClusterPlatform,
-    Finding,
-    OwnedObject,
-    full_name,
-    is_kind,
-    mapping,
-    named,
-)
+from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, full_name, is_kind, named
 from shared.platform.schemas.kinds import Standing
 
 _OF_FLUX = ("fluxcd.io", "fluxcd.controlplane.io")

@@ -13,17 +13,8 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.platform.changes.comparison import quantity
-from shared.platform.changes.objects import mapping_at
-from shared.platform.rules.finding import (
-    ClusterPlatform,
-    Finding,
-    OwnedObject,
-    PodTemplate,
-    is_open,
-    mapping,
-    named,
-    objects_in,
-)
+from shared.platform.changes.objects import PodTemplate, is_open, mapping, mapping_at, objects_in
+from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, named
 from shared.platform.rules.placement import adds_first
 
 

@@ -14,19 +14,9 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import nearest
-from shared.platform.changes.objects import mapping_at
+from shared.platform.changes.objects import HELM, is_open, mapping, mapping_at
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import (
-    HELM,
-    ClusterPlatform,
-    Finding,
-    OwnedObject,
-    full_name,
-    is_kind,
-    is_open,
-    mapping,
-    named,
-)
+from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, full_name, is_kind, named
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -19,20 +19,19 @@ from typing import Any, NamedTuple
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_marked, mapping_at, release_target, value_at
-from shared.platform.inventory import BuiltObject, ObjectId, Owner
-from shared.platform.rules.finding import (
+from shared.platform.changes.objects import (
     HELM,
     WORKLOADS,
-    ClusterPlatform,
-    Finding,
-    OwnedObject,
-    full_name,
+    is_marked,
     is_open,
     mapping,
-    named,
+    mapping_at,
     objects_in,
+    release_target,
+    value_at,
 )
+from shared.platform.inventory import BuiltObject, ObjectId, Owner
+from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, full_name, named
 from shared.platform.schemas.kinds import KnownKinds
 
 _SHARED = ("merge", "ifnotpresent")

@@ -14,19 +14,17 @@ from typing import Any, NamedTuple
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
 from shared.platform.changes.comparison import quantity
-from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.inventory import Inventory, ObjectId
-from shared.platform.rules.finding import (
-    ClusterPlatform,
-    Finding,
-    OwnedObject,
+from shared.platform.changes.objects import (
     PodTemplate,
-    is_kind,
     is_open,
     items,
     mapping,
+    mapping_at,
     objects_in,
+    value_at,
 )
+from shared.platform.inventory import Inventory, ObjectId
+from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, is_kind
 
 _HOSTNAME = "kubernetes.io/hostname"
 _POOL_LABELS = ("kubernetes.azure.com/agentpool", "agentpool")

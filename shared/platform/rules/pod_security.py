@@ -13,17 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.rules.finding import (
-    ClusterPlatform,
-    Finding,
-    is_open,
-    is_unknown,
-    items,
-    mapping,
-    named,
-    objects_in,
-)
+from shared.platform.changes.objects import is_open, items, mapping, mapping_at, objects_in, value_at
+from shared.platform.rules.finding import ClusterPlatform, Finding, is_unknown, named
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 _RESTRICTED = "restricted"

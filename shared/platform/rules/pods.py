@@ -11,8 +11,8 @@ from typing import Any
 
 from shared.language.resolve.problems import Path
 from shared.platform.changes.comparison import quantity
-from shared.platform.changes.objects import mapping_at, value_at
-from shared.platform.rules.finding import is_open, items, lacks, mapping, names_in, objects_in
+from shared.platform.changes.objects import is_open, items, mapping, mapping_at, objects_in, value_at
+from shared.platform.rules.finding import lacks, names_in
 from shared.platform.rules.names import is_label, label_faults
 from shared.platform.schemas.fields import Fault
 

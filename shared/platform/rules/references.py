@@ -14,27 +14,29 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path, nearest
-from shared.platform.changes.objects import mapping_at
-from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import (
+from shared.platform.changes.objects import (
     FLUX,
     HELM,
+    IMAGE,
     KUSTOMIZE,
-    MADE_ELSEWHERE,
+    NOTIFICATION,
     SOURCE,
+    is_open,
+    items,
+    mapping,
+    mapping_at,
+    objects_in,
+)
+from shared.platform.inventory import ObjectId
+from shared.platform.rules.finding import (
+    MADE_ELSEWHERE,
     ClusterPlatform,
     Files,
     Finding,
     OwnedObject,
     is_kind,
-    is_open,
-    items,
-    mapping,
     named,
-    objects_in,
 )
-
-IMAGE, NOTIFICATION = f"image.{FLUX}", f"notification.{FLUX}"
 
 
 @dataclass(frozen=True)

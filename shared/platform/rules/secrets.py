@@ -16,18 +16,10 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_marked
+from shared.platform.changes.objects import is_marked, mapping, objects_in
 from shared.platform.credentials import credentials, is_named_secret
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import (
-    ClusterPlatform,
-    Files,
-    Finding,
-    OwnedObject,
-    full_name,
-    mapping,
-    objects_in,
-)
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding, OwnedObject, full_name
 from shared.platform.source.places import best_document
 
 _FIELDS = ("data", "stringData")

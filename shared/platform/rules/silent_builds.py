@@ -17,18 +17,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.language.resolve.problems import Path, nearest
+from shared.platform.changes.objects import is_open, mapping, objects_in
 from shared.platform.inventory import ObjectId, Owner
-from shared.platform.rules.finding import (
-    ClusterPlatform,
-    Files,
-    Finding,
-    full_name,
-    is_open,
-    mapping,
-    named,
-    objects_in,
-    texts_in,
-)
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, named, texts_in
 from shared.platform.source.documents import UnreadableFile, documents
 from shared.platform.source.places import places_in_text
 from shared.platform.source.references import To, of_kustomization

@@ -15,21 +15,18 @@ from itertools import pairwise
 from shared.frozen import dataclass
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
-from shared.platform.changes.objects import is_definition, kind_defined
-from shared.platform.inventory import ObjectId, Owner
-from shared.platform.rules.dependencies import depends_on
-from shared.platform.rules.finding import (
+from shared.platform.changes.objects import (
     FLUX,
     HELM,
-    ClusterPlatform,
-    Finding,
-    full_name,
-    is_kind,
+    is_definition,
     is_open,
+    kind_defined,
     mapping,
-    named,
     objects_in,
 )
+from shared.platform.inventory import ObjectId, Owner
+from shared.platform.rules.dependencies import depends_on
+from shared.platform.rules.finding import ClusterPlatform, Finding, full_name, is_kind, named
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,19 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from shared.language.resolve.problems import Path, nearest
-from shared.platform.changes.objects import is_marked, mapping_at, value_at
-from shared.platform.rules.cluster_kinds import OF_CLUSTERS
-from shared.platform.rules.finding import (
+from shared.platform.changes.objects import (
     PODS,
     WORKLOADS,
-    ClusterPlatform,
-    Finding,
+    is_marked,
     is_open,
-    is_unknown,
     items,
-    lacks,
     mapping,
+    mapping_at,
     objects_in,
+    value_at,
 )
+from shared.platform.rules.cluster_kinds import OF_CLUSTERS
+from shared.platform.rules.finding import ClusterPlatform, Finding, is_unknown, lacks
 from shared.platform.rules.names import is_label
 from shared.platform.rules.pods import of_pod, once, port_name, port_number
 from shared.platform.schemas.fields import Fault

@@ -1,8 +1,13 @@
-"""The faults of a value against the published fields of a built-in kind.
+"""The faults of an object against the schema of its kind: the published one, or that of its definition.
 
 kustomize-controller decodes a built-in object into its type before it applies it, so an unknown field is
 dropped without a word (fluxcd/pkg ``ssa/normalize``; not for roles); the API server refuses a wrong type and
 a missing value. What the documents require and the server accepts as empty is in ``OPTIONAL``.
+
+Of a custom object, the API server prunes what a structural schema does not name, and refuses it in a
+server-side apply, as Flux applies; it validates types, ``required``, ``enum`` and bounds (kubernetes.io/docs/
+tasks/extend-kubernetes/custom-resources/custom-resource-definitions). Rules in CEL and most patterns are its
+own.
 """
 
 from __future__ import annotations
@@ -10,7 +15,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from shared.language.resolve.problems import Path, nearest
@@ -58,6 +64,10 @@ _POSITIVE = frozenset(
 )
 """Required numbers of which 0 is refused; of others, a missing one is 0."""
 _NUMBERS = ("i", "n", "b", INT_OR_STRING)
+_TYPES = {
+    **{"s": "string", "i": "integer", "n": "number", "b": "boolean"},
+    **{QUANTITY: "quantity", INT_OR_STRING: "integer or string", BYTES: "base64"},
+}
 
 _PULL, _PROTOCOLS = ("Always", "IfNotPresent", "Never"), ("SCTP", "TCP", "UDP")
 VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -114,12 +124,21 @@ _LISTS_OF_VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 _NOT_EXAMINED = ("status", "metadata")
 """Flux removes a status, and metadata has rules of its own."""
+_ENVELOPE = ("apiVersion", "kind", "metadata")
+_OPEN = "x-kubernetes-preserve-unknown-fields"
+_DEFINITION, _DEFAULTED = "x-definition", "x-defaulted"
+"""The published definition that a schema stands for, with the minor; and whether "" is no value of it."""
+_DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
+_DURATIONS = frozenset(
+    f"^([0-9]+(\\.[0-9]+)?({units}))+$" for units in ("ms|s|m|h", "ms|s|m", "s|m|h", "ms|s|m|h)?")
+)
+"""The patterns that Flux's kinds have for durations; any other may take very long, or mean another thing."""
+Schema = Mapping[str, Any]
 
 
-def faults_of(name: str, minor: Minor, manifest: Mapping[str, Any]) -> Iterator[Fault]:
+def faults_of_kind(name: str, minor: Minor, manifest: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the faults of an object of a built-in kind; ``name`` is its definition."""
-    content = {key: value for key, value in manifest.items() if key not in _NOT_EXAMINED and key != "sops"}
-    yield from _of_object(name, minor, content, ())
+    yield from faults_of(_published(name, minor), manifest)
     if "metadata" in manifest:
         allowed = definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", minor).fields
         metadata = manifest["metadata"]
@@ -128,52 +147,42 @@ def faults_of(name: str, minor: Minor, manifest: Mapping[str, Any]) -> Iterator[
                 yield ("metadata", key), unknown_field(str(key), allowed)
 
 
-def unknown_field(name: str, fields: Mapping[str, Any]) -> str:
-    """Return what is said about a field that there is not."""
-    near = nearest(name, [field for field in fields if field != name])
-    hint = f"did you mean {near}?" if near else "remove it"
-    if not near and 0 < len(fields) <= 12:
-        hint = f"the fields here are {', '.join(sorted(fields))}"
-    return f"there is no such field; {hint}"
+def faults_of(schema: Schema, manifest: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the faults of an object; ``schema`` is the ``openAPIV3Schema`` of its version."""
+    content = {key: value for key, value in manifest.items() if key not in (*_ENVELOPE, "status", "sops")}
+    yield from _of_object(schema, content, (), embedded=True)
 
 
-def _of_type(kind: str, minor: Minor, value: Any, path: Path) -> Iterator[Fault]:
-    if value is None or kind == ANY or (isinstance(value, str) and "${" in value):
-        return
-    if kind.startswith(LIST):
-        if not isinstance(value, list):
-            yield path, f"must be a list, got {described(value)}"
-            return
-        for number, item in enumerate(value):
-            yield from _of_type(kind[1:], minor, item, (*path, number))
-    elif kind.startswith((MAP, REFERENCE)):
-        if not isinstance(value, Mapping):
-            yield path, f"must be an object, got {described(value)}"
-        elif kind.startswith(REFERENCE):
-            yield from _of_object(kind[1:], minor, value, path)
-        else:
-            for key, item in value.items():
-                yield from _of_type(kind[1:], minor, item, (*path, str(key)))
-    else:
-        wrong = _scalar_fault(kind, value)
-        if wrong:
-            yield path, wrong
-
-
-def _of_object(name: str, minor: Minor, value: Mapping[str, Any], path: Path) -> Iterator[Fault]:
+@cache
+def _published(name: str, minor: Minor) -> Schema:
+    """Return a published definition as a schema, in which the ones below are named."""
     known = definition(name, minor)
-    for field in known.required:
-        required = field not in _NOT_EXAMINED and _is_required(name, field, known.fields[field], minor)
-        if required and value.get(field) is None:
-            yield path, f"{field} is missing; add it"
-    for key, inner in value.items():
-        kind = known.fields.get(str(key))
-        if kind is None:
-            if inner is not None:
-                yield (*path, str(key)), _unknown(name, str(key), minor)
-            continue
-        yield from _of_type(kind, minor, inner, (*path, str(key)))
-        yield from _value_faults(name, str(key), inner, (*path, str(key)))
+    required = [
+        field
+        for field in known.required
+        if field not in _NOT_EXAMINED and _is_required(name, field, known.fields[field], minor)
+    ]
+    properties = {field: _of_letters(kind, minor) for field, kind in known.fields.items()}
+    for field in known.fields:
+        if (name, field) in VALUES:
+            properties[field] = {**properties[field], "enum": VALUES[name, field], _DEFAULTED: True}
+        if (name, field) in _LISTS_OF_VALUES:
+            items = {"type": "string", "enum": _LISTS_OF_VALUES[name, field]}
+            properties[field] = {**properties[field], "items": items}
+    return {"type": "object", "properties": properties, "required": required, _DEFINITION: (name, minor)}
+
+
+def _of_letters(kind: str, minor: Minor) -> Schema:
+    """Return the schema of a type as the published documents are stored."""
+    if kind == ANY:
+        return {}
+    if kind.startswith(REFERENCE):
+        return {"type": "object", _DEFINITION: (kind[1:], minor)}
+    if kind.startswith(LIST):
+        return {"type": "array", "items": _of_letters(kind[1:], minor)}
+    if kind.startswith(MAP):
+        return {"type": "object", "additionalProperties": _of_letters(kind[1:], minor)}
+    return {"type": _TYPES[kind]}
 
 
 def _is_required(name: str, field: str, kind: str, minor: Minor) -> bool:
@@ -186,28 +195,92 @@ def _is_required(name: str, field: str, kind: str, minor: Minor) -> bool:
     return kind not in _NUMBERS or (name, field) in _POSITIVE
 
 
-def _unknown(name: str, field: str, minor: Minor) -> str:
-    """Return the message of an unknown field: also whether another version of Kubernetes has it."""
+def _of_value(schema: Schema, value: Any, path: Path) -> Iterator[Fault]:
+    if value is None or (isinstance(value, str) and "${" in value):
+        return
+    kind = "integer or string" if schema.get("x-kubernetes-int-or-string") else str(schema.get("type") or "")
+    if kind in _CHECKS and not _CHECKS[kind][0](value):
+        given = "" if kind == "base64" and isinstance(value, str) else f", got {described(value)}"
+        yield path, f"must be {_CHECKS[kind][1]}{given}{_quoted(value) if kind == 'string' else ''}"
+        return
+    values = schema.get("enum")
+    if (
+        isinstance(values, list | tuple)
+        and values
+        and value not in values
+        and not (value == "" and schema.get(_DEFAULTED))
+    ):
+        yield path, not_among(described(value).strip('"'), values)
+    if isinstance(value, Mapping):
+        embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+        yield from _of_object(schema, value, path, embedded=embedded)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _of_value(schema.get("items") or {}, item, (*path, number))
+        yield from _bounds(schema, len(value), ("minItems", "maxItems"), "items", path)
+    elif isinstance(value, str):
+        yield from _bounds(schema, len(value), ("minLength", "maxLength"), "characters", path)
+        if schema.get("pattern") in _DURATIONS and not _DURATION.fullmatch(value):
+            yield path, f"must be a duration such as 30s, 10m or 1h, got {described(value)}"
+    elif not isinstance(value, bool):
+        least, most = schema.get("minimum"), schema.get("maximum")
+        if _is_number(least) and value < least:
+            yield path, f"must be {least} or more, got {value}"
+        if _is_number(most) and value > most:
+            yield path, f"must be {most} or less, got {value}"
+
+
+def _of_object(schema: Schema, value: Mapping[str, Any], path: Path, *, embedded: bool) -> Iterator[Fault]:
+    published = schema.get(_DEFINITION)
+    if published and "properties" not in schema:
+        schema = _published(*published)
+    fields, more = schema.get("properties") or {}, schema.get("additionalProperties")
+    for name in schema.get("required") or ():
+        default = (fields.get(name) or {}).get("default")
+        is_missing = value.get(name) is None if published else name not in value
+        if is_missing and default is None and not (embedded and name in _ENVELOPE):
+            yield path, f"{name} is missing; add it"
+    is_open = not (fields or published) or more or schema.get(_OPEN)
+    for key, inner in value.items():
+        below = fields.get(key)
+        if below is not None:
+            yield from _of_value(below, inner, (*path, str(key)))
+        elif isinstance(more, Mapping):
+            yield from _of_value(more, inner, (*path, str(key)))
+        elif not (is_open or inner is None or (embedded and key in _ENVELOPE)):
+            known = _of_another_version(str(key), *published) if published else ""
+            yield (*path, str(key)), known or unknown_field(str(key), fields)
+
+
+def _bounds(schema: Schema, size: int, names: tuple[str, str], what: str, path: Path) -> Iterator[Fault]:
+    least, most = schema.get(names[0]), schema.get(names[1])
+    if isinstance(least, int) and size < least:
+        yield path, f"must have at least {least} {what}, and has {size}"
+    if isinstance(most, int) and size > most:
+        yield path, f"must have at most {most} {what}, and has {size}"
+
+
+def unknown_field(name: str, fields: Mapping[str, Any]) -> str:
+    """Return what is said about a field that there is not."""
+    near = nearest(name, [field for field in fields if field != name])
+    hint = f"did you mean {near}?" if near else "remove it"
+    if not near and 0 < len(fields) <= 12:
+        hint = f"the fields here are {', '.join(sorted(fields))}"
+    return f"there is no such field; {hint}"
+
+
+def _of_another_version(field: str, name: str, minor: Minor) -> str:
+    """Return what is said of a field that another version of Kubernetes has, "" where none has it."""
     having = [other for other in minors() if field in definition(name, other).fields]
     if having and having[0] > minor:
         return f"there is no such field in Kubernetes {_text(minor)}; it comes with {_text(having[0])}"
     if having and having[-1] < minor:
         return f"there is no such field since Kubernetes {_text(minors()[minors().index(having[-1]) + 1])}"
-    return unknown_field(field, definition(name, minor).fields)
+    return ""
 
 
 def _text(minor: Minor) -> str:
     return ".".join(map(str, minor))
-
-
-def _value_faults(name: str, field: str, value: Any, path: Path) -> Iterator[Fault]:
-    values = VALUES.get((name, field))
-    if values and isinstance(value, str) and value and "${" not in value and value not in values:
-        yield path, not_among(value, values)
-    allowed = _LISTS_OF_VALUES.get((name, field), ())
-    for number, item in enumerate(value if allowed and isinstance(value, list) else ()):
-        if isinstance(item, str) and "${" not in item and item not in allowed:
-            yield (*path, number), not_among(item, allowed)
 
 
 def not_among(value: Any, values: tuple[Any, ...] | list[Any]) -> str:
@@ -218,38 +291,43 @@ def not_among(value: Any, values: tuple[Any, ...] | list[Any]) -> str:
     )
 
 
-def _scalar_fault(kind: str, value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind == "s":
-        return "" if isinstance(value, str) else f"must be a string, got {described(value)}{_quoted(value)}"
-    if kind in ("i", "n"):
-        fits = number and (kind == "n" or _is_whole(value))
-        return "" if fits else f"must be a{'n integer' if kind == 'i' else ' number'}, got {described(value)}"
-    if kind == "b":
-        return "" if isinstance(value, bool) else f"must be true or false, got {described(value)}"
-    if kind == INT_OR_STRING:
-        fits = isinstance(value, str) or (number and _is_whole(value))
-        return "" if fits else f"must be an integer or a string, got {described(value)}"
-    if kind == QUANTITY:
-        fits = number or (isinstance(value, str) and _QUANTITY.fullmatch(value) is not None)
-        return "" if fits else f"must be a quantity such as 500m or 1Gi, got {described(value)}"
-    if kind == BYTES:
-        return "" if isinstance(value, str) and _is_base64(value) else "must be base64"
-    return ""
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_whole(value: float) -> bool:
-    return isinstance(value, int) or value.is_integer()
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
-def _is_base64(value: str) -> bool:
-    if value.startswith("ENC["):  # of SOPS
-        return True
+def _is_quantity(value: Any) -> bool:
+    return _is_number(value) or (isinstance(value, str) and _QUANTITY.fullmatch(value) is not None)
+
+
+def _is_base64(value: Any) -> bool:
+    if not isinstance(value, str) or value.startswith("ENC["):  # of SOPS
+        return isinstance(value, str)
     try:
         base64.b64decode("".join(value.split("\n")), validate=True)
     except (binascii.Error, ValueError):
         return False
     return True
+
+
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "object": (lambda value: isinstance(value, Mapping), "an object"),
+    "array": (lambda value: isinstance(value, list), "a list"),
+    "string": (lambda value: isinstance(value, str), "a string"),
+    "boolean": (lambda value: isinstance(value, bool), "true or false"),
+    "integer": (_is_whole, "an integer"),
+    "number": (_is_number, "a number"),
+    "integer or string": (
+        lambda value: isinstance(value, str) or _is_whole(value),
+        "an integer or a string",
+    ),
+    "quantity": (_is_quantity, "a quantity such as 500m or 1Gi"),
+    "base64": (_is_base64, "base64"),
+}
+"""Whether a value has a type, and what the type is called."""
 
 
 def _quoted(value: Any) -> str:

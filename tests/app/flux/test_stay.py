@@ -31,7 +31,7 @@ from tests.support.pipeline_runs import another_worker_for_each_message, phases,
 def fleet(rollout: float = 0.0, places: int = 8) -> MemoryCloud:
     """Return a cloud whose cluster is Ready; another worker took each message."""
     cloud = MemoryCloud(delays=Delays(rollout=rollout))
-    cloud.with_ports(lambda ports: replace(ports, stays=Stays(places)))
+    cloud.with_ports(lambda ports: replace(ports, process=replace(ports.process, stays=Stays(places))))
     another_worker_for_each_message(cloud)
     push(cloud, one_cluster.files())
     cloud.run()
@@ -94,7 +94,7 @@ def runs(
 ) -> int:
     """Return how often a step runs in one message that always has this outcome, with a lease of 20 s."""
     cloud, seen = MemoryCloud(), list[ClusterRecord]()
-    cloud.with_ports(lambda ports: replace(ports, stays=Stays(places)))
+    cloud.with_ports(lambda ports: replace(ports, process=replace(ports.process, stays=Stays(places))))
 
     def run(current: ClusterRecord) -> Outcome:
         seen.append(current)

@@ -54,7 +54,8 @@ def cloud() -> MemoryCloud:
 
 
 def with_bus(cloud: MemoryCloud, bus: Answering) -> Ports:
-    return replace(cloud.ports, probes={"Service Bus": bus})
+    services = replace(cloud.ports.services, probes={"Service Bus": bus})
+    return replace(cloud.ports, services=services)
 
 
 def refuse(error: Exception) -> Callable[..., None]:

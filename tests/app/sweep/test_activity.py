@@ -157,7 +157,7 @@ def test_a_log_that_has_to_wait_for_the_read_limit_reserves_no_token_for_the_rea
     push(cloud, fleet_files.fleet("a", "b", "c"))
     cloud.run()
     azure, key, full_at = cloud.ports.azure, f"{ONE.subscription}|{ARM_READ.name}", list[datetime]()
-    cloud.ports.token_cache.drop(key)
+    cloud.ports.process.tokens.drop(key)
 
     def used_up(operation: GetCluster) -> Any:
         if operation.target.name == "c":

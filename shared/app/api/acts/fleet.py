@@ -169,7 +169,7 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
         if route.type is RouteType.ISSUES:
             ports.git_host.close_issue(ports.git_host.open_issue(title, fence(text)))
         else:
-            ports.routes.send(route, message)
+            ports.services.routes.send(route, message)
     except ReconcileError as error:
         raise Refusal(409, f"{name} does not deliver: {error.kind}: {error}") from error
     return {"route": name, "delivered": True, "by": by}
