@@ -6,7 +6,15 @@ import re
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from shared.app.api.acts import suspensions
 from shared.app.api.acts.cluster import MAX_CLUSTERS
@@ -14,9 +22,10 @@ from shared.app.api.acts.lifetime import LONGEST as MOST
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.cluster.divergence.drift import FIELDS
-from shared.language.model.base import ClusterName, Location, ObjectName
+from shared.language.model.base import ClusterName, Location, ObjectName, shown
 from shared.language.model.change_windows import Lifetime, span_of
 
+LONGEST_MESSAGE = 300
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]
 """The name of a cluster is ASCII. The record of the act has all names, and has room for those."""
@@ -34,6 +43,15 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     reason: Annotated[str, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
+
+
+def wrong_form(error: ValidationError, body: type[Body]) -> str:
+    """Return what has another form in a body or in parameters, and which fields there are."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    field, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    fields = (known.alias or name for name, known in body.model_fields.items())
+    problem = shown(f"{field}: {message}" if field else message, LONGEST_MESSAGE)
+    return f"{problem}; the fields are {', '.join(fields)}"
 
 
 class ApprovalBody(Body):
@@ -112,7 +130,7 @@ class RefreshBody(Body):
     @model_validator(mode="after")
     def _some(self) -> RefreshBody:
         if not self.clusters and not self.all:
-            raise ValueError
+            raise ValueError("give clusters, or all")
         return self
 
 

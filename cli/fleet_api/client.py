@@ -64,13 +64,13 @@ class Api(Connection):
         older = f"&before={quote(before, safe='')}" if before else ""
         return self.typed(schema.Audit, self.get(f"audit?limit={limit}{older}"))
 
-    def replay(self, name: str, reason: str = "", *, override: bool = False) -> schema.ReplayReceipt:
+    def replay(self, name: str, reason: str = "", *, override: bool = False) -> schema.Receipt:
         """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed.
 
         In a freeze, and outside its change windows, that takes an ``override``.
         """
         body = {"reason": reason, **({"override": True} if override else {})}
-        return self.typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", body))
+        return self.typed(schema.Receipt, self.post(f"clusters/{name}/replay", body))
 
     def begin_try(self, name: str, pull: int, lasts: str, reason: str = "") -> schema.TryReceipt:
         """Give a cluster the head of a pull request for a time; raise NotFound, or Refused with why not."""
@@ -86,10 +86,10 @@ class Api(Connection):
         body = {"for": lasts, "hold": hold, "reason": reason}
         return self.typed(schema.LifetimeReceipt, self.post(f"clusters/{name}/extend", body))
 
-    def end_try(self, name: str, pull: int, reason: str = "") -> schema.TryEndReceipt:
+    def end_try(self, name: str, pull: int, reason: str = "") -> schema.Receipt:
         """Let a cluster go back from the head of a pull request; raise NotFound, or Refused without a try."""
         body = {"pull": pull, "reason": reason}
-        return self.typed(schema.TryEndReceipt, self.post(f"clusters/{name}/try/end", body))
+        return self.typed(schema.Receipt, self.post(f"clusters/{name}/try/end", body))
 
     def refresh(self, names: Sequence[str], reason: str = "") -> schema.RefreshReceipt:
         """Have clusters compared with Azure, all without names; raise NotFound, or Refused for a busy one."""
@@ -143,9 +143,9 @@ class Api(Connection):
         """Ask each app to examine itself."""
         return self.typed(schema.ExaminationReceipt, self.post("doctor", {"reason": reason}))
 
-    def take_over(self, name: str, reason: str = "") -> schema.TakeoverReceipt:
+    def take_over(self, name: str, reason: str = "") -> schema.Receipt:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
-        return self.typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))
+        return self.typed(schema.Receipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))
 
     def accept_repository(self, reason: str = "") -> schema.SourceReceipt:
         """Accept the repository or branch that the planner refused; raise Refused when it refused none."""
@@ -163,10 +163,10 @@ class Api(Connection):
         """Return the commits after those of an environment; raise NotFound for one without a cluster."""
         return self.typed(schema.Log, self.get(f"log?environment={quote(environment, safe='')}"))
 
-    def approve(self, commit: str, clusters: Sequence[str], reason: str = "") -> schema.ApprovalReceipt:
+    def approve(self, commit: str, clusters: Sequence[str], reason: str = "") -> schema.Receipt:
         """Approve exactly these deletes of a plan; raise Refused when others need approval."""
         body = {"clusters": list(clusters), "reason": reason}
-        return self.typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
+        return self.typed(schema.Receipt, self.post(f"plans/{commit}/approve", body))
 
     def rollouts(self) -> schema.RolloutsView:
         """Return the rollouts, newest first."""
@@ -176,12 +176,10 @@ class Api(Connection):
         """Return a rollout by its full commit id, with all clusters that wait; raise NotFound."""
         return self.typed(schema.RolloutView, self.whole(f"rollouts/{commit}", "waiting"))
 
-    def act_on_rollout(
-        self, commit: str, kind: str, reason: str = "", **subject: str
-    ) -> schema.RolloutReceipt:
+    def act_on_rollout(self, commit: str, kind: str, reason: str = "", **subject: str) -> schema.Receipt:
         """Act on a rollout; raise NotFound, or Refused where the act has no meaning."""
         body = {**subject, "reason": reason}
-        return self.typed(schema.RolloutReceipt, self.post(f"rollouts/{commit}/{kind}", body))
+        return self.typed(schema.Receipt, self.post(f"rollouts/{commit}/{kind}", body))
 
     def promotions(self) -> schema.PromotionsView:
         """Return the promotions, by environment."""
@@ -199,15 +197,15 @@ class Api(Connection):
         body = {"reason": reason}
         return self.typed(schema.RollbackReceipt, self.post(f"clusters/{name}/pools/{pool}/rollback", body))
 
-    def approve_correction(self, name: str, correction: str, reason: str = "") -> schema.CorrectionReceipt:
+    def approve_correction(self, name: str, correction: str, reason: str = "") -> schema.Receipt:
         """Approve exactly these corrections of a cluster; raise NotFound, or Refused for others."""
         body = {"correction": correction, "reason": reason}
-        return self.typed(schema.CorrectionReceipt, self.post(f"clusters/{name}/approve", body))
+        return self.typed(schema.Receipt, self.post(f"clusters/{name}/approve", body))
 
-    def accept(self, name: str, fields: Mapping[str, str], reason: str = "") -> schema.AcceptanceReceipt:
+    def accept(self, name: str, fields: Mapping[str, str], reason: str = "") -> schema.Receipt:
         """Accept fields of a cluster with these values; raise NotFound, or Refused for others."""
         body = {"fields": dict(fields), "reason": reason}
-        return self.typed(schema.AcceptanceReceipt, self.post(f"clusters/{name}/accept", body))
+        return self.typed(schema.Receipt, self.post(f"clusters/{name}/accept", body))
 
     def recorded(self) -> schema.RecordedFleet:
         """Return the clusters as accepted."""
@@ -226,10 +224,10 @@ class Api(Connection):
         """Return the routes of notifications."""
         return self.typed(schema.RoutesView, self.get("notifications"))
 
-    def try_route(self, name: str, reason: str = "") -> schema.RouteReceipt:
+    def try_route(self, name: str, reason: str = "") -> schema.Receipt:
         """Send a test message; raise NotFound, or Refused for a route that does not deliver."""
         body = {"route": name, "reason": reason}
-        return self.typed(schema.RouteReceipt, self.post("notifications/test", body))
+        return self.typed(schema.Receipt, self.post("notifications/test", body))
 
     def dead_letters(self) -> schema.DeadLettersView:
         """Return the newest dead letters."""

@@ -73,9 +73,8 @@ def _on_one(act: Callable[[Api, str, str, str], None], about: object, text: str)
 
 
 def _act(api: Api, whole: str, kind: str, reason: str, **subject: str) -> None:
-    receipt = api.act_on_rollout(whole, kind, reason, **subject)
-    about = f" {receipt['subject']}" if receipt["subject"] else ""
-    echo(f"rollout of {whole[:8]}: {kind}{about} is queued")
+    api.act_on_rollout(whole, kind, reason, **subject)
+    echo(f"rollout of {whole[:8]}: {' '.join((kind, *subject.values()))} is queued")
 
 
 def _whole(api: Api, commit: str, find: Callable[[Api, str], str] = commit_of) -> str:
