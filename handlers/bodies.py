@@ -31,10 +31,17 @@ Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]
 """The name of a cluster is ASCII. The record of the act has all names, and has room for those."""
 
 
-def _span(given: Any) -> Any:
-    """Return a time such as "4h"; what is none is refused."""
-    fits = isinstance(given, str) and re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", given)
-    return span_of(given) if fits else given
+def _up_to(most: timedelta) -> BeforeValidator:
+    """Return what takes a time such as "4h" up to the longest; anything else is refused."""
+    longest = f"{most.days}d" if most.days > 1 else f"{most // timedelta(hours=1)}h"
+
+    def span(given: Any) -> timedelta:
+        fits = isinstance(given, str) and re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", given)
+        if not fits or span_of(given) > most:
+            raise ValueError(f"give a time such as 4h, {longest} at most")
+        return span_of(given)
+
+    return BeforeValidator(span)
 
 
 class Body(BaseModel):
@@ -89,15 +96,13 @@ class PullBody(Body):
 class TryBody(PullBody):
     """A pull request, and for how long its head is tried."""
 
-    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=LONGEST)] = Field(
-        USUAL, alias="for"
-    )
+    lasts: Annotated[timedelta, _up_to(LONGEST)] = Field(USUAL, alias="for")
 
 
 class LifetimeBody(Body):
     """For how long the end of a cluster is put off, or the cluster is on hold."""
 
-    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=MOST)] = Field(alias="for")
+    lasts: Annotated[timedelta, _up_to(MOST)] = Field(alias="for")
     hold: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
 
 
@@ -105,9 +110,7 @@ class SuspensionBody(Body):
     """Some clusters, for how long they are suspended, and who is responsible, "" for the caller."""
 
     clusters: list[Name] = Field(min_length=1, max_length=MAX_CLUSTERS)
-    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=suspensions.LONGEST)] = (
-        Field(alias="for")
-    )
+    lasts: Annotated[timedelta, _up_to(suspensions.LONGEST)] = Field(alias="for")
     owner: str = ""
 
 
@@ -135,8 +138,11 @@ class RefreshBody(Body):
 
 
 def _time(given: Any) -> Any:
-    """Return a time with its zone; what is none is refused."""
-    return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
+    """Return a time, None for ""; what is none is refused."""
+    try:
+        return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
+    except ValueError:
+        raise ValueError("give a time with its zone, such as 2026-01-31T22:00:00Z") from None
 
 
 class UntilBody(Body):

@@ -42,7 +42,8 @@ def compare_live(
     desired = {cluster.name: cluster for cluster in clusters}
     names = list(desired)
     for first in range(0, len(names), schema.LIVE_CLUSTERS):
-        view = api.live(names[first : first + schema.LIVE_CLUSTERS])
+        part = ",".join(names[first : first + schema.LIVE_CLUSTERS])
+        view = api.read(schema.Live, "live", clusters=part)
         for found in view["clusters"]:
             yield _compared(desired[found["name"]], documents[found["name"]], found, view)
 

@@ -10,6 +10,7 @@ import typer
 from cli.errors import ApiError
 from cli.options import Address, Reason, Yes, cluster_name
 from cli.terminal.output import confirm, echo
+from shared.app.api import schema
 from shared.sentences import many
 
 
@@ -42,5 +43,6 @@ def accept(
             raise ApiError(f"{missing} of {name} does not differ; roadstead drift {name} shows what does")
         echo(drift(view, name, datetime.now(UTC)))
         confirm(f"Accept {', '.join(chosen)}?", "nothing was accepted", yes=yes)
-        api.accept(name, {path: shown[path]["live"] for path in chosen}, reason)
+        values = {path: shown[path]["live"] for path in chosen}
+        api.act(schema.Receipt, f"clusters/{name}/accept", {"fields": values, "reason": reason})
     echo(f"{many(len(chosen), 'field')} accepted. See roadstead drift {name}")

@@ -51,7 +51,8 @@ def approve(
         names = _needs_approval(plan)
         echo(_described(plan, names))
         confirm(_question(plan), "nothing was approved", yes=yes)
-        api.approve(plan["commit"], names, reason)
+        body = {"clusters": names, "reason": reason}
+        api.act(schema.Receipt, f"plans/{plan['commit']}/approve", body)
     echo("Approved. Watch it with roadstead status --watch")
 
 
@@ -64,7 +65,8 @@ def _approve_correction(api: Api, name: str, reason: str, *, yes: bool) -> None:
         raise ApiError(f"no correction of {name} needs approval; roadstead drift {name} shows what differs")
     echo(drift(view, name, datetime.now(UTC)))
     confirm("Write git's values?", "nothing was approved", yes=yes)
-    api.approve_correction(name, found["needsApproval"], reason)
+    body = {"correction": found["needsApproval"], "reason": reason}
+    api.act(schema.Receipt, f"clusters/{name}/approve", body)
     echo(f"Approved. Watch it with roadstead status {name} --watch")
 
 

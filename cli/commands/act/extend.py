@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from cli.errors import UsageError
 from cli.options import Address, NeededReason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
 from cli.times import whole
+from shared.app.api import schema
 
 
 def extend(
@@ -33,10 +32,9 @@ def extend(
     time, also no commit without an approval. A hold can be set again, and replaces the one before. Both need
     a reason.
     """
-    if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", lasts):
-        raise UsageError("--for takes a number with a unit, such as 8h or 2d")
     with address.connect() as api:
-        receipt = api.extend(cluster_name(name), lasts, reason, hold=hold)
+        body = {"for": lasts, "hold": hold, "reason": reason}
+        receipt = api.act(schema.LifetimeReceipt, f"clusters/{cluster_name(name)}/extend", body)
     until = receipt["heldUntil"]
     what = f"is on hold until {whole(until)}" if until else f"ends {whole(receipt['ends'])}"
     echo(Text(line(f"{receipt['cluster']} {what}")))

@@ -11,6 +11,7 @@ from rich.text import Text
 from cli.options import Address, Reason
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.route_table import RouteTable
+from shared.app.api import schema
 
 NO_ROUTES = "fleet.yaml has no notifications"
 
@@ -28,11 +29,11 @@ def notify(
     """
     with address.connect() as api:
         if test:
-            receipt = api.try_route(test, reason)
+            receipt = api.act(schema.Receipt, "notifications/test", {"route": test, "reason": reason})
             delivered = Text(f"{test}: the test message was delivered")
             show(receipt, output, table=lambda _: delivered, names=lambda: [f"route/{test}"])
             return
-        routes = api.routes()["routes"]
+        routes = api.read(schema.RoutesView, "notifications")["routes"]
     show(
         {"routes": routes},
         output,

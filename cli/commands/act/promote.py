@@ -11,6 +11,7 @@ from cli.errors import UsageError
 from cli.options import Address, Reason
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.promotions_view import promotions_view, receipt_view
+from shared.app.api import schema
 from shared.promotions import What
 
 
@@ -38,7 +39,9 @@ def promote(
         raise UsageError("give two environments, or none to list the promotions")
     with address.connect() as api:
         if source:
-            receipt = api.promote(source, target, [promoted.value for promoted in what or ()], reason)
+            kinds = [promoted.value for promoted in what or ()]
+            body = {"from": source, "to": target, "what": kinds, "reason": reason}
+            receipt = api.act(schema.PromotionReceipt, "promotions", body)
             show(
                 receipt,
                 output,
@@ -46,7 +49,7 @@ def promote(
                 names=lambda: [f"environment/{receipt['target']}"],
             )
             return
-        found = api.promotions()
+        found = api.read(schema.PromotionsView, "promotions")
     show(
         found,
         output,

@@ -10,6 +10,7 @@ from rich.text import Text
 from cli.options import Address, NeededReason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
+from shared.app.api import schema
 
 
 def request(
@@ -34,7 +35,8 @@ def request(
     asked = {"name": cluster_name(name), "class": cluster_class, "lifetime": lifetime, "reason": reason}
     places = {"environment": environment, "location": location}
     with address.connect() as api:
-        receipt = api.request_cluster(asked | {key: value for key, value in places.items() if value})
+        body = asked | {key: value for key, value in places.items() if value}
+        receipt = api.act(schema.ClusterRequestReceipt, "requests", body)
     echo(Text(line(f"{receipt['cluster']} in {receipt['environment']} for {receipt['lifetime']}:")))
     echo(Text(line(f"  {receipt['pullRequest']}")))
     echo(Text(line(f"  who merges it: {receipt['merge']}")))

@@ -28,7 +28,8 @@ def rollback(
     if not (slash and pool) or "/" in pool:
         raise UsageError("give a cluster and one of its node pools, such as atlantic-aks/apps")
     with address.connect() as api:
-        echo(_view(api.roll_back(cluster_name(cluster), pool, reason)))
+        path = f"clusters/{cluster_name(cluster)}/pools/{pool}/rollback"
+        echo(_view(api.act(schema.RollbackReceipt, path, {"reason": reason})))
 
 
 def _view(receipt: schema.RollbackReceipt) -> Text:

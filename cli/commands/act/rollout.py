@@ -15,6 +15,7 @@ from cli.errors import UsageError
 from cli.fleet_api.rollout_commit import commit_of, commit_with_items
 from cli.options import Address, Reason, Yes, cluster_name, commit_id
 from cli.terminal.output import confirm, echo
+from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -73,7 +74,7 @@ def _on_one(act: Callable[[Api, str, str, str], None], about: object, text: str)
 
 
 def _act(api: Api, whole: str, kind: str, reason: str, **subject: str) -> None:
-    api.act_on_rollout(whole, kind, reason, **subject)
+    api.act(schema.Receipt, f"rollouts/{whole}/{kind}", {**subject, "reason": reason})
     echo(f"rollout of {whole[:8]}: {' '.join((kind, *subject.values()))} is queued")
 
 

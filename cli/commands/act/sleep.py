@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from cli.options import Address, NeededReason, cluster_name, end_time
 from cli.terminal.output import echo
 from cli.times import whole
 from shared.app.api import schema
-
-if TYPE_CHECKING:
-    from cli.fleet_api.client import Api
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A cluster whose manifest has spec.sleep.")]
 Until = Annotated[
@@ -27,9 +24,7 @@ Until = Annotated[
 ]
 
 
-def _order(
-    send: Callable[[Api, str, str, str], schema.SleepReceipt], does: str, text: str, *, ends: bool = True
-) -> Callable[..., None]:
+def _order(kind: str, does: str, text: str, *, ends: bool = True) -> Callable[..., None]:
     """Return a command that orders something of a cluster; ``text`` is its help, ``does`` what it shows.
 
     ``ends``: without --until, the schedule says when it ends.
@@ -45,7 +40,8 @@ def _order(
         if not (until or ends):
             raise UsageError("give --until: no schedule ends this")
         with address.connect() as api:
-            receipt = send(api, cluster_name(name), end_time(until), reason)
+            body = {"until": end_time(until), "reason": reason}
+            receipt = api.act(schema.SleepReceipt, f"clusters/{cluster_name(name)}/{kind}", body)
         echo(f"{receipt['cluster']} {does} until {whole(receipt['until'])}")
 
     command.__doc__ = text
@@ -53,17 +49,17 @@ def _order(
 
 
 wake = _order(
-    lambda api, name, until, reason: api.wake(name, until, reason),
+    "wake",
     "starts, and is awake",
     "Start a cluster that sleeps. It is awake until --until, or until its schedule stops it next.",
 )
 sleep = _order(
-    lambda api, name, until, reason: api.sleep(name, until, reason),
+    "sleep",
     "stops, and sleeps",
     "Stop a cluster that is awake. It sleeps until --until, or until its schedule starts it next.",
 )
 postpone = _order(
-    lambda api, name, until, reason: api.postpone(name, until, reason),
+    "postpone",
     "stays awake",
     "Keep a cluster awake until a time, whatever its schedule says.",
     ends=False,

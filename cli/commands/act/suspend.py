@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from cli.errors import UsageError
 from cli.options import Address, NeededReason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
+from shared.app.api import schema
 from shared.sentences import some_of
 
 SHOWN = 5
@@ -33,10 +32,9 @@ def suspend(
 
     Nothing changes before the merge. Then Roadstead writes nothing to them until the end.
     """
-    if not re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", lasts):
-        raise UsageError("--for takes a number with a unit, such as 30m, 4h or 7d")
     clusters = list(dict.fromkeys(map(cluster_name, names)))
     with address.connect() as api:
-        receipt = api.suspend(clusters, lasts, owner, reason)
+        body = {"clusters": clusters, "for": lasts, "owner": owner, "reason": reason}
+        receipt = api.act(schema.SuspensionReceipt, "suspensions", body)
     text = f"{some_of(receipt['clusters'], SHOWN)}: a pull request is open, for a suspension until"
     echo(Text(line(f"{text} {receipt['until']}") + "\n  " + line(receipt["pullRequest"])))

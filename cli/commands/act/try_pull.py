@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from cli.errors import UsageError
 from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import echo
 from cli.text import line
+from shared.app.api import schema
 
 
 def try_pull(
@@ -30,15 +29,14 @@ def try_pull(
     Flux on it then pulls the newest commit of the pull request. It goes back by itself, also once the pull
     request is merged or closed. The pull request says what became of it.
     """
-    if not re.fullmatch(r"[1-9][0-9]{0,4}[mh]", lasts):
-        raise UsageError("--for takes a number with a unit, such as 30m or 4h")
     name = cluster_name(cluster)
     with address.connect() as api:
         if end:
-            api.end_try(name, pull, reason)
+            api.act(schema.Receipt, f"clusters/{name}/try/end", {"pull": pull, "reason": reason})
             text = f"{name} goes back from pull request {pull}; roadstead why {name} says how far it is"
         else:
-            receipt = api.begin_try(name, pull, lasts, reason)
+            body = {"pull": pull, "for": lasts, "reason": reason}
+            receipt = api.act(schema.TryReceipt, f"clusters/{name}/try", body)
             text = f"{name} tries pull request {pull} at {receipt['commit'][:8]} until {receipt['until']}"
             text = f"{text}; the pull request says what becomes of it"
     echo(Text(line(text)))

@@ -9,6 +9,7 @@ import typer
 from cli.options import Address
 from cli.terminal.log_view import log_view
 from cli.terminal.output import Output, OutputOption, show
+from shared.app.api import schema
 
 
 def log(
@@ -29,7 +30,7 @@ def log(
     Newest first, each with the files that it changes, and with the clusters that pull it.
     """
     with address.connect() as api:
-        found = api.log(environment.removeprefix("environment/"))
+        found = api.read(schema.Log, "log", environment=environment.removeprefix("environment/"))
     show(
         found,
         output,

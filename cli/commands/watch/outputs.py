@@ -12,6 +12,7 @@ from cli.errors import NotFound
 from cli.options import Address, ClusterArgument, cluster_name
 from cli.terminal.output import Output, OutputOption, print_json, show
 from cli.text import printable
+from shared.app.api import schema
 
 
 def output(
@@ -32,7 +33,7 @@ def output(
     """
     name = cluster_name(name)
     with address.connect() as api:
-        view = api.outputs(name)
+        view = api.read(schema.Outputs, f"clusters/{name}/output")
     outputs = view["outputs"]
     if not view["known"]:
         raise NotFound(f"{name} has no outputs yet: no job has read it in Azure ({view['phase']})")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from cli.options import Address, ClusterArgument, cluster_name
 from cli.terminal.cluster_tree import cluster_tree
 from cli.terminal.output import Output, OutputOption, show
+from shared.app.api import schema
 
 
 def tree(address: Address, name: ClusterArgument, *, output: OutputOption = Output.TABLE) -> None:
@@ -17,7 +18,7 @@ def tree(address: Address, name: ClusterArgument, *, output: OutputOption = Outp
     """
     name = cluster_name(name)
     with address.connect() as api:
-        view = api.tree(name)
+        view = api.read(schema.TreeView, f"clusters/{name}/tree")
     show(
         view,
         output,

@@ -115,7 +115,7 @@ def _read(
     listed = {
         cluster["resource"].lower(): cluster
         for subscription in sorted(subscriptions or {entry.subscription for entry in wanted.values()})
-        for cluster in api.importable(subscription)["clusters"]
+        for cluster in api.read(schema.Importable, "importable", subscription=subscription)["clusters"]
     }
     for missing in sorted(wanted.keys() - listed.keys()):
         found.skipped[missing] = "the state has it, and Azure does not, or Roadstead may not see it"
@@ -127,7 +127,7 @@ def _read(
             found.managed[cluster["fleet"]] += 1
             continue
         try:
-            manifest = api.imported(resource)
+            manifest = api.read(schema.Imported, "import", resource=resource)
         except (NotFound, RequestRefused) as error:
             found.skipped[resource] = str(error)
             continue
