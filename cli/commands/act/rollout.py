@@ -12,7 +12,7 @@ import typer
 
 from cli.commands.act.replay import replay_each
 from cli.errors import UsageError
-from cli.fleet_api.rollout_commit import commit_of, commit_with_items
+from cli.fleet_api.commits import commit_of, commit_with_items
 from cli.options import Address, Reason, Yes, cluster_name, commit_id
 from cli.terminal.output import confirm, echo
 from shared.app.api import schema

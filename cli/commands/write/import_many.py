@@ -15,8 +15,7 @@ from rich.text import Text
 
 from cli import templates
 from cli.commands.write import import_pull
-from cli.commands.write.imported_file import comments_of, own_part, text_of
-from cli.commands.write.inferred_classes import inferred_classes
+from cli.commands.write.imported_file import comments_of, inferred_classes, own_part, text_of
 from cli.commands.write.init import check_known, write_new
 from cli.commands.write.validate import print_problems
 from cli.errors import CommandError, ExitCode, NotFound, RequestRefused, UsageError
