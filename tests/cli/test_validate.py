@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli.commands.write.validate import annotations, print_problems
+from cli.commands.write.validate import print_problems, workflow_commands
 from cli.worktree import open_worktree
 from shared.language.resolve.problems import Problem
 from tests.support import fleet_files
@@ -89,7 +89,9 @@ def test_json_has_every_problem_and_the_clusters(wrong: Path) -> None:
 
 
 def test_workflow_commands_cannot_be_broken_out_of() -> None:
-    printed = list(annotations([Problem("a,b:c%\n.yaml", 2, 3, "spec.x", "50% off\r\n::error::no")], str))
+    printed = list(
+        workflow_commands([Problem("a,b:c%\n.yaml", 2, 3, "spec.x", "50% off\r\n::error::no")], str)
+    )
     place = "file=a%2Cb%3Ac%25%0A.yaml,line=2,col=3"
     assert printed == [f"::error {place},title=Roadstead::spec.x: 50%25 off%0D%0A::error::no"]
 

@@ -82,9 +82,9 @@ def validate(
     if output is Format.GITHUB:
         notes = sorted(platform.notes)[:_MOST_NOTES]
         found = (
-            annotations(problems, tree.shown),
-            annotations(warnings, tree.shown, "warning"),
-            annotations(notes, tree.shown, "notice"),
+            workflow_commands(problems, tree.shown),
+            workflow_commands(warnings, tree.shown, "warning"),
+            workflow_commands(notes, tree.shown, "notice"),
         )
         sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
@@ -172,7 +172,7 @@ def _view(
     }
 
 
-def annotations(
+def workflow_commands(
     problems: Iterable[Problem], shown: Callable[[str], str], level: str = "error"
 ) -> Iterator[str]:
     """Yield a workflow command for each problem; ``level`` is error, warning or notice.
