@@ -98,17 +98,17 @@ COMMANDS: Sections = {
     "Watch a fleet": {
         "status": Entry("cli.commands.watch.status:status", "Show the fleet, or one cluster in detail."),
         "wait": Entry("cli.commands.watch.wait:wait", "Wait until clusters are ready or deleted."),
-        "why": Entry("cli.commands.watch.why:why", "Explain what a cluster waits for, and what to do."),
+        "why": Entry("cli.commands.watch.cluster:why", "Explain what a cluster waits for, and what to do."),
         "tree": Entry(
-            "cli.commands.watch.tree:tree", "Show what a cluster consists of, and what is unhealthy."
+            "cli.commands.watch.cluster:tree", "Show what a cluster consists of, and what is unhealthy."
         ),
         "output": Entry(
-            "cli.commands.watch.outputs:output", "Show the outputs of a cluster, or one of them."
+            "cli.commands.watch.cluster:output", "Show the outputs of a cluster, or one of them."
         ),
         "drift": Entry("cli.commands.watch.drift:drift", "Show what differs between git and Azure."),
         "ready": Entry("cli.commands.watch.ready:ready", "Show what blocks an upgrade of Kubernetes."),
         "cost": Entry("cli.commands.watch.cost:cost", "Show what the fleet is listed at for a month."),
-        "events": Entry("cli.commands.watch.events:events", "List the events of a cluster."),
+        "events": Entry("cli.commands.watch.cluster:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
         "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
@@ -119,31 +119,31 @@ COMMANDS: Sections = {
             "Approve the deletes and releases of a plan, or a correction of drift.",
         ),
         "accept": Entry(
-            "cli.commands.act.accept:accept", "Accept what somebody added to a cluster in Azure."
+            "cli.commands.act.approve:accept", "Accept what somebody added to a cluster in Azure."
         ),
         "rollout": Entry("cli.app:rollout", "Show a rollout, pause it, or approve a stage."),
         "promote": Entry(
-            "cli.commands.act.promote:promote", "Give an environment what is proven in another one."
+            "cli.commands.act.pulls:promote", "Give an environment what is proven in another one."
         ),
-        "try": Entry("cli.commands.act.try_pull:try_pull", "Try a pull request on a cluster for some hours."),
-        "request": Entry("cli.commands.act.request:request", "Ask for a cluster for a time."),
+        "try": Entry("cli.commands.act.orders:try_pull", "Try a pull request on a cluster for some hours."),
+        "request": Entry("cli.commands.act.pulls:request", "Ask for a cluster for a time."),
         "extend": Entry(
-            "cli.commands.act.extend:extend", "Put the end of a cluster off, or hold the cluster."
+            "cli.commands.act.orders:extend", "Put the end of a cluster off, or hold the cluster."
         ),
-        "rollback": Entry("cli.commands.act.rollback:rollback", "Propose to roll a node pool back."),
-        "suspend": Entry("cli.commands.act.suspend:suspend", "Propose to suspend clusters until a time."),
+        "rollback": Entry("cli.commands.act.pulls:rollback", "Propose to roll a node pool back."),
+        "suspend": Entry("cli.commands.act.pulls:suspend", "Propose to suspend clusters until a time."),
         "takeover": Entry(
             "cli.commands.act.takeover:takeover", "Take over clusters that another app manages."
         ),
-        "pause": Entry("cli.commands.act.pause:pause", "Stop everything that the app starts by itself."),
-        "resume": Entry("cli.commands.act.pause:resume", "End a pause."),
-        "wake": Entry("cli.commands.act.sleep:wake", "Start a cluster that sleeps."),
-        "sleep": Entry("cli.commands.act.sleep:sleep", "Stop a cluster that is awake."),
-        "postpone": Entry("cli.commands.act.sleep:postpone", "Keep a cluster awake until a time."),
+        "pause": Entry("cli.commands.act.orders:pause", "Stop everything that the app starts by itself."),
+        "resume": Entry("cli.commands.act.orders:resume", "End a pause."),
+        "wake": Entry("cli.commands.act.orders:wake", "Start a cluster that sleeps."),
+        "sleep": Entry("cli.commands.act.orders:sleep", "Stop a cluster that is awake."),
+        "postpone": Entry("cli.commands.act.orders:postpone", "Keep a cluster awake until a time."),
         "replay": Entry("cli.commands.act.replay:replay", "Start failed jobs again."),
         "refresh": Entry("cli.commands.act.refresh:refresh", "Compare clusters with Azure now."),
         "notify": Entry("cli.commands.act.notify:notify", "List the routes of notifications, or test one."),
-        "sync": Entry("cli.commands.act.sync:sync", "Plan a commit now whose webhook was lost."),
+        "sync": Entry("cli.commands.act.orders:sync", "Plan a commit now whose webhook was lost."),
     },
     "Run the app": {
         "deploy": Entry("cli.commands.run.deploy:deploy", "Create or change the apps of a fleet in Azure."),

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import azure.functions as func
 from pydantic import ValidationError
 
-from handlers.bodies import Body
+from handlers.bodies import Body, wrong_form
 from handlers.reply import reply
 from handlers.routes import Routes
 from shared.app.api.access import Caller, Role, decide
+from shared.app.api.acts import WITHOUT_REASON
 from shared.app.api.audit import MAX_TEXT, AuditedAct, audited
 from shared.app.http_result import HttpResult, rejected
 from shared.frozen import dataclass, replace
@@ -45,9 +46,9 @@ class ActCall:
 class ActRoute:
     """An act: its route and role, its answer, what the audit has of a call, and what a call does.
 
-    ``body`` is the class of what it takes; what is not of that form is refused, and ``wrong`` says why.
-    ``needs_reason`` is the answer to a call without a reason, "" where a call may have none. ``refusal`` says
-    of a call that was understood why it is refused and not audited, None for no refusal.
+    ``body`` is the class of what it takes; what is not of that form is refused, and so is a call without a
+    reason where it ``needs_reason``. ``refusal`` says of a call that was understood why it is refused and not
+    audited, None for no refusal.
     ``concerns`` are the environments of what a call is about, "" for none; without it, it is about the fleet.
     """
 
@@ -58,8 +59,7 @@ class ActRoute:
     audit: Callable[[ActCall], AuditedAct]
     act: Callable[[ActCall], HttpResult]
     body: type[Body] = Body
-    wrong: str = ""
-    needs_reason: str = ""
+    needs_reason: bool = False
     refusal: Callable[[ActCall], HttpResult | None] = lambda _: None
     concerns: Callable[[ActCall], Collection[str]] | None = None
     method: Literal["GET", "POST"] = "POST"
@@ -81,8 +81,8 @@ def add_act(entry: ActRoute, routes: Routes, ports: Ports) -> None:
     def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         try:
             body = entry.body.model_validate(said(req) if entry.method == "POST" else dict(req.params))
-        except ValidationError:
-            return reply(rejected(400, entry.wrong))
+        except ValidationError as error:
+            return reply(rejected(400, wrong_form(error, entry.body)))
         return reply(performed(entry, req.route_params, body, caller, ports))
 
 
@@ -91,9 +91,9 @@ def performed(
 ) -> HttpResult:
     """Do an act unless its caller may not, or it is refused; it is saved before it happens."""
     call = ActCall(path, body, caller, ports)
-    silent = bool(entry.needs_reason) and not call.reason.strip()
+    silent = entry.needs_reason and not call.reason.strip()
     refusal = denial(call, entry.role, entry.concerns)
-    refusal = refusal or (rejected(400, entry.needs_reason) if silent else entry.refusal(call))
+    refusal = refusal or (rejected(400, WITHOUT_REASON) if silent else entry.refusal(call))
     if refusal is not None:
         return refusal
     request = replace(entry.audit(call), reason=call.reason)

@@ -80,9 +80,10 @@ class Functions:
         from handlers import dead_letters, queues
 
         return (
-            queues.planner(self.ports),
-            queues.previewer(self.ports),
-            queues.azure_events(self.ports),
+            queues.blueprint(self.ports, "plans"),
+            queues.blueprint(self.ports, "previews"),
+            queues.azure_events(self.ports, "azure_events", "events"),
+            queues.azure_events(self.ports, "dead_events", "events/$deadletterqueue"),
             dead_letters.blueprint(self.ports, "plans"),
             dead_letters.blueprint(self.ports, "previews"),
         )
@@ -108,8 +109,8 @@ class Functions:
         from handlers import dead_letters, queues
 
         return (
-            queues.worker(self.ports),
-            queues.changer(self.ports),
+            queues.blueprint(self.ports, "jobs"),
+            queues.blueprint(self.ports, "changes"),
             dead_letters.blueprint(self.ports, "jobs"),
             dead_letters.blueprint(self.ports, "changes"),
         )
@@ -117,4 +118,4 @@ class Functions:
     def _deletes(self) -> Sequence[func.Blueprint]:
         from handlers import dead_letters, queues
 
-        return queues.deleter(self.ports), dead_letters.blueprint(self.ports, "deletes")
+        return queues.blueprint(self.ports, "deletes"), dead_letters.blueprint(self.ports, "deletes")

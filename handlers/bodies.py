@@ -6,7 +6,15 @@ import re
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from shared.app.api.acts import suspensions
 from shared.app.api.acts.cluster import MAX_CLUSTERS
@@ -14,18 +22,26 @@ from shared.app.api.acts.lifetime import LONGEST as MOST
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.cluster.divergence.drift import FIELDS
-from shared.language.model.base import ClusterName, Location, ObjectName
+from shared.language.model.base import ClusterName, Location, ObjectName, shown
 from shared.language.model.change_windows import Lifetime, span_of
 
+LONGEST_MESSAGE = 300
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]
 """The name of a cluster is ASCII. The record of the act has all names, and has room for those."""
 
 
-def _span(given: Any) -> Any:
-    """Return a time such as "4h"; what is none is refused."""
-    fits = isinstance(given, str) and re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", given)
-    return span_of(given) if fits else given
+def _up_to(most: timedelta) -> BeforeValidator:
+    """Return what takes a time such as "4h" up to the longest; anything else is refused."""
+    longest = f"{most.days}d" if most.days > 1 else f"{most // timedelta(hours=1)}h"
+
+    def span(given: Any) -> timedelta:
+        fits = isinstance(given, str) and re.fullmatch(r"[1-9][0-9]{0,4}[mhd]", given)
+        if not fits or span_of(given) > most:
+            raise ValueError(f"give a time such as 4h, {longest} at most")
+        return span_of(given)
+
+    return BeforeValidator(span)
 
 
 class Body(BaseModel):
@@ -34,6 +50,15 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     reason: Annotated[str, BeforeValidator(lambda given: given if isinstance(given, str) else "")] = ""
+
+
+def wrong_form(error: ValidationError, body: type[Body]) -> str:
+    """Return what has another form in a body or in parameters, and which fields there are."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    field, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    fields = (known.alias or name for name, known in body.model_fields.items())
+    problem = shown(f"{field}: {message}" if field else message, LONGEST_MESSAGE)
+    return f"{problem}; the fields are {', '.join(fields)}"
 
 
 class ApprovalBody(Body):
@@ -71,15 +96,13 @@ class PullBody(Body):
 class TryBody(PullBody):
     """A pull request, and for how long its head is tried."""
 
-    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=LONGEST)] = Field(
-        USUAL, alias="for"
-    )
+    lasts: Annotated[timedelta, _up_to(LONGEST)] = Field(USUAL, alias="for")
 
 
 class LifetimeBody(Body):
     """For how long the end of a cluster is put off, or the cluster is on hold."""
 
-    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=MOST)] = Field(alias="for")
+    lasts: Annotated[timedelta, _up_to(MOST)] = Field(alias="for")
     hold: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
 
 
@@ -87,9 +110,7 @@ class SuspensionBody(Body):
     """Some clusters, for how long they are suspended, and who is responsible, "" for the caller."""
 
     clusters: list[Name] = Field(min_length=1, max_length=MAX_CLUSTERS)
-    lasts: Annotated[timedelta, BeforeValidator(_span), Field(gt=timedelta(0), le=suspensions.LONGEST)] = (
-        Field(alias="for")
-    )
+    lasts: Annotated[timedelta, _up_to(suspensions.LONGEST)] = Field(alias="for")
     owner: str = ""
 
 
@@ -112,13 +133,16 @@ class RefreshBody(Body):
     @model_validator(mode="after")
     def _some(self) -> RefreshBody:
         if not self.clusters and not self.all:
-            raise ValueError
+            raise ValueError("give clusters, or all")
         return self
 
 
 def _time(given: Any) -> Any:
-    """Return a time with its zone; what is none is refused."""
-    return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
+    """Return a time, None for ""; what is none is refused."""
+    try:
+        return (datetime.fromisoformat(given) if isinstance(given, str) and given else given) or None
+    except ValueError:
+        raise ValueError("give a time with its zone, such as 2026-01-31T22:00:00Z") from None
 
 
 class UntilBody(Body):

@@ -8,10 +8,10 @@ from handlers import bodies
 from handlers.act_route import ActCall, ActRoute, denial, of_cluster, of_clusters
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import azure, cluster, lifetime, pulls, requests, suspensions, tries
+from shared.app.api.acts import WITHOUT_REASON, azure, cluster, lifetime, pulls, requests, suspensions, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.request_limits import ClusterRequest
-from shared.app.api.acts.sleep import WITHOUT_REASON, WRONG_UNTIL, OrderKind, order_sleep
+from shared.app.api.acts.sleep import OrderKind, order_sleep
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import LIVE
@@ -22,7 +22,7 @@ def _override_refusal(call: ActCall) -> HttpResult | None:
     denied = denial(call, Role.APPROVER, of_cluster) if call.body.override else None
     if denied is not None:
         return denied
-    return rejected(400, cluster.WITHOUT_REASON) if call.body.override and not call.reason.strip() else None
+    return rejected(400, WITHOUT_REASON) if call.body.override and not call.reason.strip() else None
 
 
 def _on_cluster(action: str, call: ActCall, *parts: str) -> AuditedAct:
@@ -46,8 +46,7 @@ def _of_sleep(kind: OrderKind) -> ActRoute:
             kind, call.path["name"], call.body.until, call.by, call.ports, call.reason
         ),
         body=bodies.PostponeBody if kind is OrderKind.POSTPONE else bodies.UntilBody,
-        wrong=WRONG_UNTIL,
-        needs_reason=WITHOUT_REASON,
+        needs_reason=True,
         concerns=of_cluster,
     )
 
@@ -57,7 +56,7 @@ CLUSTER_ACTS = (
         "approve",
         "plans/{commit}/approve",
         Role.APPROVER,
-        schema.ApprovalReceipt,
+        schema.Receipt,
         audit=lambda call: _on_clusters("approve", call.body.clusters, call.path["commit"]),
         act=lambda call: approve(
             call.path["commit"],
@@ -68,40 +67,37 @@ CLUSTER_ACTS = (
             addresses=call.caller.principal.addresses,
         ),
         body=bodies.ApprovalBody,
-        wrong='the body must be {"clusters": ["name", ...]}',
         concerns=of_clusters,
     ),
     ActRoute(
         "approve_correction",
         "clusters/{name}/approve",
         Role.APPROVER,
-        schema.CorrectionReceipt,
+        schema.Receipt,
         audit=lambda call: _on_cluster("approve", call, call.body.correction),
         act=lambda call: cluster.approve_correction(
             call.path["name"], call.body.correction, call.by, call.ports, reason=call.reason
         ),
         body=bodies.CorrectionBody,
-        wrong='the body must be {"correction": "..."}, with needsApproval of GET drift',
         concerns=of_cluster,
     ),
     ActRoute(
         "accept",
         "clusters/{name}/accept",
         Role.OPERATOR,
-        schema.AcceptanceReceipt,
+        schema.Receipt,
         audit=lambda call: _on_cluster("accept", call, ", ".join(sorted(call.body.fields))),
         act=lambda call: cluster.accept_differences(
             call.path["name"], call.body.fields, call.by, call.ports, reason=call.reason
         ),
         body=bodies.AcceptanceBody,
-        wrong='the body must be {"fields": {"path": "live", ...}}, as GET drift shows them',
         concerns=of_cluster,
     ),
     ActRoute(
         "replay",
         "clusters/{name}/replay",
         Role.OPERATOR,
-        schema.ReplayReceipt,
+        schema.Receipt,
         audit=lambda call: _on_cluster("replay-override" if call.body.override else "replay", call),
         act=lambda call: cluster.replay(
             call.path["name"], call.by, call.ports, call.reason, override=call.body.override
@@ -131,7 +127,6 @@ CLUSTER_ACTS = (
             call.path["name"], call.body.pull, call.body.lasts, call.by, call.ports, call.reason
         ),
         body=bodies.TryBody,
-        wrong=tries.WRONG_TRY,
         concerns=of_cluster,
     ),
     ActRoute(
@@ -153,8 +148,7 @@ CLUSTER_ACTS = (
             call.ports,
         ),
         body=bodies.ClusterRequestBody,
-        wrong=requests.WRONG,
-        needs_reason=requests.WITHOUT_REASON,
+        needs_reason=True,
     ),
     ActRoute(
         "extend",
@@ -166,19 +160,17 @@ CLUSTER_ACTS = (
             call.path["name"], call.body.lasts, call.by, call.ports, call.reason, hold=call.body.hold
         ),
         body=bodies.LifetimeBody,
-        wrong=lifetime.WRONG,
-        needs_reason=lifetime.WITHOUT_REASON,
+        needs_reason=True,
         concerns=of_cluster,
     ),
     ActRoute(
         "end_try",
         "clusters/{name}/try/end",
         Role.OPERATOR,
-        schema.TryEndReceipt,
+        schema.Receipt,
         audit=lambda call: _on_cluster("try-end", call, str(call.body.pull)),
         act=lambda call: tries.end_try(call.path["name"], call.body.pull, call.by, call.ports),
         body=bodies.PullBody,
-        wrong=tries.WRONG_END,
         concerns=of_cluster,
     ),
     *(_of_sleep(kind) for kind in OrderKind),
@@ -186,7 +178,7 @@ CLUSTER_ACTS = (
         "takeover",
         "clusters/{name}/takeover",
         Role.APPROVER,
-        schema.TakeoverReceipt,
+        schema.Receipt,
         audit=lambda call: _on_cluster("takeover", call),
         act=lambda call: cluster.take_over(call.path["name"], call.by, call.ports, call.reason),
         concerns=of_cluster,
@@ -199,7 +191,6 @@ CLUSTER_ACTS = (
         audit=lambda call: _on_clusters("refresh", call.body.clusters),
         act=lambda call: cluster.refresh(call.body.clusters, call.by, call.ports),
         body=bodies.RefreshBody,
-        wrong=cluster.WRONG_BODY,
         concerns=of_clusters,
     ),
     ActRoute(
@@ -210,7 +201,6 @@ CLUSTER_ACTS = (
         audit=lambda call: _on_clusters("readiness", call.body.clusters),
         act=lambda call: cluster.read_readiness(call.body.clusters, call.by, call.ports),
         body=bodies.RefreshBody,
-        wrong=cluster.WRONG_BODY,
         concerns=of_clusters,
     ),
     ActRoute(
@@ -223,8 +213,7 @@ CLUSTER_ACTS = (
             call.body.clusters, call.body.lasts, call.body.owner, call.by, call.ports, call.reason
         ),
         body=bodies.SuspensionBody,
-        wrong=suspensions.WRONG_BODY,
-        needs_reason=suspensions.WITHOUT_REASON,
+        needs_reason=True,
         concerns=of_clusters,
     ),
     ActRoute(
@@ -255,7 +244,6 @@ CLUSTER_ACTS = (
         audit=lambda call: _on_clusters(LIVE, call.body.clusters),
         act=lambda call: azure.read_live(call.body.clusters, call.ports),
         body=bodies.LiveQuery,
-        wrong=azure.WRONG_NAMES,
         method="GET",
         concerns=of_clusters,
     ),

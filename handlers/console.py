@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from handlers.act_route import ActRoute, performed
 from handlers.acts import ACTS
+from handlers.bodies import wrong_form
 from handlers.console_requests import (
     HEADERS,
     SESSION,
@@ -56,6 +57,7 @@ SAID = "roadstead-said"
 """The cookie with what came of the last form."""
 MOST_SELECTED = 200
 """For so many clusters of a list, at most, an act is done that is about one."""
+LACKS = "The form lacks something."
 OF_ANOTHER_SITE = "This form comes from another site, and nothing was done."
 SESSION_ENDED = "Nothing was done: sign in, and send the form again."
 OLD_FORM = "This form is too old, or of another session. Nothing was done: send it again from here."
@@ -173,7 +175,7 @@ class Console:
             "may": lambda name: caller is not None and self._may(caller.principal, self.acts[name]),
             "setup": self._setup_page(caller),
             "role_of": lambda name: self.acts[name].role.value,
-            "says_why": lambda name: bool(self.acts[name].needs_reason),
+            "says_why": lambda name: self.acts[name].needs_reason,
         }
         body = rendered(page, shared)
         etag = f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
@@ -276,7 +278,7 @@ class Console:
             selected = [{"name": name} for name in dict.fromkeys(names)]
             return self._done(act, selected, rest, caller, back, selected=True)
         if "/" in "".join(parts.values()) or not all(parts.values()):
-            return self._said(back, act.wrong or "the form lacks something", ok=False)
+            return self._said(back, LACKS, ok=False)
         rest = {name: value for name, value in said.items() if name != "path"}
         return self._done(act, [parts], rest, caller, back)
 
@@ -303,8 +305,9 @@ class Console:
                 if not result.ok:
                     refused.append(str(result.body.get("error", result.status)))
                 pull = str(result.body.get("pullRequest", ""))
-        except (ValidationError, KeyError):
-            return self._said(back, act.wrong or "the form lacks something", ok=False)
+        except (ValidationError, KeyError) as error:
+            problem = wrong_form(error, act.body) if isinstance(error, ValidationError) else LACKS
+            return self._said(back, problem, ok=False)
         except (NotReady, ReconcileError) as error:
             log.warning("console: the act %s: %s", act.name, error)
             return self._said(back, f"Not done{' for all' if selected else ''}: {error}", ok=False)

@@ -15,9 +15,6 @@ def _on_letters(action: str, call: ActCall) -> AuditedAct:
     return AuditedAct(action, ", ".join(map("/".join, sorted(call.body.named))))
 
 
-WRONG_LETTERS = 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'
-
-
 FLEET_ACTS = (
     ActRoute(
         "takeover_repository",
@@ -51,8 +48,7 @@ FLEET_ACTS = (
         audit=lambda call: AuditedAct("pause", call.ports.config.fleet),
         act=lambda call: fleet.pause(call.reason, call.body.until, call.by, call.ports),
         body=bodies.UntilBody,
-        wrong=fleet.WRONG_PAUSE,
-        needs_reason=fleet.WRONG_PAUSE,
+        needs_reason=True,
     ),
     ActRoute(
         "resume",
@@ -70,7 +66,6 @@ FLEET_ACTS = (
         audit=lambda call: _on_letters("replay-letters", call),
         act=lambda call: fleet.replay_letters(call.body.named, call.by, call.ports),
         body=bodies.LettersBody,
-        wrong=WRONG_LETTERS,
     ),
     ActRoute(
         "dismiss",
@@ -80,16 +75,14 @@ FLEET_ACTS = (
         audit=lambda call: _on_letters("dismiss", call),
         act=lambda call: HttpResult(200, fleet.dismiss(call.body.named, call.by, call.ports)),
         body=bodies.LettersBody,
-        wrong=WRONG_LETTERS,
     ),
     ActRoute(
         "notify_test",
         "notifications/test",
         Role.OPERATOR,
-        schema.RouteReceipt,
+        schema.Receipt,
         audit=lambda call: AuditedAct("notify", call.body.route),
         act=lambda call: fleet.try_route(call.body.route, call.by, call.ports),
         body=bodies.RouteBody,
-        wrong=fleet.WRONG_TEST,
     ),
 )

@@ -9,7 +9,7 @@ Azure gives each function instances of its own. So what a function calls is impo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC
 
 import azure.functions as func
@@ -107,143 +107,82 @@ def _receive(
     receive(queue, message.session_id or "", message.get_body(), inside, ports)
 
 
-def planner(ports: Ports) -> func.Blueprint:
-    """Return the planner, which sweeps, proposes and notifies too."""
-    bp = func.Blueprint()
-
-    @bp.function_name("planner")
-    @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
-    )
-    @counted("planner", ports)
-    def plan(message: func.ServiceBusMessage) -> None:
-        _receive(
-            message,
-            "plans",
-            ports,
-            lambda body, inside: handle_request(message_of(body, QueueRequest), inside),
-        )
-
-    return bp
+def _preview(body: bytes, ports: Ports) -> None:
+    request = message_of(body, QueueRequest)
+    with about(commit=commit_of(request)):
+        handle_preview(request, ports)
 
 
-def previewer(ports: Ports) -> func.Blueprint:
-    """Return the previewer, which plans pull requests."""
-    bp = func.Blueprint()
+def _work(body: bytes, ports: Ports) -> None:
+    read = message_of(body, WorkerMessage)
+    if isinstance(read, CheckMessage):
+        from shared.app.check import check
 
-    def handle(body: bytes, ports: Ports) -> None:
-        request = message_of(body, QueueRequest)
-        with about(commit=commit_of(request)):
-            handle_preview(request, ports)
+        check.handle(read, ports)
+    elif isinstance(read, ReadinessMessage):
+        from shared.app import readiness
 
-    @bp.function_name("previewer")
-    @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "previews", data_type=func.DataType.BINARY, is_sessions_enabled=True
-    )
-    @counted("previewer", ports)
-    def preview(message: func.ServiceBusMessage) -> None:
-        _receive(message, "previews", ports, handle)
-
-    return bp
-
-
-def azure_events(ports: Ports) -> func.Blueprint:
-    """Return the functions for Azure's events, which have no session.
-
-    One that failed ten times, as while the tables do not answer, comes again from the dead letters until it
-    is handled: that queue gives up no message.
-    """
-    bp = func.Blueprint()
-
-    def take(message: func.ServiceBusMessage) -> None:
-        from shared.app.sweep import events
-
-        ports.process.tally.add(f"{RECEIVED} events")
-        events.handle(message.get_body(), enter(ports))
-
-    @bp.function_name("azure_events")
-    @bp.service_bus_queue_trigger("message", "ServiceBus", "events", data_type=func.DataType.BINARY)
-    @counted("azure_events", ports)
-    def azure_events(message: func.ServiceBusMessage) -> None:
-        take(message)
-
-    @bp.function_name("dead_events")
-    @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "events/$deadletterqueue", data_type=func.DataType.BINARY
-    )
-    @counted("dead_events", ports)
-    def dead_events(message: func.ServiceBusMessage) -> None:
-        take(message)
-
-    return bp
-
-
-def worker(ports: Ports) -> func.Blueprint:
-    """Return the worker, which creates and changes clusters, and reads them from inside."""
-    bp = func.Blueprint()
-
-    def handle(body: bytes, ports: Ports) -> None:
-        read = message_of(body, WorkerMessage)
-        if isinstance(read, CheckMessage):
-            from shared.app.check import check
-
-            check.handle(read, ports)
-        elif isinstance(read, ReadinessMessage):
-            from shared.app import readiness
-
-            readiness.handle(read, ports)
-        elif isinstance(read, JobMessage):
-            _handle_job(read, JobQueue.JOBS, ports)
-
-    @bp.function_name("worker")
-    @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
-    )
-    @counted("worker", ports)
-    def provision(message: func.ServiceBusMessage) -> None:
-        _receive(message, "jobs", ports, handle)
-
-    return bp
-
-
-def changer(ports: Ports) -> func.Blueprint:
-    """Return the worker of small changes, which wait behind no large one."""
-    bp = func.Blueprint()
-
-    @bp.function_name("changer")
-    @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "changes", data_type=func.DataType.BINARY, is_sessions_enabled=True
-    )
-    @counted("changer", ports)
-    def change(message: func.ServiceBusMessage) -> None:
-        _job(message, JobQueue.CHANGES, ports)
-
-    return bp
-
-
-def deleter(ports: Ports) -> func.Blueprint:
-    """Return the deleter, which deletes clusters and their resource groups."""
-    bp = func.Blueprint()
-
-    @bp.function_name("deleter")
-    @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "deletes", data_type=func.DataType.BINARY, is_sessions_enabled=True
-    )
-    @counted("deleter", ports)
-    def delete(message: func.ServiceBusMessage) -> None:
-        _job(message, JobQueue.DELETES, ports)
-
-    return bp
-
-
-def _job(message: func.ServiceBusMessage, queue: JobQueue, ports: Ports) -> None:
-    def handle(body: bytes, ports: Ports) -> None:
-        _handle_job(message_of(body, JobMessage), queue, ports)
-
-    _receive(message, queue, ports, handle)
+        readiness.handle(read, ports)
+    elif isinstance(read, JobMessage):
+        _handle_job(read, JobQueue.JOBS, ports)
 
 
 def _handle_job(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
     from shared.app.worker import worker
 
     worker.handle(message, queue, ports)
+
+
+def _job_of(queue: JobQueue) -> Callable[[bytes, Ports], None]:
+    return lambda body, ports: _handle_job(message_of(body, JobMessage), queue, ports)
+
+
+_FUNCTIONS: Mapping[str, tuple[str, Callable[[bytes, Ports], None]]] = {
+    "plans": ("planner", lambda body, ports: handle_request(message_of(body, QueueRequest), ports)),
+    "previews": ("previewer", _preview),
+    "jobs": ("worker", _work),
+    "changes": ("changer", _job_of(JobQueue.CHANGES)),
+    "deletes": ("deleter", _job_of(JobQueue.DELETES)),
+}
+"""The function of each queue with sessions.
+
+The planner sweeps, proposes and notifies too; the previewer plans pull requests. The worker creates and
+changes clusters, and reads them from inside; small changes have one of their own, and wait behind no large
+one.
+"""
+
+
+def blueprint(ports: Ports, queue: str) -> func.Blueprint:
+    """Return the function of a queue with sessions."""
+    bp = func.Blueprint()
+    name, handle = _FUNCTIONS[queue]
+
+    @bp.function_name(name)
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", queue, data_type=func.DataType.BINARY, is_sessions_enabled=True
+    )
+    @counted(name, ports)
+    def function(message: func.ServiceBusMessage) -> None:
+        _receive(message, queue, ports, handle)
+
+    return bp
+
+
+def azure_events(ports: Ports, name: str, queue: str) -> func.Blueprint:
+    """Return a function for Azure's events, or for the dead letters of their queue, which have no session.
+
+    One that failed ten times, as while the tables do not answer, comes again from the dead letters until it
+    is handled: that queue gives up no message.
+    """
+    bp = func.Blueprint()
+
+    @bp.function_name(name)
+    @bp.service_bus_queue_trigger("message", "ServiceBus", queue, data_type=func.DataType.BINARY)
+    @counted(name, ports)
+    def function(message: func.ServiceBusMessage) -> None:
+        from shared.app.sweep import events
+
+        ports.tally.add(f"{RECEIVED} events")
+        events.handle(message.get_body(), enter(ports))
+
+    return bp

@@ -22,8 +22,8 @@ def _of_rollout(
     role: Role,
     body: type[Body] = Body,
     subject: str = "",
-    wrong: str = "",
-    needs_reason: str = "",
+    *,
+    needs_reason: bool = False,
 ) -> ActRoute:
     """Return an act on a rollout; ``subject`` is the field of a body with what it is about."""
 
@@ -51,11 +51,10 @@ def _of_rollout(
         name,
         path,
         role,
-        schema.RolloutReceipt,
+        schema.Receipt,
         audit,
         act,
         body,
-        wrong,
         needs_reason,
         concerns=of_rollout,
     )
@@ -66,9 +65,9 @@ ROLLOUT_ACTS = (
         _of_rollout(kind, Role.OPERATOR)
         for kind in (ActKind.PAUSE, ActKind.RESUME, ActKind.ABORT, ActKind.BACK)
     ),
-    _of_rollout(ActKind.OVERRIDE, Role.APPROVER, needs_reason=rollout.WITHOUT_REASON),
-    _of_rollout(ActKind.APPROVE, Role.APPROVER, bodies.StageBody, "stage", rollout.WRONG_STAGE),
-    _of_rollout(ActKind.SKIP, Role.APPROVER, bodies.MemberBody, "cluster", rollout.WRONG_CLUSTER),
+    _of_rollout(ActKind.OVERRIDE, Role.APPROVER, needs_reason=True),
+    _of_rollout(ActKind.APPROVE, Role.APPROVER, bodies.StageBody, "stage"),
+    _of_rollout(ActKind.SKIP, Role.APPROVER, bodies.MemberBody, "cluster"),
     ActRoute(
         "promote",
         "promotions",
@@ -79,7 +78,6 @@ ROLLOUT_ACTS = (
             call.body.source, call.body.target, call.body.what, call.by, call.ports, call.reason
         ),
         body=bodies.PromotionBody,
-        wrong=pulls.WRONG_PROMOTION,
         concerns=lambda call: (call.body.target,),
     ),
 )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -138,7 +137,6 @@ TIMEOUT = 20.0
 JWT_SECONDS = 540
 """How long a token of the App is valid; GitHub takes ten minutes at most, and clocks differ."""
 CLOCKS_DIFFER = 60
-_DELIVERIES = "/app/hook/deliveries"
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
@@ -192,16 +190,6 @@ class RegisteredApp:
         return {KEY: self.key, WEBHOOK: self.webhook_secret, APP_ID: self.id}
 
 
-@dataclass(frozen=True)
-class HookAttempt:
-    """An attempt to deliver an event to the app: its number, and the status of the answer, 0 for none."""
-
-    number: int
-    event: str
-    at: datetime
-    status: int
-
-
 def convert(send: Send, api: str, code: str) -> RegisteredApp:
     """Exchange the code of a manifest, once and within an hour, for the App. Raises GitHubRefused."""
     if not is_code(code):
@@ -250,26 +238,6 @@ class AppCalls:
         """Have GitHub sign with another secret from now on."""
         _checked(self._as_app("PATCH", "/app/hook/config", {"secret": secret}))
 
-    def last_attempt(self) -> HookAttempt | None:
-        """Return the newest delivery to the webhook, None for none: docs.github.com/rest/apps/webhooks.
-
-        GitHub sends a ping when an App is registered (webhook-events-and-payloads there, ``hook.app_id``).
-        """
-        answer = self._as_app("GET", f"{_DELIVERIES}?per_page=1")
-        if not isinstance(answer.body, list):
-            _checked(answer)
-            raise GitHubRefused("GitHub's answer has no list of deliveries.")
-        try:
-            return _attempt_of(answer.body[0]) if answer.body else None
-        except (KeyError, TypeError, ValueError):
-            raise GitHubRefused("GitHub's answer has no list of deliveries.") from None
-
-    def deliver_again(self, number: int) -> None:
-        """Have GitHub deliver an event again, signed with the present secret."""
-        answer = self._as_app("POST", f"{_DELIVERIES}/{number}/attempts")
-        if answer.status != 202:
-            _checked(answer)
-
     def _as_app(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         import jwt
 
@@ -281,11 +249,6 @@ class AppCalls:
             # Not chained: the cause could contain the key.
             raise GitHubRefused("This is not an RSA private key in PEM form.") from None
         return _call(self._send, self._api, method, path, token=token, body=body)
-
-
-def _attempt_of(item: Mapping[str, Any]) -> HookAttempt:
-    at = datetime.fromisoformat(str(item["delivered_at"]))
-    return HookAttempt(int(item["id"]), str(item["event"]), at, int(item["status_code"]))
 
 
 def _call(

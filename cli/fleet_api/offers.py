@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cli.errors import CommandError
 from cli.fleet_api.client import Api
-from shared.app.api.schema import OFFERED_CLUSTERS
+from shared.app.api.schema import OFFERED_CLUSTERS, OffersView
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.plan import ASKING_AZURE, Item
 from shared.sentences import many
@@ -23,7 +23,7 @@ def what_azure_lacks(items: Sequence[Item], desired: DesiredFleet, api: Api) -> 
         for cluster in asked
     ]
     try:
-        short = api.offers(documents[:OFFERED_CLUSTERS])["short"]
+        short = api.act(OffersView, "offers", {"clusters": documents[:OFFERED_CLUSTERS]})["short"]
     except CommandError as error:
         return (f"what Azure has is unknown: {error}",)
     more = len(asked) - OFFERED_CLUSTERS

@@ -11,11 +11,14 @@ import hmac
 import json
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import httpx
 
 from cli.azure_deployment import Az
 from cli.setup.azure_fleet import AzureFleet, read_secret, refresh, secret_tags, write_secret
-from cli.setup.github_calls import send
 from cli.setup.host_webhook import LOOK, SetupFailed, Terminal, problem_of
 from cli.setup.registration_page import RegistrationPage
 from shared.github_app import (
@@ -26,14 +29,37 @@ from shared.github_app import (
     SECOND_WEBHOOK,
     TAG,
     TAG_ID,
+    TIMEOUT,
     WEBHOOK,
+    Answer,
     AppCalls,
     Feature,
+    GitHubRefused,
     RegisteredApp,
     convert,
     manifest,
     web_address,
 )
+
+
+def check_library() -> None:
+    """Raise GitHubRefused where what signs as an App is not installed: before anything is created."""
+    if find_spec("jwt") is None or find_spec("cryptography") is None:
+        remedy = "install it: `uv tool install 'roadstead[setup]'`, or the same with pipx"
+        raise GitHubRefused(f"To sign as an App needs the library PyJWT; {remedy}.")
+
+
+def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None) -> Answer:
+    """Send a request; raise GitHubRefused where there is no answer."""
+    try:
+        answer = httpx.request(method, url, headers=dict(headers), json=body, timeout=TIMEOUT)
+    except httpx.HTTPError as error:
+        raise GitHubRefused(f"GitHub does not answer at GITHUB_API_URL: {type(error).__name__}") from None
+    try:
+        return Answer(answer.status_code, answer.json())
+    except ValueError:
+        return Answer(answer.status_code, None)
+
 
 WITHIN = 3600.0
 """Seconds from the form to the exchange of the code: GitHub's own limit."""

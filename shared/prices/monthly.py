@@ -211,16 +211,6 @@ def _of_pool_left_out(pool: NodePool) -> Iterator[str]:
         yield f"the dedicated hosts of the pool {pool.name}"
 
 
-def together(found: Iterable[Monthly]) -> Monthly:
-    """Return the list price of several clusters."""
-    all_of = list(found)
-    return Monthly(
-        tuple(line for monthly in all_of for line in monthly.lines),
-        tuple(dict.fromkeys(text for monthly in all_of for text in monthly.missing)),
-        tuple(dict.fromkeys(text for monthly in all_of for text in monthly.left_out)),
-    )
-
-
 # The disk of a node, as AKS chooses it where git does not.
 #
 # Sources: learn.microsoft.com/azure/aks/concepts-storage, "Default OS disk sizing" (by cores) and

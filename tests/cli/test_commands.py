@@ -43,7 +43,7 @@ LISTS = {
     "roadstead rollout list": [],
     "roadstead rollout show": [],
     "roadstead plan": ["fleet", "--empty"],
-    "roadstead cost": ["fleet", "--files"],
+    "roadstead cost": [],
     "roadstead validate": ["fleet"],
     "roadstead explain": ["one", "fleet"],
 }

@@ -37,10 +37,5 @@ def test_scripts_and_github_get_it_too(fleet: Path) -> None:
         True,
         ["spec.drift.rules[load].expires"],
     )
-    log = json.loads(roadstead("validate", *DAY, "-o", "sarif", cwd=fleet).stdout)["runs"][0]
-    (result,) = log["results"]
-    rule = log["tool"]["driver"]["rules"][result["ruleIndex"]]
-    assert (result["ruleId"], result["level"]) == (rule["id"], "warning") == ("ending-exemption", "warning")
-    assert SAID in result["message"]["text"]
     shown = roadstead("validate", *DAY, "-o", "github", cwd=fleet).stdout
     assert shown.startswith("::warning file=clusters/one/cluster.yaml,line=11,")

@@ -82,7 +82,6 @@ def test_a_command_that_a_text_names_is_taken(line: str, tmp_path: Path) -> None
         if command in (
             ["plan"],
             ["versions"],
-            ["cost"],
             ["prices"],
         ):  # they read the fleet that they are typed in
             commit = committed(tmp_path, fleet_files.fleet("one"))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli.terminal.rollout_view import WAITS_SHOWN
-from cli.terminal.rollout_view import rollout_view as shown_rollout
+from cli.commands.watch.rollouts import WAITS_SHOWN
+from cli.commands.watch.rollouts import rollout_view as shown_rollout
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.cluster.failures.errors import Unavailable

@@ -44,7 +44,7 @@ def test_a_try_is_shown_everywhere_and_ended(url: str, cloud: MemoryCloud) -> No
 @pytest.mark.parametrize("lasts", ["4", "0h", "2d", "h"])
 def test_a_time_without_a_unit_is_a_mistake(url: str, lasts: str) -> None:
     wrong = roadstead("try", "1", "--on", "a1", "--for", lasts, ROADSTEAD_URL=url)
-    assert "--for takes a number with a unit" in wrong.stderr
+    assert "for: give a time such as 4h" in wrong.stderr
 
 
 def test_a_time_beyond_a_day_and_an_unknown_pull_request_are_refused(url: str) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli.annotations import MOST_RESULTS, commands, sarif
-from cli.commands.write.validate import print_problems
+from cli.commands.write.validate import print_problems, workflow_commands
 from cli.worktree import open_worktree
 from shared.language.resolve.problems import Problem
 from tests.support import fleet_files
@@ -89,37 +88,10 @@ def test_json_has_every_problem_and_the_clusters(wrong: Path) -> None:
     }
 
 
-def test_sarif_has_what_code_scanning_asks_for(wrong: Path) -> None:
-    done = roadstead("validate", "fleet", "-o", "sarif", cwd=wrong.parent)
-    log = json.loads(done.stdout)
-    run = log["runs"][0]
-    assert (done.returncode, log["version"]) == (1, "2.1.0")
-    rules = run["tool"]["driver"]["rules"]
-    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
-    place = run["results"][0]["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "fleet/clusters/one/cluster.yaml"
-    assert place["region"] == {"startLine": 7, "startColumn": 3}
-    assert all(result["message"]["text"] for result in run["results"])
-
-
-def test_a_fingerprint_stays_when_lines_move_and_is_never_shared() -> None:
-    def prints(*lines: int) -> list[str]:
-        found = sarif([Problem("a b.yaml", line, 1, "spec", "wrong") for line in lines], str)["runs"][0]
-        return [result["partialFingerprints"]["primaryLocationLineHash"] for result in found["results"]]
-
-    assert prints(1, 2) == prints(11, 12)
-    assert len(set(prints(1, 2))) == 2
-
-
-def test_sarif_reports_what_it_omits_beyond_the_limit_of_github() -> None:
-    problems = [Problem("f", line, 1, "", "wrong") for line in range(1, MOST_RESULTS + 3)]
-    run = sarif(problems, str)["runs"][0]
-    assert len(run["results"]) == MOST_RESULTS
-    assert "2 more problems" in json.dumps(run["invocations"])
-
-
 def test_workflow_commands_cannot_be_broken_out_of() -> None:
-    printed = list(commands([Problem("a,b:c%\n.yaml", 2, 3, "spec.x", "50% off\r\n::error::no")], str))
+    printed = list(
+        workflow_commands([Problem("a,b:c%\n.yaml", 2, 3, "spec.x", "50% off\r\n::error::no")], str)
+    )
     place = "file=a%2Cb%3Ac%25%0A.yaml,line=2,col=3"
     assert printed == [f"::error {place},title=Roadstead::spec.x: 50%25 off%0D%0A::error::no"]
 

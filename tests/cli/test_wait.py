@@ -12,7 +12,7 @@ import pytest
 from cli.commands.watch import wait as command
 from cli.errors import CommandError
 from cli.fleet_api.client import Api
-from cli.fleet_api.planned_commit import PlannedCommit
+from cli.fleet_api.commits import PlannedCommit
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.cluster.failures.errors import Unavailable

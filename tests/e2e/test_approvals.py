@@ -166,7 +166,9 @@ def test_a_pool_that_git_does_not_have_is_deleted_once_an_approver_approves_that
         assert "the correction needs an approval: the node pool is deleted" in " ".join(done.stdout.split())
         operator.wait(lambda: pools(azure) == ["system"], "the pool is deleted", every=ARM_SECONDS)
         operator.wait(lambda: set(operator.phases().values()) == {"Ready"}, "the cluster is Ready")
-    acts = [(act["action"], act["result"].partition(":")[0]) for act in operator.api.audit(limit=5)["acts"]]
+    acts = [
+        (act["action"], act["result"].partition(":")[0]) for act in operator.api.get("audit?limit=5")["acts"]
+    ]
     assert ("approve", "accepted") in acts
     assert waiting(operator) == ""
 

@@ -46,6 +46,8 @@ def test_a_tag_that_somebody_sets_is_shown_with_who_within_a_minute_and_at_the_p
     assert [field["changedBy"] for field in found["fields"]] == [WHO]
     assert reads(operator) == before + 1
     operator.wait(lambda: "1 with drift" in operator.status(commit), "the commit shows it")
-    operator.api.accept("one", {"tags.owner": '"x"'}, "for the cost report")
+    operator.api.post(
+        "clusters/one/accept", {"fields": {"tags.owner": '"x"'}, "reason": "for the cost report"}
+    )
     operator.wait(lambda: not operator.api.drift("one")["count"], "it is accepted")
     assert [field["reason"] for field in operator.api.drift("one")["accepted"]] == ["for the cost report"]

@@ -50,7 +50,7 @@ def is_suspended(api: KubernetesApi) -> bool:
 
 def failed_in_tree(operator: Operator) -> list[str]:
     """Return what of Flux the tree names as unhealthy."""
-    groups = operator.api.tree("one")["flux"]
+    groups = operator.api.get("clusters/one/tree")["flux"]
     return sorted(
         f"{unhealthy['kind']} {unhealthy['name']}" for group in groups for unhealthy in group["unhealthy"]
     )

@@ -74,7 +74,8 @@ def test_a_pull_request_a_promotion_and_an_approval_do_what_they_say(start: Star
     assert operator.phases() == dict.fromkeys((*promotions.TEST, *promotions.PROD, "one"), "Ready")
 
     # A promotion is a pull request with its plan, and its merge changes production.
-    operator.api.promote("development", "production", ["version"], "tested")
+    asked = {"from": "development", "to": "production", "what": ["version"], "reason": "tested"}
+    operator.api.post("promotions", asked)
     operator.wait(lambda: bool(project.opened(promotions.BRANCH)), "it is proposed")
     (number,) = project.opened(promotions.BRANCH)
     project.wait_for_text(number, "2 update")

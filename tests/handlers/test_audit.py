@@ -18,6 +18,7 @@ from localcloud.functions.host_config import read_settings
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import EXAMPLE
 from shared.app.api.access import Role
+from shared.app.api.acts import WITHOUT_REASON
 from shared.app.recovery.housekeeping import record_changed_settings
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
@@ -171,7 +172,7 @@ def test_an_act_that_needs_a_reason_is_refused_without_one_before_anything_is_re
         route_params={"name": "one", "commit": cloud.state.fleet().commit},
     )
     answer = functions(cloud.ports)[entry.name].get_user_function()(request)
-    assert (answer.status_code, json.loads(answer.get_body())["error"]) == (400, entry.needs_reason)
+    assert (answer.status_code, json.loads(answer.get_body())["error"]) == (400, WITHOUT_REASON)
     assert list(cloud.state.acts(5)) == []
 
 

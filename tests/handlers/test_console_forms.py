@@ -14,7 +14,7 @@ from handlers.act_route import ActRoute
 from handlers.acts import ACTS
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.access import INCLUDED, Role
-from shared.app.console.github_setup import AGAIN, CREATED, HOME, INSTALLED
+from shared.app.console.github_setup import CREATED, HOME, INSTALLED
 from tests.support import one_cluster
 from tests.support.console_pages import Shown, acts_without_effect, browse, shown
 from tests.support.pipeline_runs import ready
@@ -84,7 +84,7 @@ def told(cloud: MemoryCloud, reply: func.HttpResponse) -> str:
     return Shown(page.get_body().decode()).text
 
 
-OTHERS = ("sign-in", "sign-out", *(path.strip("/") for path in (HOME, CREATED, INSTALLED, AGAIN)))
+OTHERS = ("sign-in", "sign-out", *(path.strip("/") for path in (HOME, CREATED, INSTALLED)))
 """The addresses of the forms that are no act of the API."""
 
 

@@ -15,10 +15,9 @@ import httpx
 import pytest
 
 from shared.app.api.access import Role
-from shared.app.console.github_setup import AGAIN, CREATED, HOME, INSTALLED
+from shared.app.console.github_setup import CREATED, HOME, INSTALLED
 from shared.cluster.failures.errors import VaultForbidden
-from shared.frozen import replace
-from shared.github_app import APP_ID, EVENTS, INSTALLATION, KEY, PERMISSIONS, TAG, WEBHOOK, Answer, Feature
+from shared.github_app import APP_ID, EVENTS, INSTALLATION, KEY, PERMISSIONS, TAG, WEBHOOK, Feature
 from tests.support.browser import Browser
 from tests.support.console_pages import Shown, asked
 from tests.support.function_calls import function_app
@@ -238,41 +237,13 @@ def installed(fleet: Registering, visitor: Visitor) -> Visitor:
     return visitor
 
 
-def send_again(visitor: Visitor) -> str:
-    """Press the button of the page; return what it then says."""
-    hidden = Shown(visitor.open(HOME).get_body().decode()).hidden
-    return visitor.said(visitor.open(AGAIN, form={"token": hidden["token"]}))
-
-
 @pytest.mark.lives
-def test_the_page_says_what_became_of_the_ping_as_github_has_it(
+def test_once_it_is_installed_the_page_says_what_is_left_to_do(
     fleet: Registering, installed: Visitor
 ) -> None:
-    assert fleet.answered() == 0
-    assert "ping at 2" in installed.text(HOME)
-    assert "GitHub got no answer from the app" in installed.text(HOME)
-    with fleet.restart(secret="former"):
-        assert "GitHub sends its ping again" in send_again(installed)
-        assert fleet.answered() == 401
-        assert "was refused: the app has not fetched the webhook secret yet" in installed.text(HOME)
-    with fleet.restart():
-        send_again(installed)
-        assert fleet.answered() == 200
-        assert "UTC, arrived. Now push a commit" in installed.text(HOME)
+    assert "Then push a commit. roadstead doctor says" in installed.text(HOME)
     acts = sorted(act.target.rpartition(": ")[2] for act in fleet.cloud.state.acts(10, None))
-    assert acts == ["deliver again", "deliver again", "install", "register"]
-
-
-@pytest.mark.lives
-def test_what_github_does_not_say_of_the_webhook_is_unknown(fleet: Registering, installed: Visitor) -> None:
-    def no_delivery(*_: Any) -> Answer:
-        return Answer(200, [])
-
-    new = Visitor(replace(fleet, setup=replace(fleet.setup, send=no_delivery)))
-    assert "GitHub has sent nothing yet" in new.text(HOME)
-    assert "no delivery to send again: push a commit" in send_again(new)
-    fleet.github.close()
-    assert "Whether webhooks arrive is unknown: GitHub does not answer" in installed.text(HOME)
+    assert acts == ["install", "register"]
 
 
 @pytest.mark.lives
@@ -283,6 +254,7 @@ def test_whoever_is_no_admin_is_led_to_no_set_up_and_has_nothing_sent(
     before = len(fleet.github.hooks.deliveries())
     assert HOME not in installed.open("/", role=role).get_body().decode()
     assert HOME in installed.open("/").get_body().decode()
-    assert installed.open(AGAIN, role=role, form={"token": "0" * 64}).status_code == 403
-    assert "too old, or of another session" in installed.said(installed.open(AGAIN, form={"token": "0" * 64}))
+    assert installed.open(INSTALLED, role=role, form={"token": "0" * 64}).status_code == 403
+    old = installed.open(INSTALLED, form={"token": "0" * 64})
+    assert "too old, or of another session" in installed.said(old)
     assert len(fleet.github.hooks.deliveries()) == before

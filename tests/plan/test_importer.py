@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, reject
 
-from cli.commands.write.imported_file import minimal_spec
-from cli.commands.write.inferred_classes import InferredClass, inferred_classes
+from cli.commands.write.imported_file import InferredClass, inferred_classes, minimal_spec
 from shared.azure.differences import differences_of
 from shared.azure.importer import ImportedManifest, NotImportable, document, imported
 from shared.azure.ownership import Owner

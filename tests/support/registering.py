@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from localcloud.common.clock import ManualClock
-from localcloud.common.http_server import HttpServer
-from localcloud.functions.host_config import read_settings
-from localcloud.functions.triggers.http_triggers import HttpFunctions
-from localcloud.functions.worker.in_process import functions_of
-from localcloud.functions.worker.invocations import Invoker
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.keyvault.vault_world import VaultWorld
 from localcloud.keyvault.vaults_port import WorldVaults
 from localcloud.memory.memory_cloud import MemoryCloud
-from localcloud.runtime.options import EXAMPLE
 from shared.adapters.github.registration import send
 from shared.app.console.github_setup import GitHubSetup
 from shared.frozen import dataclass, replace
-from shared.github_app import SECRETS, WEBHOOK
+from shared.github_app import SECRETS
 from shared.ports import Ports
-from tests.support.function_calls import function_app
 from tests.support.pipeline_runs import ready
 
 VAULT, NOTHING = "own", "none yet: run roadstead setup github"
@@ -38,26 +30,6 @@ class Registering:
     world: VaultWorld
     vaults: WorldVaults
     setup: GitHubSetup
-
-    def restart(self, *, secret: str = "") -> HttpServer:
-        """Serve the webhook of the app after it has fetched its secret, and have GitHub send there."""
-        made = function_app(self.ports, webhook_secret=secret or self.secret(WEBHOOK))
-        found = [
-            function for function in functions_of(made, read_settings(EXAMPLE)) if function.name == "github"
-        ]
-        server = HttpServer(HttpFunctions(found, Invoker(threads=1), prefix=""))
-        self.github.webhook_url = f"{server.url}/api/github"
-        return server
-
-    def answered(self) -> int:
-        """Return the status of the newest delivery, 0 for no answer, once GitHub has it."""
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            newest = self.github.hooks.deliveries()[-1]
-            if newest.status != "pending":
-                return newest.status_code
-            time.sleep(0.02)
-        raise AssertionError("the delivery does not end")
 
     @property
     def ports(self) -> Ports:

@@ -1,4 +1,4 @@
-"""``roadstead approve``: shows what would be deleted, released or corrected, asks, and approves that."""
+"""``roadstead approve`` and ``accept``: show what would happen, ask, and have exactly that done."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import ApiError, UsageError
-from cli.fleet_api.planned_commit import whole_commit
+from cli.fleet_api.commits import whole_commit
 from cli.options import Address, Reason, Yes, cluster_name, commit_id
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import confirm, echo
@@ -51,7 +51,8 @@ def approve(
         names = _needs_approval(plan)
         echo(_described(plan, names))
         confirm(_question(plan), "nothing was approved", yes=yes)
-        api.approve(plan["commit"], names, reason)
+        body = {"clusters": names, "reason": reason}
+        api.act(schema.Receipt, f"plans/{plan['commit']}/approve", body)
     echo("Approved. Watch it with roadstead status --watch")
 
 
@@ -64,7 +65,8 @@ def _approve_correction(api: Api, name: str, reason: str, *, yes: bool) -> None:
         raise ApiError(f"no correction of {name} needs approval; roadstead drift {name} shows what differs")
     echo(drift(view, name, datetime.now(UTC)))
     confirm("Write git's values?", "nothing was approved", yes=yes)
-    api.approve_correction(name, found["needsApproval"], reason)
+    body = {"correction": found["needsApproval"], "reason": reason}
+    api.act(schema.Receipt, f"clusters/{name}/approve", body)
     echo(f"Approved. Watch it with roadstead status {name} --watch")
 
 
@@ -129,3 +131,37 @@ def _grouped(items: Sequence[schema.PlanItem], style: str = "bold red") -> Itera
     for reason, same in groupby(items, key=lambda item: item["reason"]):
         yield from (Text(f"  {item['cluster']}", style=style) for item in same)
         yield indented(Text(line(reason), style="dim"), 4)
+
+
+def accept(
+    address: Address,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster to which somebody added something.")],
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIELD", help="A field as roadstead drift names it; else all of them."),
+    ] = None,
+    *,
+    reason: Reason = "",
+    yes: Yes = False,
+) -> None:
+    """Accept what somebody added to a cluster in Azure: exactly what is shown.
+
+    It is reported again once Azure has another value.
+    """
+    from cli.terminal.drift_view import drift
+
+    name = cluster_name(name)
+    with address.connect() as api:
+        view = api.drift(name)
+        shown = {field["path"]: field for cluster in view["clusters"] for field in cluster["fields"]}
+        chosen = fields or [path for path, field in shown.items() if field["acceptable"]]
+        if not chosen:
+            raise ApiError(f"nothing that somebody added to {name} is reported; see roadstead drift {name}")
+        missing = next((path for path in chosen if path not in shown), None)
+        if missing is not None:
+            raise ApiError(f"{missing} of {name} does not differ; roadstead drift {name} shows what does")
+        echo(drift(view, name, datetime.now(UTC)))
+        confirm(f"Accept {', '.join(chosen)}?", "nothing was accepted", yes=yes)
+        values = {path: shown[path]["live"] for path in chosen}
+        api.act(schema.Receipt, f"clusters/{name}/accept", {"fields": values, "reason": reason})
+    echo(f"{many(len(chosen), 'field')} accepted. See roadstead drift {name}")

@@ -12,9 +12,10 @@ import typer
 
 from cli.commands.act.replay import replay_each
 from cli.errors import UsageError
-from cli.fleet_api.rollout_commit import commit_of, commit_with_items
+from cli.fleet_api.commits import commit_of, commit_with_items
 from cli.options import Address, Reason, Yes, cluster_name, commit_id
 from cli.terminal.output import confirm, echo
+from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
@@ -73,9 +74,8 @@ def _on_one(act: Callable[[Api, str, str, str], None], about: object, text: str)
 
 
 def _act(api: Api, whole: str, kind: str, reason: str, **subject: str) -> None:
-    receipt = api.act_on_rollout(whole, kind, reason, **subject)
-    about = f" {receipt['subject']}" if receipt["subject"] else ""
-    echo(f"rollout of {whole[:8]}: {kind}{about} is queued")
+    api.act(schema.Receipt, f"rollouts/{whole}/{kind}", {**subject, "reason": reason})
+    echo(f"rollout of {whole[:8]}: {' '.join((kind, *subject.values()))} is queued")
 
 
 def _whole(api: Api, commit: str, find: Callable[[Api, str], str] = commit_of) -> str:

@@ -60,14 +60,14 @@ def _accept_repository(api: Api, reason: str, *, yes: bool) -> None:
     fleet = api.planned()
     echo(Text(line(fleet["problem"] or "The planner refuses no repository.")))
     confirm("Plan the fleet from it?", "nothing was accepted", yes=yes)
-    accepted = api.accept_repository(reason)
+    accepted = api.act(schema.SourceReceipt, "takeover", {"reason": reason})
     echo(f"Accepted the repository {accepted['repositoryId']}, branch {accepted['branch']}.")
 
 
 def _take_over(api: Api, name: str, reason: str) -> bool:
     """Take a cluster over, or say why not; return whether that was done."""
     try:
-        api.take_over(name, reason)
+        api.act(schema.Receipt, f"clusters/{name}/takeover", {"reason": reason})
     except (
         NotFound,
         RequestRefused,

@@ -11,6 +11,7 @@ from cli.errors import CommandError, UsageError
 from cli.options import Address, Reason, Yes
 from cli.terminal import render
 from cli.terminal.output import Output, OutputOption, confirm, echo, show
+from shared.app.api import schema
 from shared.sentences import many
 
 
@@ -33,7 +34,7 @@ def dead_letters(
         raise UsageError("give --replay or --dismiss: a dead letter that is replayed is removed")
     wanted = [identifier.removeprefix("dead-letter/") for identifier in ids or ()]
     with address.connect() as api:
-        letters = api.dead_letters()["deadLetters"]
+        letters = api.read(schema.DeadLettersView, "dead-letters")["deadLetters"]
         found = [letter for letter in letters if not wanted or letter["id"] in wanted]
         unknown = {*wanted} - {letter["id"] for letter in found}
         if unknown:
@@ -48,9 +49,11 @@ def dead_letters(
             return
         verb, done = ("Dismiss", "dismissed") if dismiss else ("Replay", "replayed")
         confirm(f"{verb} {many(len(found), 'dead letter')}?", f"nothing was {done}", yes=yes)
+        named = [{"queue": letter["queue"], "id": letter["id"]} for letter in found]
+        body = {"deadLetters": named, "reason": reason}
         if dismiss:
-            count = api.dismiss(found, reason)["dismissed"]
+            count = api.act(schema.DismissReceipt, "dead-letters/dismiss", body)["dismissed"]
         else:
-            count = api.replay_letters(found, reason)["replayed"]
+            count = api.act(schema.LettersReceipt, "dead-letters/replay", body)["replayed"]
     if output in (Output.TABLE, Output.WIDE):
         echo(f"{many(count, 'dead letter')} {done}.")

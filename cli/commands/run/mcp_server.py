@@ -19,8 +19,7 @@ from pydantic import Field
 
 from cli.errors import CommandError, UsageError
 from cli.fleet_api.client import Api
-from cli.fleet_api.planned_commit import whole_commit
-from cli.fleet_api.rollout_commit import commit_of
+from cli.fleet_api.commits import commit_of, whole_commit
 from cli.options import cluster_name, commit_id
 from shared.app.api import schema
 from shared.version import VERSION

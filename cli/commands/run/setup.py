@@ -74,7 +74,6 @@ def github(
     secret and the ids go into the vault of the fleet.
     """
     from cli.setup import github as github_setup
-    from cli.setup import github_calls
     from cli.setup.host_webhook import Terminal
 
     if replace and (key or rotate):
@@ -84,7 +83,7 @@ def github(
     given, within = _text_of("--key-file", key) if key else "", seconds(timeout)
     terminal = Terminal(typer.echo, webbrowser.open if browser else lambda _: None, time.sleep)
     with _one_line_errors():
-        github_calls.check_library()
+        github_setup.check_library()
         az = Az(typer.echo)
         found = azure_fleet.find(az, fleet, azure_deployment.account(az, subscription))
         if given:

@@ -31,7 +31,7 @@ def audit(
     """
     moment = before_time(before)
     with address.connect() as api:
-        view = api.audit(limit=limit, before=moment)
+        view = api.read(schema.Audit, "audit", limit=str(limit), before=moment)
 
     def table(wide: bool) -> RenderableType:
         listed = _rendered(view["acts"], datetime.now(UTC), wide=wide)

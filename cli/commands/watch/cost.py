@@ -1,35 +1,23 @@
-"""``roadstead cost``: what the clusters of the fleet are listed at for a month, in groups."""
+"""``roadstead cost``: what the clusters of the fleet are listed at for a month, and what Azure has billed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any
+from enum import StrEnum
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.errors import CommandError
-from cli.fleet_api.recorded import Against, recorded
-from cli.options import Address, RepositoryPath
+from cli.options import Address
 from cli.terminal.cluster_table import indented
 from cli.terminal.columns import fitted
 from cli.terminal.output import Output, OutputOption, console, show
 from cli.text import line
-from cli.worktree import open_worktree
 from shared.app.api import schema
-from shared.frozen import dataclass
-from shared.language.cluster_systems import systems_in
-from shared.language.desired import Desired
 from shared.plan.list_price import NAMED, amount, price_day
-from shared.prices.cost_groups import NO_GROUP
-from shared.prices.monthly import ALWAYS_LEFT_OUT, Monthly, idle, together
-from shared.prices.price_file import Prices
-from shared.prices.quota_prices import price_of
 from shared.sentences import some_of
 
 OWN_UNKNOWN = (
@@ -40,105 +28,132 @@ OWN_LEFT_OUT = "logs, traffic, the storage of the hosts, and the free grants of 
 IDLE = "Idle: a month asleep has addresses, and at most the disks of nodes; the tier is not billed"
 
 
+class By(StrEnum):
+    """What the clusters are together by; a cluster counts as a whole for each of its systems."""
+
+    CLUSTER = "cluster"
+    ENVIRONMENT = "environment"
+    OWNER = "owner"
+    SYSTEM = "system"
+
+
 def cost(
     address: Address,
-    path: RepositoryPath = Path(),
     *,
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="KEY",
-            help="cluster, environment, class, location, subscription, system, or a label, such as owner.",
-        ),
-    ] = "cluster",
-    files: Annotated[
-        bool, typer.Option("--files", help="Take the files on disk instead of what the app has accepted.")
-    ] = False,
+    by: Annotated[By, typer.Option(metavar="KEY", help=f"{', '.join(By)}.")] = By.CLUSTER,
     own: Annotated[
         bool,
         typer.Option("--own", help="Show what Roadstead itself costs: billed, and counted at list prices."),
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what the fleet is listed at for a month.
+    """Show what the fleet is listed at for a month, and what Azure has billed, as the app found it.
 
-    Takes the prices of prices.yaml in PATH: list prices, before every discount, and not what a bill says.
+    Once a day, with the prices.yaml of the newest commit: list prices, before every discount, and not what a
+    bill says.
     """
-    if own:
-        with address.connect() as api:
-            _show_own(api.costs(), output)
-        return
-    tree = open_worktree(path)
-    prices = tree.prices()
-    if isinstance(prices, str):
-        raise CommandError(f"the list price is {prices}")
-    known_costs, problems, invalid = dict[str, schema.ClusterCost](), list[str](), list[str]()
-    if files:
-        resolved = tree.resolve()
-        clusters: Mapping[str, Desired] = resolved.clusters
-        if resolved.invalid:
-            names = some_of(sorted(resolved.invalid), NAMED)
-            invalid.append(f"what is not valid: {names} (roadstead validate)")
-    else:
-        with address.connect() as api:
-            known, found = recorded(tree, api), api.costs()
-        clusters = _accepted(known)
-        if known.unreadable:
-            invalid.append(f"records that the app cannot read: {some_of(sorted(known.unreadable), NAMED)}")
-        known_costs = {cost["name"]: cost for cost in found["clusters"]}
-        problems = [f"costs of {cost['subscription']}: {cost['problem']}" for cost in found["problems"]]
-    members = dict[str, list[_Priced]]()
-    all_of = list[_Priced]()
-    for name, cluster in sorted(clusters.items()):
-        cost = known_costs.get(name)
-        try:
-            asleep = idle(cluster.spec, prices) if cost and cost["asleep"] else None
-            priced = _Priced(price_of(cluster, prices), asleep, cost["billed"] if cost else None)
-        except ValidationError:
-            invalid.append(f"{name}, whose accepted spec is not valid by the rules of today")
-            continue
-        all_of.append(priced)
-        for group in _groups(name, cluster, by):
-            members.setdefault(group, []).append(priced)
-    found_groups = _Found(by, {name: _group(some) for name, some in members.items()}, _group(all_of))
+    with address.connect() as api:
+        view = api.costs()
     show(
-        {**_as_json(found_groups, prices, invalid), "problems": problems},
+        view,
         output,
-        table=lambda wide: _table(found_groups, prices, invalid, problems, wide=wide),
-        names=lambda: (f"{by}/{group}" for group in found_groups.groups),
+        table=lambda wide: Group(*(_own_lines(view, wide=wide) if own else _lines(view, by))),
+        names=lambda: (
+            (kind["type"] for kind in view["own"])
+            if own
+            else (f"{by}/{group['name']}" for group in _groups(view, by))
+        ),
     )
 
 
-def _show_own(view: schema.CostsView, output: Output) -> None:
-    """Show what the resources of the app's own group have cost; nothing of it is computed here."""
-    total = _billed([kind["billed"] for kind in view["own"]])
-    found = {
-        "own": view["own"],
-        "total": asdict(total) if total else None,
-        "ownUse": view["ownUse"],
-        "problems": view["problems"],
+def _groups(view: schema.CostsView, by: By) -> Sequence[schema.CostGroupView]:
+    """Return the groups, the dearest first; a cluster is a group of one."""
+    if by is By.CLUSTER:
+        return sorted(map(_alone, view["clusters"]), key=lambda group: (-group["low"], group["name"]))
+    return {By.ENVIRONMENT: view["environments"], By.OWNER: view["owners"], By.SYSTEM: view["systems"]}[by]
+
+
+def _alone(cluster: schema.ClusterCost) -> schema.CostGroupView:
+    listed, billed, asleep = cluster["listed"], cluster["billed"], cluster["asleep"]
+    return {
+        "name": cluster["name"],
+        "clusters": 1,
+        "listedClusters": int(listed is not None),
+        "low": listed["low"] if listed else 0,
+        "high": listed["high"] if listed else 0,
+        "asleep": int(asleep),
+        "idleLow": listed["idleLow"] if listed and asleep else 0,
+        "idleHigh": listed["idleHigh"] if listed and asleep else 0,
+        "unpriced": int(bool(listed and listed["unpriced"])),
+        "billedClusters": int(billed is not None),
+        "billed": billed["cost"] if billed else None,
     }
-    show(
-        found,
-        output,
-        table=lambda wide: Group(*_own_lines(view, total), *_used_lines(view["ownUse"], wide=wide)),
-        names=lambda: (kind["type"] for kind in view["own"]),
-    )
 
 
-def _own_lines(view: schema.CostsView, total: _Billed | None) -> Iterator[Text]:
-    if total is None:
+def _lines(view: schema.CostsView, by: By) -> Iterator[RenderableType]:
+    groups, currency = _groups(view, by), view["currency"]
+    asleep, billed = (any(group[key] for group in groups) for key in ("asleep", "billedClusters"))
+    yield Text(_head(view), "bold")
+    heads = ["CLUSTERS", "A MONTH", "AT MOST", *["ASLEEP", "IDLE AT MOST"] * asleep, *["BILLED"] * billed]
+    rows: list[tuple[str, list[Text]]] = [(by.upper(), [Text(head) for head in heads])]
+    for group in groups:
+        known = bool(group["listedClusters"] and currency)
+        low, high, idle = (_money(group[key], currency) for key in ("low", "high", "idleHigh"))
+        cells = [str(group["clusters"]), *((low, high) if known else ("not known", "not known"))]
+        cells += [str(group["asleep"]), idle if group["asleep"] and known else ""] * asleep
+        cells += [_billed(group, view["billedCurrency"])] * billed
+        rows.append((line(group["name"]), [Text(cell) for cell in cells]))
+    lines, _ = fitted(rows, 2, console().width)
+    yield from lines
+    if asleep:
+        yield Text(IDLE, "dim")
+    times = {(c["billed"]["since"], c["billed"]["until"]) for c in view["clusters"] if c["billed"]}
+    yield from (Text(f"Billed by Azure from {since} to {until}", "dim") for since, until in sorted(times))
+    notes = [f"costs of {problem['subscription']}: {problem['problem']}" for problem in view["problems"]]
+    if view["missing"]:
+        notes.append(f"{some_of(view['missing'], NAMED, between='; ')}: not counted")
+    yield from (indented(Text(line(note), "yellow"), 2) for note in notes)
+
+
+def _head(view: schema.CostsView) -> str:
+    """Return the list price of the whole fleet, or why there is none."""
+    listed = [cluster["listed"] for cluster in view["clusters"] if cluster["listed"]]
+    if not listed or not view["currency"]:
+        return f"List price: {view['listProblem'] or 'not known'}"
+    low, high = (_money(sum(found[end] for found in listed), view["currency"]) for end in ("low", "high"))
+    most = f", at most {high} by the autoscaler" if low != high else ""
+    day = max(found["pricesOf"] for found in listed)
+    return f"List price: {low} a month{most}, {price_day(day, datetime.now(UTC).date())}"
+
+
+def _money(value: float, currency: str) -> str:
+    return amount(value, currency, signed=False)
+
+
+def _billed(group: schema.CostGroupView, currency: str) -> str:
+    if group["billed"] is None or not currency:
+        return "not known"
+    of = f" of {group['billedClusters']}" if group["billedClusters"] < group["clusters"] else ""
+    return f"{_money(group['billed'], currency)}{of}"
+
+
+def _own_lines(view: schema.CostsView, *, wide: bool) -> Iterator[Text]:
+    """Yield what the resources of the app's own group have cost, and what the apps have counted."""
+    costs = [kind["billed"] for kind in view["own"]]
+    if len({(cost["currency"], cost["since"], cost["until"]) for cost in costs}) != 1:
         yield Text(OWN_UNKNOWN, "yellow")
         yield from (Text(line(problem["problem"]), "yellow") for problem in view["problems"])
-        return
-    billed = amount(total.amount, total.currency, signed=False)
-    yield Text(f"Roadstead itself: {billed}, billed by Azure from {total.since} to {total.until}", "bold")
-    entries = [
-        (line(kind["type"]), [Text(amount(kind["billed"]["cost"], total.currency, signed=False))])
-        for kind in view["own"]
-    ]
-    lines, _ = fitted([("TYPE OF RESOURCE", [Text("BILLED")]), *entries], 2, console().width)
-    yield from lines
+    else:
+        first, total = costs[0], _money(sum(cost["cost"] for cost in costs), costs[0]["currency"])
+        span = f"from {first['since']} to {first['until']}"
+        yield Text(f"Roadstead itself: {total}, billed by Azure {span}", "bold")
+        entries = [
+            (line(kind["type"]), [Text(_money(kind["billed"]["cost"], first["currency"]))])
+            for kind in view["own"]
+        ]
+        lines, _ = fitted([("TYPE OF RESOURCE", [Text("BILLED")]), *entries], 2, console().width)
+        yield from lines
+    yield from _used_lines(view["ownUse"], wide=wide)
 
 
 def _used_lines(used: schema.OwnUse | None, *, wide: bool) -> Iterator[Text]:
@@ -147,8 +162,8 @@ def _used_lines(used: schema.OwnUse | None, *, wide: bool) -> Iterator[Text]:
         yield Text("Counted: nothing yet", "dim")
         return
     day = f"since {used['since']}, at list prices of {used['region']}"
-    total, month = amount(used["listed"], used["currency"], signed=False), used["month"]
-    a_month = f", {amount(month, used['currency'], signed=False)} a month" if month is not None else ""
+    total, month = _money(used["listed"], used["currency"]), used["month"]
+    a_month = f", {_money(month, used['currency'])} a month" if month is not None else ""
     yield Text(f"Counted {day}: {total} at least{a_month}", "bold")
     sums = dict[tuple[str, ...], tuple[float, float]]()
     for found in used["operations"]:
@@ -158,178 +173,8 @@ def _used_lines(used: schema.OwnUse | None, *, wide: bool) -> Iterator[Text]:
     heads = ["OPERATION"] * wide + ["COUNTED", "LISTED"]
     entries = [("KIND", [Text(head) for head in heads])]
     for key, (count, listed) in sums.items():
-        cells = [*map(line, key[1:]), f"{count:,.0f}", amount(listed, used["currency"], signed=False)]
+        cells = [*map(line, key[1:]), f"{count:,.0f}", _money(listed, used["currency"])]
         entries.append((line(key[0]), [Text(cell) for cell in cells]))
     lines, _ = fitted(entries, 2, console().width)
     yield from lines
     yield Text(f"Not counted: {OWN_LEFT_OUT}", "dim")
-
-
-def _accepted(known: Against) -> Mapping[str, Desired]:
-    clusters = (known.clusters or {}).items()
-    return {name: Desired(found.document) for name, found in clusters if not found.deleting}
-
-
-def _groups(name: str, cluster: Desired, by: str) -> Sequence[str]:
-    """Return the groups of a cluster; it is as a whole in that of each of its systems.
-
-    Any other key is that of a label.
-    """
-    if by == "system":
-        return [system["name"] for system in systems_in(cluster.document())] or [NO_GROUP]
-    keys = {
-        "cluster": name,
-        "environment": cluster.environment,
-        "class": cluster.cluster_class,
-        "location": cluster.footprint[2],
-        "subscription": cluster.footprint[0],
-    }
-    return [(keys[by] if by in keys else cluster.labels.get(by, "")) or NO_GROUP]
-
-
-@dataclass(frozen=True)
-class _Priced:
-    """A cluster's list price, that of a month asleep where it sleeps now, and what was billed for it."""
-
-    listed: Monthly
-    asleep: Monthly | None
-    billed: schema.BilledCost | None
-
-
-@dataclass(frozen=True)
-class _Billed:
-    """What Azure has billed for clusters in a time, each once; ``clusters`` is how many it knows."""
-
-    amount: float
-    currency: str
-    since: str
-    until: str
-    clusters: int
-
-
-@dataclass(frozen=True)
-class _Group:
-    """So many clusters with their list price, and what Azure has billed for them, None for nothing known.
-
-    ``asleep`` of them sleep, which are listed at ``idle`` for a month of that.
-    """
-
-    clusters: int
-    listed: Monthly
-    asleep: int
-    idle: Monthly
-    billed: _Billed | None
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The groups by a key, and all clusters together."""
-
-    by: str
-    groups: Mapping[str, _Group]
-    whole: _Group
-
-
-def _group(clusters: Sequence[_Priced]) -> _Group:
-    asleep = [cluster.asleep for cluster in clusters if cluster.asleep]
-    billed = _billed([cluster.billed for cluster in clusters if cluster.billed])
-    listed = together(cluster.listed for cluster in clusters)
-    return _Group(len(clusters), listed, len(asleep), together(asleep), billed)
-
-
-def _billed(costs: Sequence[schema.BilledCost]) -> _Billed | None:
-    """Return the sum of costs; None without any, and where they are of several times or currencies."""
-    if len({(cost["currency"], cost["since"], cost["until"]) for cost in costs}) != 1:
-        return None
-    first, total = costs[0], sum(cost["cost"] for cost in costs)
-    return _Billed(round(total, 2), first["currency"], first["since"], first["until"], len(costs))
-
-
-def _as_json(found: _Found, prices: Prices, invalid: Sequence[str]) -> Mapping[str, Any]:
-    whole = found.whole.listed
-    return {
-        "by": found.by,
-        "currency": prices.currency,
-        "day": prices.day.isoformat(),
-        "listPrice": _amounts(whole),
-        **_idle_amounts(found.whole),
-        "groups": [
-            {
-                "name": name,
-                "clusters": group.clusters,
-                "listPrice": _amounts(group.listed),
-                **_idle_amounts(group),
-                "billed": asdict(group.billed) if group.billed else None,
-            }
-            for name, group in _ordered(found.groups)
-        ],
-        "missing": list(whole.missing),
-        "leftOut": [*invalid, *whole.left_out],
-    }
-
-
-def _amounts(found: Monthly) -> Mapping[str, float]:
-    spot = found.spot
-    amounts = {"low": found.low, "high": found.high, "spotLow": spot.low, "spotHigh": spot.high}
-    return {name: round(float(value), 2) for name, value in amounts.items()}
-
-
-def _idle_amounts(group: _Group) -> Mapping[str, Any]:
-    low, high = (round(float(value), 2) for value in (group.idle.low, group.idle.high))
-    return {"asleep": group.asleep, "idle": {"low": low, "high": high}}
-
-
-def _ordered(groups: Mapping[str, _Group]) -> list[tuple[str, _Group]]:
-    return sorted(groups.items(), key=lambda found: (-found[1].listed.low, found[0]))
-
-
-def _table(
-    found: _Found,
-    prices: Prices,
-    invalid: Sequence[str],
-    problems: Sequence[str],
-    *,
-    wide: bool,
-) -> RenderableType:
-    whole, groups = found.whole.listed, found.groups
-    low, high = (amount(float(value), prices.currency, signed=False) for value in (whole.low, whole.high))
-    most = f", at most {high} by the autoscaler" if whole.low != whole.high else ""
-    head = f"List price: {low} a month{most}, {price_day(prices.day.isoformat(), datetime.now(UTC).date())}"
-    entries: list[tuple[str, list[Text]]] = [
-        (found.by.upper(), [Text("CLUSTERS"), Text("A MONTH"), Text("AT MOST"), Text("SPOT AT MOST")])
-    ]
-    if found.whole.asleep:
-        entries[0][1].extend((Text("ASLEEP"), Text("IDLE AT MOST")))
-    times = sorted({(g.billed.since, g.billed.until) for g in groups.values() if g.billed})
-    if times:
-        entries[0][1].append(Text("BILLED"))
-    for name, group in _ordered(groups):
-        amounts = (group.listed.low, group.listed.high, group.listed.spot.high)
-        cells = [Text(amount(float(value), prices.currency, signed=False)) for value in amounts]
-        if found.whole.asleep:
-            idle_most = amount(float(group.idle.high), prices.currency, signed=False)
-            cells += [Text(str(group.asleep)), Text(idle_most if group.asleep else "")]
-        entries.append((line(name), [Text(str(group.clusters)), *cells, *_billed_cell(group, bool(times))]))
-    lines, _ = fitted(entries, 2, console().width)
-    if found.whole.asleep:
-        lines.append(Text(IDLE, "dim"))
-    lines += [Text(f"Billed by Azure from {since} to {until}", "dim") for since, until in times]
-    notes = [*(_notes(whole, invalid) if wide or whole.missing or invalid else ()), *problems]
-    return Group(Text(head, "bold"), *lines, *(indented(Text(line(note), "yellow"), 2) for note in notes))
-
-
-def _billed_cell(group: _Group, shown: bool) -> list[Text]:
-    """Return the cell of what was billed, where there is such a column."""
-    if not shown:
-        return []
-    billed = group.billed
-    if billed is None:
-        return [Text("not known", "dim")]
-    of = f" of {billed.clusters}" if billed.clusters < group.clusters else ""
-    return [Text(f"{amount(billed.amount, billed.currency, signed=False)}{of}")]
-
-
-def _notes(whole: Monthly, invalid: Sequence[str]) -> Iterator[str]:
-    if whole.missing:
-        yield f"{some_of(whole.missing, NAMED, between='; ')}: not counted"
-    yield f"not counted: {'; '.join((*invalid, *whole.left_out[:NAMED], ALWAYS_LEFT_OUT))}"

@@ -15,10 +15,10 @@ from cli.fleet_api.polling import polled
 from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.readiness_view import readiness as rendered
+from shared.app.api import schema
 
 if TYPE_CHECKING:
     from cli.fleet_api.client import Api
-    from shared.app.api import schema
 
 WAIT_SECONDS = 600.0
 """How long ``--wait`` waits for all readings."""
@@ -75,7 +75,7 @@ def _read(api: Api, view: schema.ReadinessView, to: str, reason: str) -> schema.
     before = {found["name"]: found["readAt"] for found in view["clusters"]}
     names, behind = [*before], len(before)
     for part in _parts(names):
-        api.read_readiness(part, reason)
+        api.act(schema.RefreshReceipt, "readiness", {"clusters": part, "reason": reason})
     for answer in polled(lambda: api.readiness(to, names), time.monotonic() + WAIT_SECONDS):
         if isinstance(answer, NoAnswer):
             continue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.errors import ApiError
-from cli.fleet_api.planned_commit import whole_commit
+from cli.fleet_api.commits import whole_commit
 from cli.options import Address, cluster_name, commit_id
 from cli.terminal.output import Output, OutputOption, console, show
 

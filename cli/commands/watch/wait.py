@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import CommandError, NotFound
-from cli.fleet_api.planned_commit import PlannedCommit
+from cli.fleet_api.commits import PlannedCommit
 from cli.fleet_api.polling import polled
 from cli.options import Address, cluster_name, commit_id, seconds
 from shared.app.api import schema

@@ -20,6 +20,7 @@ from cli.options import Address
 from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
+from shared.app.api import schema
 from shared.language.resolve.repository_layout import cluster_path
 
 
@@ -84,7 +85,7 @@ def import_cluster(
     if tree is not None:
         check_known(tree, chosen)
     with address.connect() as api:
-        found = api.imported(resource)
+        found = api.read(schema.Imported, "import", resource=resource)
     manifest, comments = found["manifest"], comments_of(found["left"], found["differences"])
     if tree is None:
         sys.stdout.write(comments + text_of(manifest))

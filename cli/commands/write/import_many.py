@@ -15,8 +15,7 @@ from rich.text import Text
 
 from cli import templates
 from cli.commands.write import import_pull
-from cli.commands.write.imported_file import comments_of, own_part, text_of
-from cli.commands.write.inferred_classes import inferred_classes
+from cli.commands.write.imported_file import comments_of, inferred_classes, own_part, text_of
 from cli.commands.write.init import check_known, write_new
 from cli.commands.write.validate import print_problems
 from cli.errors import CommandError, ExitCode, NotFound, RequestRefused, UsageError
@@ -115,7 +114,7 @@ def _read(
     listed = {
         cluster["resource"].lower(): cluster
         for subscription in sorted(subscriptions or {entry.subscription for entry in wanted.values()})
-        for cluster in api.importable(subscription)["clusters"]
+        for cluster in api.read(schema.Importable, "importable", subscription=subscription)["clusters"]
     }
     for missing in sorted(wanted.keys() - listed.keys()):
         found.skipped[missing] = "the state has it, and Azure does not, or Roadstead may not see it"
@@ -127,7 +126,7 @@ def _read(
             found.managed[cluster["fleet"]] += 1
             continue
         try:
-            manifest = api.imported(resource)
+            manifest = api.read(schema.Imported, "import", resource=resource)
         except (NotFound, RequestRefused) as error:
             found.skipped[resource] = str(error)
             continue

@@ -16,7 +16,7 @@ import typer
 from cli.charts import chart_changes
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.fleet_api.offers import what_azure_lacks
-from cli.fleet_api.recorded import AcceptedSpec, Against, committed, recorded
+from cli.fleet_api.recorded import Against, committed, recorded
 from cli.options import Address, RepositoryPath
 from cli.platform import Platform, platform_of
 from cli.terminal import plan_view
@@ -39,10 +39,7 @@ from shared.rollouts.of_plan import expected_rollout, held_now
 from shared.rollouts.shut import calendar_of
 
 if TYPE_CHECKING:
-    from cli.fleet_api.client import Api
-
-MOST_LIVE = 100
-"""So many clusters are read from Azure by one command."""
+    pass
 
 
 def plan(
@@ -83,7 +80,9 @@ def plan(
     tree, names = open_worktree(path), [name.removeprefix("cluster/") for name in cluster or ()]
     if live:
         with address.connect() as api:
-            raise typer.Exit(_live(tree, names, api, output, report_changes=exit_code))
+            from cli.commands.write.plan_live import show_live
+
+            raise typer.Exit(show_live(tree, names, api, output, report_changes=exit_code))
     desired, now = tree.resolve(), datetime.now(UTC)
     platform, lacking = NO_PLATFORM, tuple[str, ...]()
     with ExitStack() as stack:
@@ -103,10 +102,10 @@ def plan(
             unreadable=against.unreadable,
         )
         if app is not None:
-            lacking = what_azure_lacks(_chosen(planned, names), desired, app)
+            lacking = what_azure_lacks(chosen_items(planned, names), desired, app)
     platform = replace(platform, followed=against.sources(desired))
     planned = replace(planned, problems=(*planned.problems, *platform.problems))
-    items, rollout = _chosen(planned, names), expected_rollout(planned, desired, now)
+    items, rollout = chosen_items(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)
     price = _list_price(items, desired, against, tree)
     held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)
@@ -170,46 +169,6 @@ def _list_price(
     return list_price(items, desired.clusters, recorded, tree.prices())
 
 
-def _live(tree: Worktree, names: list[str], api: Api, output: Output, *, report_changes: bool) -> ExitCode:
-    """Show how the clusters of the files are in Azure now; return the exit code."""
-    from cli.fleet_api.live import compare_live
-    from cli.terminal import live_view
-
-    against = recorded(tree, api)
-    desired = against.pins(tree.resolve(), tree)
-    known = against.clusters or {}
-    planned = make_plan("", desired, known, now=datetime.now(UTC), unreadable=against.unreadable)
-    chosen = [item.cluster for item in _chosen(planned, names)]
-    others = {name: reason for name in chosen if (reason := _not_compared(name, desired, known))}
-    compared = [desired.clusters[name] for name in chosen if name not in others]
-    if len(compared) > MOST_LIVE:
-        raise CommandError(
-            f"--live reads at most {MOST_LIVE} clusters, one by one, and these are {len(compared)}; "
-            "name some with --cluster, or see roadstead drift"
-        )
-    read = list(compare_live(compared, {name: cluster.document for name, cluster in known.items()}, api))
-    others |= {comparison.name: comparison.waits for comparison in read if comparison.waits}
-    found = [comparison for comparison in read if not comparison.waits]
-    show(
-        live_view.as_json(tree.fleet, found, others, planned.problems),
-        output,
-        table=lambda wide: live_view.table(found, others, planned.problems),  # noqa: ARG005
-        names=lambda: (f"cluster/{comparison.name}" for comparison in found if live_view.differs(comparison)),
-    )
-    if planned.problems or any(comparison.problem for comparison in found):
-        return ExitCode.FAILED
-    return ExitCode.CHANGES if report_changes and any(map(live_view.differs, found)) else ExitCode.OK
-
-
-def _not_compared(name: str, desired: DesiredFleet, known: Mapping[str, AcceptedSpec]) -> str:
-    """Return why a cluster is not compared with Azure, "" where it is."""
-    if name not in desired.clusters:
-        return "its manifest is invalid" if name in desired.invalid else "the files do not have it"
-    if name not in known:
-        return "it is not recorded yet: a push creates or adopts it"
-    return "it is being deleted" if known[name].deleting else ""
-
-
 def _status(planned: Plan, items: list[Item], platform: PlatformView, *, report_changes: bool) -> ExitCode:
     """Return the exit code: 1 for what is invalid or refused, also of clusters that are not shown."""
     if planned.problems or any(item.action in (Action.INVALID, Action.REFUSED) for item in planned.items):
@@ -220,7 +179,7 @@ def _status(planned: Plan, items: list[Item], platform: PlatformView, *, report_
     return ExitCode.CHANGES if report_changes and changes else ExitCode.OK
 
 
-def _chosen(planned: Plan, names: list[str]) -> list[Item]:
+def chosen_items(planned: Plan, names: list[str]) -> list[Item]:
     """Return the items of these clusters, or all; raise CommandError for an unknown name."""
     items = {item.cluster: item for item in planned.items}
     for name in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import groupby
@@ -15,11 +15,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.annotations import commands, sarif
 from cli.errors import ExitCode
 from cli.options import RepositoryPath, day
 from cli.platform import Platform, platform_of
-from cli.terminal.output import Output, console, echo, print_json, show
+from cli.terminal.output import Output, console, echo, show
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.azure.availability.announcements import AS_OF
@@ -35,14 +34,13 @@ _MOST_NOTES = 10
 
 
 class Format(StrEnum):
-    """How to print problems: as every command, or for GitHub."""
+    """How to print problems: as every command, or as annotations of GitHub."""
 
     TABLE = Output.TABLE
     WIDE = Output.WIDE
     JSON = Output.JSON
     YAML = Output.YAML
     NAME = Output.NAME
-    SARIF = "sarif"
     GITHUB = "github"
 
 
@@ -55,7 +53,7 @@ def validate(
             "--output",
             "-o",
             metavar="FORMAT",
-            help="table, wide, json, yaml, name (of invalid clusters), sarif or github (annotations).",
+            help="table, wide, json, yaml, name (of invalid clusters) or github (annotations).",
         ),
     ] = Format.TABLE,
     on: Annotated[
@@ -81,14 +79,12 @@ def validate(
     platform = platform_of(tree, desired)
     problems = (*desired.problems, *platform.problems)
     last = [Text(text, style="yellow") for text in (platform.note, old) if text]
-    if output is Format.SARIF:
-        print_json(sarif(problems, tree.shown, retired, ending, begun))
-    elif output is Format.GITHUB:
+    if output is Format.GITHUB:
         notes = sorted(platform.notes)[:_MOST_NOTES]
         found = (
-            commands(problems, tree.shown),
-            commands(warnings, tree.shown, "warning"),
-            commands(notes, tree.shown, "notice"),
+            workflow_commands(problems, tree.shown),
+            workflow_commands(warnings, tree.shown, "warning"),
+            workflow_commands(notes, tree.shown, "notice"),
         )
         sys.stdout.writelines(f"{text}\n" for texts in found for text in texts)
         echo(Text(summary(desired, platform, warnings)), *last, soft_wrap=True)
@@ -174,3 +170,24 @@ def _view(
         },
         "note": old,
     }
+
+
+def workflow_commands(
+    problems: Iterable[Problem], shown: Callable[[str], str], level: str = "error"
+) -> Iterator[str]:
+    """Yield a workflow command for each problem; ``level`` is error, warning or notice.
+
+    It names a file by its path in the checked-out repository. Source: actions/toolkit docs/commands.md.
+    """
+    for problem in sorted(problems):
+        place = f"file={_property(shown(problem.file))},line={problem.line},col={problem.column}"
+        text = f"{problem.field}: {problem.message}" if problem.field else problem.message
+        yield f"::{level} {place},title=Roadstead::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

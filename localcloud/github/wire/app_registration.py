@@ -47,7 +47,6 @@ _CODE = re.compile(r"/app-manifests/([^/]+)/conversions")
 _INSTALL = re.compile(r"/apps/([^/]+)/installations(/new)?")
 _INSTALLATION = re.compile(r"/repos/([^/]+/[^/]+)/installation")
 _HOOK = "/app/hook/config"
-_ATTEMPT = re.compile(r"/app/hook/deliveries/(\d+)/attempts")
 
 
 @dataclass
@@ -89,8 +88,6 @@ class AppRegistrations:
             return self._installation(request, found[1])
         if path == _HOOK:
             return self._hook(request)
-        if method == "POST" and (found := _ATTEMPT.fullmatch(path)):
-            return self._again(request, found[1])
         return None
 
     def _offered(self, request: Request, owner: str) -> Response:
@@ -210,12 +207,6 @@ class AppRegistrations:
             self._hooks.url = given.get("url", self._hooks.url)
         config = {"content_type": "json", "insecure_ssl": "0", "secret": "********", "url": self._hooks.url}
         return json_response(200, config)
-
-    def _again(self, request: Request, number: str) -> Response:
-        self._credentials.check_app(request.headers.get("Authorization", ""))
-        if self._hooks.redeliver(number) is None:
-            raise GitHubError(404, "Not Found")
-        return json_response(202, {})
 
     def _known(self, slug: str) -> _Registered:
         if slug not in self._apps:

@@ -11,7 +11,7 @@ and no others, and only where the deployment lets it: see ``setUpInBrowser`` in 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from shared import github_app
@@ -40,7 +40,7 @@ from shared.ports import Ports
 from shared.ports.services import OwnVault
 
 HOME = "/setup/github"
-CREATED, INSTALLED, AGAIN = f"{HOME}/created", f"{HOME}/installed", f"{HOME}/again"
+CREATED, INSTALLED = f"{HOME}/created", f"{HOME}/installed"
 ACTION = "setup-github"
 _STATE = "github app"
 OFF = (
@@ -66,14 +66,6 @@ class Led:
     """Where a person is led next, and what is said there."""
 
     address: str
-    text: str
-    ok: bool
-
-
-@dataclass(frozen=True)
-class Heard:
-    """What became of the webhook, and whether a delivery has arrived."""
-
     text: str
     ok: bool
 
@@ -122,8 +114,6 @@ class SetupPages:
                 return self._created(setup, asked)
             if asked.posts and asked.path == INSTALLED:
                 return self._installed(setup, asked)
-            if asked.posts and asked.path == AGAIN:
-                return self._again(setup, asked)
             if not asked.posts and asked.path == HOME:
                 return self._home(setup, asked)
         except (NotReady, ReconcileError) as error:
@@ -140,8 +130,6 @@ class SetupPages:
         done = installed.get(TAG_ID) == app[TAG_ID]
         values = {
             "step": "done" if done else "install",
-            "again": AGAIN,
-            "heard": _heard(setup) if done else None,
             "slug": app[TAG],
             "repository": self.ports.config.repository,
             "page": _attribute(f"{self.web}/apps/{app[TAG]}/installations/new"),
@@ -200,23 +188,17 @@ class SetupPages:
         if not self.signer.is_token(asked.given.get("state", ""), asked.session, now, _STATE):
             return Led(HOME, WRONG_STATE, ok=False)
 
-        def effect() -> HttpResult:
-            try:
-                app = convert(setup.send, setup.api, code)
-            except GitHubRefused as error:
-                return rejected(502, str(error))
+        def effect() -> str:
+            app = convert(setup.send, setup.api, code)
             for name, value in app.secrets.items():
                 setup.vaults.write(setup.vault, name, value, app.tags)
-            return HttpResult(200, {"app": app.slug})
+            return f"The vault has the key of {app.slug}."
 
         try:
-            result = self._audited(asked.caller, "register", effect)
+            return self._audited(asked.caller, "register", effect)
         except ReconcileError as error:
             text = f"The App was registered, and its key could not be stored: delete it on GitHub. {error}"
             return Led(HOME, text, ok=False)
-        if not result.ok:
-            return Led(HOME, str(result.body["error"]), ok=False)
-        return Led(HOME, f"The vault has the key of {result.body['app']}.", ok=True)
 
     def _installed(self, setup: GitHubSetup, asked: Asked) -> Led:
         """Read the number of the installation as the App, and store it."""
@@ -224,71 +206,28 @@ class SetupPages:
             return Led(HOME, OLD_FORM, ok=False)
         repository = self.ports.config.repository
 
-        def effect() -> HttpResult:
-            app = setup.vaults.secret(setup.vault, APP_ID)
-            try:
-                found = _calls(setup).installation(repository)
-            except GitHubRefused as error:
-                return rejected(502, str(error))
+        def effect() -> str:
+            app, key = (setup.vaults.secret(setup.vault, name) for name in (APP_ID, KEY))
+            found = AppCalls(setup.send, setup.api, app.value, key.value).installation(repository)
             if not found:
-                return rejected(409, f"The App is not installed on {repository} yet.")
+                raise GitHubRefused(f"The App is not installed on {repository} yet.")
             setup.vaults.write(setup.vault, INSTALLATION, found, app.tags)
-            return HttpResult(200, {"installation": found})
+            return f"The App is installed on {repository}."
 
-        result = self._audited(asked.caller, "install", effect)
-        if not result.ok:
-            return Led(HOME, str(result.body["error"]), ok=False)
-        return Led(HOME, f"The App is installed on {repository}.", ok=True)
+        return self._audited(asked.caller, "install", effect)
 
-    def _again(self, setup: GitHubSetup, asked: Asked) -> Led:
-        """Have GitHub deliver its newest event again; the page then says what became of it."""
-        if not self.signer.is_token(asked.given.get("token", ""), asked.session, self.ports.clock()):
-            return Led(HOME, OLD_FORM, ok=False)
+    def _audited(self, caller: Caller, step: str, effect: Callable[[], str]) -> Led:
+        """Do a step of the set-up, and say what came of it."""
 
-        def effect() -> HttpResult:
+        def done() -> HttpResult:
             try:
-                calls = _calls(setup)
-                attempt = calls.last_attempt()
-                if attempt is None:
-                    return rejected(409, "GitHub has no delivery to send again: push a commit.")
-                calls.deliver_again(attempt.number)
+                return HttpResult(200, {"text": effect()})
             except GitHubRefused as error:
                 return rejected(502, str(error))
-            return HttpResult(200, {"event": attempt.event})
 
-        result = self._audited(asked.caller, "deliver again", effect)
-        if not result.ok:
-            return Led(HOME, str(result.body["error"]), ok=False)
-        return Led(
-            HOME, f"GitHub sends its {result.body['event']} again: reload this page in a moment.", ok=True
-        )
-
-    def _audited(self, caller: Caller, step: str, effect: Any) -> HttpResult:
         act = AuditedAct(ACTION, f"{self.ports.config.repository}: {step}")
-        return audited(act, caller, self.ports, effect)
-
-
-def _calls(setup: GitHubSetup) -> AppCalls:
-    """Return what calls GitHub as the App of which the vault has the key."""
-    app, key = (setup.vaults.secret(setup.vault, name).value for name in (APP_ID, KEY))
-    return AppCalls(setup.send, setup.api, app, key)
-
-
-def _heard(setup: GitHubSetup) -> Heard:
-    """Read at GitHub what became of its newest delivery; it sends a ping when an App is registered."""
-    try:
-        attempt = _calls(setup).last_attempt()
-    except GitHubRefused as error:
-        return Heard(f"Whether webhooks arrive is unknown: {error}", ok=False)
-    if attempt is None:
-        return Heard("GitHub has sent nothing yet.", ok=False)
-    said = f"GitHub's newest delivery, {attempt.event} at {attempt.at:%Y-%m-%d %H:%M:%S} UTC,"
-    if 200 <= attempt.status < 300:
-        return Heard(f"{said} arrived.", ok=True)
-    if attempt.status == 401:
-        return Heard(f"{said} was refused: the app has not fetched the webhook secret yet.", ok=False)
-    why = f"the app answered {attempt.status}" if attempt.status else "GitHub got no answer from the app"
-    return Heard(f"{said} did not arrive: {why}.", ok=False)
+        result = audited(act, caller, self.ports, done)
+        return Led(HOME, str(result.body["text" if result.ok else "error"]), ok=result.ok)
 
 
 def _features(given: Mapping[str, str]) -> Collection[Feature]:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 from rich.console import Console
 
-from cli.terminal.health_view import health
+from cli.commands.run.health import rendered as health
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import ROOT
 from shared.app.examination import command_of

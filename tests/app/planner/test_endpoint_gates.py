@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from cli.terminal.rollout_view import rollout_view as rendered
+from cli.commands.watch.rollouts import rollout_view as rendered
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.outbox import send

@@ -60,7 +60,7 @@ def test_what_was_accepted_is_in_sync_and_stays_so_after_sweeps_and_commits_and_
     cloud: MemoryCloud,
 ) -> None:
     answer = accept(cloud)
-    assert (answer.status, answer.body["accepted"]) == (202, [TAG])
+    assert answer.status == 202
     assert (drifted(record(cloud)), in_sync(record(cloud))[0]) == ({}, True)
     commit(cloud, "{cost: a}")
     sweep(cloud)

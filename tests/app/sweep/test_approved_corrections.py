@@ -80,7 +80,7 @@ def test_it_is_held_and_shown_until_somebody_approves_it_and_then_carried_out(cl
     assert (view["corrections"], view["correctionCount"]) == (["one"], 1)
     assert plans_view(cloud.ports)["corrections"] == ["one"]
     answer = approve(cloud, waiting(cloud))
-    assert (answer.status, answer.body["approved"]) == (202, [IMAGE])
+    assert answer.status == 202
     cloud.run()
     assert image(cloud) > OLD
     assert (phases(cloud), record(cloud).divergence.drift) == ({"one": Phase.READY}, None)

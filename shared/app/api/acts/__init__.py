@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec
 
+from shared.app.api import schema
 from shared.app.http_result import HttpResult, rejected, unknown_cluster
 from shared.app.records import Transition, change
 from shared.cluster.failures.errors import Conflict, InvalidManifest, ReconcileError
 from shared.cluster.record import ClusterRecord
-from shared.masking import cut
 from shared.ports import Ports
 
 P = ParamSpec("P")
-MAX_ACTOR = 100
+WITHOUT_REASON = "say why in reason: whoever it concerns reads it, and the audit has it"
 
 
 class Refusal(Exception):
@@ -53,6 +53,11 @@ def proposing() -> Iterator[None]:
         raise Refusal(502, f"{error.kind}: {error}") from error
 
 
+def receipt(target: str, by: str) -> schema.Receipt:
+    """Return the answer to an act that has nothing more to say."""
+    return {"target": target, "by": by}
+
+
 def known_cluster(name: str, record: ClusterRecord | None, ports: Ports) -> ClusterRecord:
     """Return the record of a cluster; refuse an act on one that the fleet does not have."""
     if record is None:
@@ -65,8 +70,3 @@ def change_cluster(
 ) -> ClusterRecord:
     """Save what is decided of a cluster, and return its record; refuse one that the fleet does not have."""
     return change(name, lambda record: decide(known_cluster(name, record, ports)), ports)
-
-
-def operator(actor: str) -> str:
-    """Return how events and plans name the caller of an action."""
-    return cut(actor, MAX_ACTOR) or "operator"

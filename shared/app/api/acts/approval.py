@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.acts import Refusal, answers, receipt
 from shared.app.outbox import send
 from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.queues.message_parts import Approval
@@ -89,12 +89,12 @@ NAMES_SHOWN = 20
 def approve(
     commit: str,
     clusters: Iterable[str],
-    actor: str,
+    by: str,
     ports: Ports,
     *,
     reason: str = "",
     addresses: frozenset[str] = frozenset(),
-) -> schema.ApprovalReceipt:
+) -> schema.Receipt:
     """Ask the planner to carry out the deletes of a plan, if they are exactly those that need approval.
 
     ``addresses`` are those of the person who approves, for a fleet in which somebody else has to.
@@ -114,7 +114,7 @@ def approve(
     if ports.config.approvals.by_others:
         rebuilds = {item.cluster for item in plan_record.plan.items if item.rebuilds}
         require_another_author(commit, deletes, rebuilds, addresses, ports)
-    by, now = operator(actor), ports.clock()
+    now = ports.clock()
     approval = Approval(commit=commit, clusters=tuple(deletes), by=by, at=now, reason=reason)
     message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
     request = PlanRequest(again=True, reason="approved", approval=approval)
@@ -123,7 +123,7 @@ def approve(
     except TooLarge as error:
         too_many = f"{len(deletes)} deletes are too many for one approval; commit them in parts"
         raise Refusal(413, too_many) from error
-    return {"queued": "plan", "commit": commit, "approved": deletes, "by": by}
+    return receipt(commit, by)
 
 
 def _first(names: Sequence[str]) -> str:

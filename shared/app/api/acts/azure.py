@@ -91,8 +91,6 @@ def import_cluster(resource: str, ports: Ports) -> schema.Imported:
 
 # Clusters as Azure shows them now, to compare files with them that nobody has pushed. It writes nothing.
 
-WRONG_NAMES = f"clusters must be 1 to {schema.LIVE_CLUSTERS} names, separated by commas"
-
 
 @answers(200)
 def read_live(names: Sequence[str], ports: Ports) -> schema.Live:

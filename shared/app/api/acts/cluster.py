@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
+from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, receipt
 from shared.app.api.parts import exact
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
@@ -41,19 +41,14 @@ from shared.rollouts.calendar import Start
 from shared.rollouts.of_plan import start_of
 from shared.rollouts.shut import held_start
 
-WITHOUT_REASON = "an override needs a reason: the body must have one"
-
 
 @answers(202)
-def replay(
-    name: str, actor: str, ports: Ports, reason: str = "", *, override: bool = False
-) -> schema.ReplayReceipt:
+def replay(name: str, by: str, ports: Ports, reason: str = "", *, override: bool = False) -> schema.Receipt:
     """Start the job of a cluster again that has failed, is refused, is unhealthy inside, or differs from git.
 
     What waits for an approval stays as it is. In a freeze, and outside its change windows, a job starts only
     with an ``override``.
     """
-    by = operator(actor)
 
     def decide(record: ClusterRecord) -> Transition:
         same = record.observed_generation == record.generation
@@ -70,8 +65,8 @@ def replay(
         then = [*continuation(after, now), Envelope(ReportRequest())]
         return Transition(after, [replayed_event(after, by, reason)], then=then)
 
-    saved = change_cluster(name, decide, ports)
-    return {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
+    change_cluster(name, decide, ports)
+    return receipt(name, by)
 
 
 def _why_no_replay(record: ClusterRecord, left: Sequence[str], ports: Ports, *, override: bool) -> str:
@@ -104,31 +99,28 @@ def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:
 
 
 @answers(202)
-def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> schema.TakeoverReceipt:
+def take_over(name: str, by: str, ports: Ports, reason: str = "") -> schema.Receipt:
     """Let the job of a cluster continue over the tags that it waits for; any other job is left alone."""
-    by, overruled = operator(actor), list[str]()
 
     def decide(record: ClusterRecord) -> Transition:
         contest = record.job.next_run.contest
         if contest is None:
             why = f"roadstead why {name} says what it does"
             raise Refusal(409, f"{name} does not wait for a takeover; {why}")
-        overruled[:] = [installation or "unknown" for installation in contest.installations]
         now = ports.clock()
         after = accept_takeover(record, contest, now=now)
         event = taken_over_event(after, contest, by_whom(by, reason))
         return Transition(after, [event], then=[*continuation(after, now), Envelope(ReportRequest())])
 
     change_cluster(name, decide, ports)
-    return {"cluster": name, "overruled": overruled, "by": by}
+    return receipt(name, by)
 
 
 @answers(202)
 def approve_correction(
-    name: str, correction: str, actor: str, ports: Ports, *, reason: str = ""
-) -> schema.CorrectionReceipt:
+    name: str, correction: str, by: str, ports: Ports, *, reason: str = ""
+) -> schema.Receipt:
     """Approve the corrections of a cluster that ``correction`` identifies, as ``GET drift`` shows them."""
-    by = operator(actor)
 
     def decide(record: ClusterRecord) -> Transition | ClusterRecord:
         problem = _why_no_approval(record, correction, ports)
@@ -142,9 +134,8 @@ def approve_correction(
         event = correction_approved_event(after, by_whom(by, reason))
         return Transition(after, [event], [correction_approved(after)], then=[_sweep_of((name,), ports)])
 
-    record = change_cluster(name, decide, ports)
-    fields = [field.path for field in record.divergence.drift.by_approval] if record.divergence.drift else []
-    return {"cluster": name, "approved": fields, "by": by}
+    change_cluster(name, decide, ports)
+    return receipt(name, by)
 
 
 def _sweep_of(names: tuple[str, ...], ports: Ports) -> Envelope:
@@ -170,10 +161,9 @@ def _why_no_approval(record: ClusterRecord, correction: str, ports: Ports) -> st
 
 @answers(202)
 def accept_differences(
-    name: str, fields: Mapping[str, str], actor: str, ports: Ports, *, reason: str = ""
-) -> schema.AcceptanceReceipt:
+    name: str, fields: Mapping[str, str], by: str, ports: Ports, *, reason: str = ""
+) -> schema.Receipt:
     """Accept what somebody added to a cluster: fields with the values of Azure that ``GET drift`` shows."""
-    by = operator(actor)
 
     def decide(record: ClusterRecord) -> Transition | ClusterRecord:
         verified = record.observation.verified or Verification()
@@ -192,7 +182,7 @@ def accept_differences(
         return Transition(after, [event], then=[_sweep_of((name,), ports)])
 
     change_cluster(name, decide, ports)
-    return {"cluster": name, "accepted": sorted(fields), "by": by}
+    return receipt(name, by)
 
 
 def _why_not_accepted(
@@ -220,13 +210,10 @@ def _why_not_accepted(
 
 
 MAX_CLUSTERS = 100
-WRONG_BODY = (
-    f'the body must be {{"all": true}}, or {{"clusters": ["name", ...]}} with 1 to {MAX_CLUSTERS} names'
-)
 
 
 @answers(202)
-def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshReceipt:
+def refresh(names: Sequence[str], by: str, ports: Ports) -> schema.RefreshReceipt:
     """Ask for a sweep, or that these clusters are read; one that only its job reads is refused."""
     asked = ports.clock()
     for name in names:
@@ -244,18 +231,18 @@ def refresh(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshRec
     else:
         request_whole_sweep(ports)
         request_whole_check(ports)
-    return {"clusters": list(names), "all": not names, "by": operator(actor), "at": exact(asked)}
+    return {"clusters": list(names), "all": not names, "by": by, "at": exact(asked)}
 
 
 # What an operator asks of clusters before an upgrade: that they are read.
 
 
 @answers(202)
-def read_readiness(names: Sequence[str], actor: str, ports: Ports) -> schema.RefreshReceipt:
+def read_readiness(names: Sequence[str], by: str, ports: Ports) -> schema.RefreshReceipt:
     """Have clusters read, all without names; one that is being deleted is refused."""
     asked, reading = ports.clock(), ports.unique()
     for name in names:
         if known_cluster(name, ports.state.cluster(name), ports).deleting:
             raise Refusal(409, f"{name} is not read: it is being deleted")
     send_all(readings_of(names, reading) or [Envelope(ReadinessMessage(reading=reading))], ports)
-    return {"clusters": list(names), "all": not names, "by": operator(actor), "at": exact(asked)}
+    return {"clusters": list(names), "all": not names, "by": by, "at": exact(asked)}

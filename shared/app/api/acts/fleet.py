@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.acts import Refusal, answers, receipt
 from shared.app.api.parts import exact, projected
 from shared.app.examination import APPS
 from shared.app.http_result import HttpResult, meant
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @answers(202)
 @again
-def accept_source(actor: str, ports: Ports) -> schema.SourceReceipt:
+def accept_source(by: str, ports: Ports) -> schema.SourceReceipt:
     """Plan the fleet from now on from the repository or branch that the planner refused at last.
 
     In another repository, a number is that of another issue or pull request: those of the former are dropped.
@@ -52,7 +52,6 @@ def accept_source(actor: str, ports: Ports) -> schema.SourceReceipt:
     except (Stale, Unavailable):
         if ports.state.fleet() != after:  # else it was saved, and the answer was lost
             raise
-    by = operator(actor)
     request = PlanRequest(again=True, reason="another repository was accepted")
     try:
         send(request, ports, message_id=f"source:{fleet.etag}")
@@ -79,17 +78,16 @@ def _drop_numbers(ports: Ports) -> None:
 
 MAX_REASON = 200
 """What a commit status and a notification have room for."""
-WRONG_PAUSE = 'the body must be {"reason": "..."}, and may have "until" with a time to come, with its zone'
 
 
 @answers(200)
 @again
-def pause(reason: str, until: datetime | None, actor: str, ports: Ports) -> schema.PauseReceipt:
+def pause(reason: str, until: datetime | None, by: str, ports: Ports) -> schema.PauseReceipt:
     """Stop what the app starts by itself; a second pause takes the place of the first."""
     now, fleet = ports.clock(), ports.state.fleet()
     if until is not None and until <= now:
-        raise Refusal(400, WRONG_PAUSE)
-    begun = Pause(operator(actor), now, cut(reason, MAX_REASON), until)
+        raise Refusal(400, "until: give a time to come, with its zone")
+    begun = Pause(by, now, cut(reason, MAX_REASON), until)
     saved = ports.state.save_fleet(replace(fleet, pause=begun))
     _announce(saved, ports)
     return {"paused": True, "until": until.isoformat() if until else None, "by": begun.by}
@@ -97,7 +95,7 @@ def pause(reason: str, until: datetime | None, actor: str, ports: Ports) -> sche
 
 @answers(200)
 @again
-def resume(actor: str, ports: Ports) -> schema.PauseReceipt:
+def resume(by: str, ports: Ports) -> schema.PauseReceipt:
     """End the pause, and start what waited for that; what needs an approval still does."""
     fleet = ports.state.fleet()
     if fleet.pause is None:
@@ -108,7 +106,7 @@ def resume(actor: str, ports: Ports) -> schema.PauseReceipt:
     except ReconcileError as error:
         log.warning("the timers find what waited for the end of the pause: %s: %s", error.kind, error)
     _announce(saved, ports)
-    return {"paused": False, "until": None, "by": operator(actor)}
+    return {"paused": False, "until": None, "by": by}
 
 
 def _announce(fleet: FleetRecord, ports: Ports) -> None:
@@ -122,19 +120,19 @@ def _announce(fleet: FleetRecord, ports: Ports) -> None:
 
 
 @answers(202)
-def ask_apps(actor: str, ports: Ports) -> schema.ExaminationReceipt:
+def ask_apps(by: str, ports: Ports) -> schema.ExaminationReceipt:
     """Ask each app, on a queue of its own, to examine itself."""
     asked = ports.clock()
     for queue in APPS.values():
         name = f"examine:{queue}:{ports.unique()}"
         send_all([Envelope(ExamineRequest(), name, queue=queue)], ports)
-    return {"apps": [*APPS], "at": exact(asked), "by": operator(actor)}
+    return {"apps": [*APPS], "at": exact(asked), "by": by}
 
 
 # Syncs: an operator has the branch read now, instead of with the timer, and its head planned.
 
 
-def sync(actor: str, ports: Ports) -> HttpResult:
+def sync(by: str, ports: Ports) -> HttpResult:
     """Read the head of the branch, and queue its plan unless it was planned or is being planned.
 
     Pull requests are read too: a webhook of one may be lost, and no timer looks where the host sends them.
@@ -143,17 +141,15 @@ def sync(actor: str, ports: Ports) -> HttpResult:
     if Capability.PULLS in ports.git_host.capabilities:
         send(PreviewRequest(), ports)
     queued = request_missing_plan(read, FoundBy.SYNC, ports)
-    receipt: schema.SyncReceipt = {"commit": read.commit, "queued": queued, "by": operator(actor)}
+    receipt: schema.SyncReceipt = {"commit": read.commit, "queued": queued, "by": by}
     return HttpResult(202 if queued else 200, receipt)
 
 
 # A test message to a route of notifications.
 
-WRONG_TEST = 'the body must be {"route": "name"}'
-
 
 @answers(200)
-def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
+def try_route(name: str, by: str, ports: Ports) -> schema.Receipt:
     """Send a test message to a route at once, whatever waits for it; the answer has its error."""
     fleet = ports.state.fleet()
     route = next((route for route in fleet.rules.routes if route.name == name), None)
@@ -161,7 +157,6 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
         known = ", ".join(route.name for route in fleet.rules.routes) or "none"
         near = meant(name, (route.name for route in fleet.rules.routes))
         raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
-    by = operator(actor)
     title = f"{ports.config.fleet}: a test of the route {name}"
     text = f"{by} asked for this test. The route works."
     message = Outgoing(f"test-{ports.unique()}", ports.config.fleet, title, Severity.INFO, text, (), ())
@@ -172,7 +167,7 @@ def try_route(name: str, actor: str, ports: Ports) -> schema.RouteReceipt:
             ports.services.routes.send(route, message)
     except ReconcileError as error:
         raise Refusal(409, f"{name} does not deliver: {error.kind}: {error}") from error
-    return {"route": name, "delivered": True, "by": by}
+    return receipt(name, by)
 
 
 # Dead letters, listed, replayed and dismissed by an operator.
@@ -192,7 +187,7 @@ def dead_letters_view(ports: Ports) -> schema.DeadLettersView:
 
 
 @answers(202)
-def replay_letters(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> schema.LettersReceipt:
+def replay_letters(named: Collection[tuple[str, str]], by: str, ports: Ports) -> schema.LettersReceipt:
     """Send those of the newest dead letters that are named to their queues again, and remove them.
 
     A message says what somebody asked for, and whoever handles it decides then: one that came too late does
@@ -207,18 +202,18 @@ def replay_letters(named: Collection[tuple[str, str]], actor: str, ports: Ports)
         why = "it is no message that this app knows, or not stored whole"
         raise Refusal(409, f"{some_of(lost, LOST_SHOWN)} cannot be replayed: {why}. Dismiss what was handled")
     for letter, envelope in zip(letters, filter(None, envelopes), strict=True):
-        log.warning("%s replays the dead letter %s of the queue %s", actor, letter.id, letter.queue)
+        log.warning("%s replays the dead letter %s of the queue %s", by, letter.id, letter.queue)
         send_all([envelope], ports)
         ports.state.delete_dead_letter(letter)
-    return {"replayed": len(letters), "by": operator(actor)}
+    return {"replayed": len(letters), "by": by}
 
 
-def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> schema.DismissReceipt:
+def dismiss(named: Collection[tuple[str, str]], by: str, ports: Ports) -> schema.DismissReceipt:
     """Remove those of the newest dead letters that are named by queue and id; say how many were removed."""
     letters, left = _named(named, ports), 0
     try:
         for letter in letters:
-            log.warning("%s dismisses the dead letter %s of the queue %s", actor, letter.id, letter.queue)
+            log.warning("%s dismisses the dead letter %s of the queue %s", by, letter.id, letter.queue)
             ports.state.delete_dead_letter(letter)
     except Retryable:
         left = len(_named(named, ports))

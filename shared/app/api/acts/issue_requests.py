@@ -15,9 +15,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.app.api.access import Caller, Principal
+from shared.app.api.acts import WITHOUT_REASON
 from shared.app.api.acts.request_limits import ClusterRequest, GitHubPerson, named
-from shared.app.api.acts.requests import WITHOUT_REASON, request_cluster
-from shared.app.api.audit import AuditedAct, audited
+from shared.app.api.acts.requests import request_cluster
+from shared.app.api.audit import MAX_TEXT, AuditedAct, audited
 from shared.app.http_result import HttpResult
 from shared.app.intake.issue_form import HEADINGS, LONGEST, is_form, read_form
 from shared.app.outbox import seconds_until_again, send
@@ -125,11 +126,12 @@ def _said(request: IssueRequest, person: GitHubPerson, ports: Ports) -> str:
         return _refused(problem)
     if not form.reason:
         return _refused(WITHOUT_REASON)
+    reason = shown(form.reason, MAX_TEXT)
     principal = Principal(f"github:{person.id}", f"github.{person.login}", frozenset())
     asked = ClusterRequest(
-        form.name, form.cluster_class, form.lifetime, form.environment, form.location, form.reason
+        form.name, form.cluster_class, form.lifetime, form.environment, form.location, reason
     )
-    act = AuditedAct("request", form.name, (form.name,), shown(form.reason, 500))
+    act = AuditedAct("request", form.name, (form.name,), reason)
     result = audited(
         act,
         Caller(principal, client=f"issue {request.number}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
+from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster
 from shared.app.door import begin_epoch
 from shared.app.records import Transition
 from shared.cluster.history import by_whom
@@ -14,25 +14,20 @@ from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ProposeRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import event_of
-from shared.masking import cut
 from shared.plan.holds import Postponement
 from shared.ports import Ports
 
-MAX_REASON = 500
 LONGEST = timedelta(days=7)
-WITHOUT_REASON = "say why in reason: the owner of the cluster reads it"
-WRONG = 'the body must be {"for": TIME, "reason": TEXT} with 7d at most, such as "24h", and may have "hold"'
 
 
 @answers(202)
 def extend(
-    name: str, lasts: timedelta, actor: str, ports: Ports, reason: str, *, hold: bool
+    name: str, lasts: timedelta, by: str, ports: Ports, reason: str, *, hold: bool
 ) -> schema.LifetimeReceipt:
     """Put the end of a cluster off by a time, or hold the cluster for a time from now on.
 
     No job follows, so an epoch of its own lets older tables be known that do not have it.
     """
-    by, reason = operator(actor), cut(reason, MAX_REASON)
 
     def decide(record: ClusterRecord) -> Transition:
         life, now = lifetime_of(record), ports.clock()

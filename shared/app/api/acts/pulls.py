@@ -13,7 +13,7 @@ from shared.app.access.azure_state import profiles_of
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, known_cluster, operator, proposing
+from shared.app.api.acts import Refusal, answers, known_cluster, proposing
 from shared.app.http_result import meant
 from shared.app.outbox import send
 from shared.app.proposals.evaluation import evaluate
@@ -47,20 +47,14 @@ from shared.ports import Ports, Pull, PullText
 from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
 from shared.promotions import What
 
-MAX_REASON = 500
-WRONG_PROMOTION = (
-    'the body must be {"from": "environment", "to": "environment", "what": []}, with none or some of '
-    f"{', '.join(What)}"
-)
-
 
 @answers(202)
 def promote(
-    source: str, target: str, what: Sequence[str], actor: str, ports: Ports, reason: str = ""
+    source: str, target: str, what: Sequence[str], by: str, ports: Ports, reason: str = ""
 ) -> schema.PromotionReceipt:
     """Queue the pull request; ``what`` is empty for everything that differs."""
     if source == target or not {*what} <= {*What}:
-        raise Refusal(400, WRONG_PROMOTION)
+        raise Refusal(400, f"from and to are two environments, and what is some of {', '.join(What)}")
     chosen = tuple(map(What, dict.fromkeys(what)))
     found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
@@ -68,10 +62,7 @@ def promote(
         known = {summary.place.environment for summary in ports.state.summaries()} - {""}
         hints = (meant(name, known) for name in (source, target) if name not in known)
         raise Refusal(409, problem + "".join(hints))
-    by = operator(actor)
-    asked = PromotionAsked(
-        source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=cut(reason, MAX_REASON)
-    )
+    asked = PromotionAsked(source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=reason)
     send(PromotionRequest(promotion=asked), ports)
     return {
         "queued": "promotion",
@@ -84,13 +75,13 @@ def promote(
 
 
 @answers(201)
-def roll_back(name: str, pool: str, actor: str, ports: Ports, reason: str = "") -> schema.RollbackReceipt:
+def roll_back(name: str, pool: str, by: str, ports: Ports, reason: str = "") -> schema.RollbackReceipt:
     """Open the pull request that rolls a node pool of a cluster back by one step."""
     record = known_cluster(name, ports.state.cluster(name), ports)
     head = Head(ports.state.fleet(), ports)
     try:
         with proposing():
-            asked = _asked(record, pool, head, ports, by=operator(actor), reason=reason)
+            asked = _asked(record, pool, head, ports, by=by, reason=reason)
             pull = open_rollback(asked, head, ports)
     except RateLimited as limited:
         raise Refusal(503, str(limited)) from limited

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from shared.app.api import schema
 from shared.app.api.access import Principal
-from shared.app.api.acts import Refusal, answers, operator, proposing
+from shared.app.api.acts import Refusal, answers, proposing
 from shared.app.api.acts.request_limits import (
     ClusterRequest,
     GitHubPerson,
@@ -30,16 +30,8 @@ from shared.language.desired import Desired
 from shared.language.model.fleet_rules import SelfServiceRule
 from shared.language.model.kinds import API_VERSION
 from shared.language.resolve.repository_layout import cluster_path
-from shared.masking import cut
 from shared.ports import Ports, Pull, PullText
 from shared.ports.pull_requests import AutoMerge
-
-MAX_REASON = 500
-WITHOUT_REASON = "say why in reason: whoever merges the pull request reads it"
-WRONG = (
-    'the body must be {"name": NAME, "class": CLASS, "lifetime": "8h", "reason": TEXT}, and may have '
-    '"environment" and "location"'
-)
 
 
 @answers(201)
@@ -91,7 +83,7 @@ def request_cluster(
         "pullRequest": pull.url,
         "autoMerge": automatic,
         "merge": merge,
-        "by": operator(principal.name),
+        "by": principal.name,
     }
 
 
@@ -150,7 +142,7 @@ def _text(asked: ClusterRequest, environment: str, principal: Principal) -> Pull
         (code("lifetime"), code(asked.lifetime)),
         *([(code("location"), code(asked.location))] if asked.location else []),
     ]
-    reason = prose(cut(asked.reason, MAX_REASON))
+    reason = prose(asked.reason)
     parts = [
         f"{prose(principal.name)} asks for the cluster {code(asked.name)}: {reason}",
         table(("what", "value"), rows),

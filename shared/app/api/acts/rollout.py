@@ -9,7 +9,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, operator
+from shared.app.api.acts import Refusal, answers, receipt
 from shared.app.api.acts.approval import why_not_author
 from shared.app.api.views.rollouts import shown
 from shared.app.http_result import meant
@@ -24,9 +24,6 @@ from shared.rollouts.report import state_of
 from shared.rollouts.rollout import Rollout, RolloutCalendar, RolloutState, Stage
 from shared.rollouts.rollout_acts import ActKind
 
-WRONG_STAGE = 'the body must be {"stage": "name"}'
-WRONG_CLUSTER = 'the body must be {"cluster": "name"}'
-WITHOUT_REASON = "an override needs a reason: the body must have one"
 MAX_REASON = 500
 MOST_AUTHORED = 1_000
 """The authors of so many commits are compared with who approves: ten pages of a comparison."""
@@ -38,14 +35,14 @@ def act_on_rollout(
     commit: str,
     kind: ActKind,
     subject: str,
-    actor: str,
+    by: str,
     ports: Ports,
     *,
     reason: str = "",
     addresses: frozenset[str] = frozenset(),
     roles: Collection[str] = (),
     person: bool = True,
-) -> schema.RolloutReceipt:
+) -> schema.Receipt:
     """Ask the planner to act on a rollout; ``subject`` is the stage or the cluster, "" for all of it.
 
     ``addresses`` are those of the person who acts, for a stage that somebody else has to approve, ``roles``
@@ -55,7 +52,7 @@ def act_on_rollout(
     if rollout is None and not held:
         raise Refusal(404, f"the commit {cut(commit, 40)} has no rollout (give the full id)")
     rollout = rollout and shown(rollout, ports.state.fleet())
-    by, at = operator(actor), ports.clock()
+    at = ports.clock()
     problem = why_not(rollout, kind, subject, by, at, person=person) if rollout and not held else ""
     if problem:
         raise Refusal(409, problem)
@@ -69,12 +66,12 @@ def act_on_rollout(
         by=by,
         at=at,
         subject=subject,
-        reason=cut(reason, MAX_REASON),
+        reason=reason,
         lifts=lifts,
         person=person,
     )
     send(ActRequest(act=act), ports)
-    return {"queued": kind.value, "commit": commit, "subject": subject, "by": by}
+    return receipt("/".join(filter(None, (commit, subject))), by)
 
 
 def _holds_items(commit: str, ports: Ports) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, change_cluster, operator
+from shared.app.api.acts import Refusal, answers, change_cluster
 from shared.app.api.parts import exact
 from shared.app.records import Transition
 from shared.cluster.queues.envelopes import Envelope, continuation
@@ -17,9 +17,6 @@ from shared.cluster.sleep import SleepOrder, next_turn, time_text
 from shared.cluster.transitions.acceptance import accept_order
 from shared.language.model.cluster.sleep import LONGEST
 from shared.ports import Ports
-
-WITHOUT_REASON = "say why in reason: the audit and the events of the cluster show it"
-WRONG_UNTIL = 'the body must be {"until": "2026-01-31T22:00:00Z"}, a time with its zone'
 
 
 class OrderKind(StrEnum):
@@ -35,10 +32,10 @@ class OrderKind(StrEnum):
 
 @answers(202)
 def order_sleep(
-    kind: OrderKind, name: str, until: datetime | None, actor: str, ports: Ports, reason: str = ""
+    kind: OrderKind, name: str, until: datetime | None, by: str, ports: Ports, reason: str = ""
 ) -> schema.SleepReceipt:
     """Have a cluster awake or asleep until a time, or, without one, until its schedule changes that."""
-    by, awake = operator(actor), kind is not OrderKind.SLEEP
+    awake = kind is not OrderKind.SLEEP
 
     def decide(record: ClusterRecord) -> Transition:
         now = ports.clock()

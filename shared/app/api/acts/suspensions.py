@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, operator, proposing
-from shared.app.api.acts.cluster import MAX_CLUSTERS
+from shared.app.api.acts import Refusal, answers, proposing
 from shared.app.http_result import meant
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import open_asked, pull_text
@@ -25,11 +24,6 @@ LONGEST = timedelta(days=365)
 MAX_TEXT = 200
 """Characters of the owner and of the reason, as a manifest takes them."""
 SHOWN = 3
-WITHOUT_REASON = "say why in reason: the manifest says it to whoever meets the cluster"
-WRONG_BODY = (
-    f'the body must be {{"clusters": ["name", ...], "for": "7d", "reason": "..."}} with 1 to {MAX_CLUSTERS} '
-    'names and a time such as 30m, 4h or 7d, 365d at most; "owner" is who is responsible, you without it'
-)
 
 
 @dataclass(frozen=True)
@@ -55,13 +49,12 @@ class SuspensionAsked:
 
 @answers(201)
 def suspend(
-    names: Sequence[str], lasts: timedelta, owner: str, actor: str, ports: Ports, reason: str
+    names: Sequence[str], lasts: timedelta, owner: str, by: str, ports: Ports, reason: str
 ) -> schema.SuspensionReceipt:
     """Open the pull request that suspends clusters, at most an hour longer than asked: until a whole hour.
 
     So whoever asks twice within that hour gets the pull request that is open.
     """
-    by = operator(actor)
     until = _whole_hour(ports.clock() + lasts)
     clusters = tuple(sorted({*names}))
     asked = SuspensionAsked(clusters, until, cut(owner or by, MAX_TEXT), cut(reason, MAX_TEXT), by)

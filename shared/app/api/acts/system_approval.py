@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from shared.app.api import schema
 from shared.app.api.access import Caller, Principal
-from shared.app.api.acts import Refusal, answers
+from shared.app.api.acts import Refusal, answers, receipt
 from shared.app.api.acts.rollout import MAX_REASON, why_not
 from shared.app.api.audit import AuditedAct, audited
 from shared.app.api.views.rollouts import shown
@@ -78,7 +78,7 @@ def receive_approval(
 
 
 @answers(202)
-def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> schema.RolloutReceipt:
+def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> schema.Receipt:
     if statement.fleet != ports.config.fleet:
         raise Refusal(403, f"the statement is about another fleet than {ports.config.fleet}")
     rollout, stage = ports.state.rollout(statement.commit), statement.stage
@@ -101,7 +101,7 @@ def _approve(system: str, statement: Statement, at: datetime, ports: Ports) -> s
             reason=_reason(statement),
         )
         send(ActRequest(act=act), ports)
-    return {"queued": "approve", "commit": statement.commit, "subject": stage, "by": by}
+    return receipt(f"{statement.commit}/{stage}", by)
 
 
 def _is_known(rollout: Rollout, statement: Statement, by: str, at: datetime) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from shared.app.api import schema
-from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, operator
+from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, receipt
 from shared.app.planner.pins import ensure_branch
 from shared.app.platform.platform_plan import platform_plan
 from shared.app.records import Transition
@@ -27,7 +27,6 @@ from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.reuse import KnownCluster
-from shared.masking import cut
 from shared.platform.pins import roots_of
 from shared.platform.source.reach import pulled_with
 from shared.ports import Capability, Ports, Pull
@@ -35,25 +34,22 @@ from shared.rollouts.calendar import Start
 from shared.rollouts.shut import held_start, place_in
 from shared.rollouts.strategy import stages_of
 
-MAX_REASON = 500
 LONGEST = timedelta(days=1)
 USUAL = timedelta(hours=4)
-WRONG_TRY = 'the body must be {"pull": NUMBER}, and may have "for" with a time of 24h at most, such as "4h"'
-WRONG_END = 'the body must be {"pull": NUMBER}'
 
 
 @answers(202)
 def begin_try(
-    name: str, number: int, lasts: timedelta, actor: str, ports: Ports, reason: str = ""
+    name: str, number: int, lasts: timedelta, by: str, ports: Ports, reason: str = ""
 ) -> schema.TryReceipt:
     """Give a cluster the head of a pull request for a time; the same one again gives it another end."""
-    by, record = operator(actor), known_cluster(name, ports.state.cluster(name), ports)
+    record = known_cluster(name, ports.state.cluster(name), ports)
     pin = _pin_of(record, number, ports)
     try:
         pull = _pull(number, ports)
         pulls = _judged(record, pin, pull, ports)
         now = ports.clock()
-        trial = Trial(number, pull.head, pulls, by, now, now + lasts, cut(reason, MAX_REASON))
+        trial = Trial(number, pull.head, pulls, by, now, now + lasts, reason)
         ensure_branch(trial.pin(), ports.git_host)  # before the first job that has the cluster pull it
     except Unauthorized as error:
         raise Refusal(409, f"{WITHOUT_BRANCHES}: {error}") from error
@@ -78,13 +74,12 @@ def begin_try(
 
 
 @answers(202)
-def end_try(name: str, number: int, actor: str, ports: Ports) -> schema.TryEndReceipt:
+def end_try(name: str, number: int, by: str, ports: Ports) -> schema.Receipt:
     """Let a cluster go back from the head of a pull request now."""
     known_cluster(name, ports.state.cluster(name), ports)
-    by = operator(actor)
     if not end_trial(name, number, TrialEnd.ASKED, ports, by=by):
         raise Refusal(409, f"{name} does not try pull request {number}")
-    return {"cluster": name, "pull": number, "by": by}
+    return receipt(f"{name}/{number}", by)
 
 
 WITHOUT_BRANCHES = "a try needs a branch of our own, and the app may write none"

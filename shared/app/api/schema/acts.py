@@ -6,11 +6,10 @@ from typing import Any, TypedDict, final
 
 
 @final
-class ReplayReceipt(TypedDict):
-    """``POST clusters/NAME/replay``: the recipe that starts again."""
+class Receipt(TypedDict):
+    """What an act answers that has nothing more to say: what it was about, and by whom."""
 
-    cluster: str
-    replayed: str
+    target: str
     by: str
 
 
@@ -22,15 +21,6 @@ class TryReceipt(TypedDict):
     pull: int
     commit: str
     until: str
-    by: str
-
-
-@final
-class TryEndReceipt(TypedDict):
-    """``POST clusters/NAME/try/end``: the pull request from whose head the cluster goes back."""
-
-    cluster: str
-    pull: int
     by: str
 
 
@@ -109,48 +99,11 @@ class SleepReceipt(TypedDict):
 
 
 @final
-class TakeoverReceipt(TypedDict):
-    """``POST clusters/NAME/takeover``: the installations that the takeover overrules, by id."""
-
-    cluster: str
-    overruled: list[str]
-    by: str
-
-
-@final
 class SourceReceipt(TypedDict):
     """``POST takeover``: where the fleet is planned from now on."""
 
     repositoryId: int
     branch: str
-    by: str
-
-
-@final
-class ApprovalReceipt(TypedDict):
-    """``POST plans/COMMIT/approve``: the deletes that were approved."""
-
-    queued: str
-    commit: str
-    approved: list[str]
-    by: str
-
-
-@final
-class CorrectionReceipt(TypedDict):
-    """``POST clusters/NAME/approve``: the fields whose correction was approved."""
-
-    cluster: str
-    approved: list[str]
-    by: str
-
-
-@final
-class AcceptanceReceipt(TypedDict):
-    """``POST clusters/NAME/accept``: the fields that may stay as Azure has them."""
-
-    cluster: str
-    accepted: list[str]
     by: str
 
 
@@ -298,12 +251,3 @@ class RoutesView(TypedDict):
     """``GET notifications``: the routes of the newest plan."""
 
     routes: list[RouteView]
-
-
-@final
-class RouteReceipt(TypedDict):
-    """``POST notifications/test``: the test message was delivered."""
-
-    route: str
-    delivered: bool
-    by: str

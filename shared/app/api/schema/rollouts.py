@@ -187,13 +187,3 @@ class RolloutsView(TypedDict):
     """``GET rollouts``, the newest first."""
 
     rollouts: list[RolloutSummary]
-
-
-@final
-class RolloutReceipt(TypedDict):
-    """``POST rollouts/COMMIT/ACT``: the act is queued for the planner."""
-
-    queued: str
-    commit: str
-    subject: str
-    by: str

@@ -1,19 +1,135 @@
-"""A cluster as a tree for a terminal of 80 columns or more."""
+"""What one cluster is asked: ``roadstead why``, ``events``, ``tree`` and ``output``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Annotated
 
+import typer
+from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
+from cli.errors import NotFound
+from cli.options import Address, Before, ClusterArgument, Limit, before_time, cluster_name
 from cli.terminal.cluster_table import applied, phase
+from cli.terminal.output import Output, OutputOption, print_json, show
+from cli.terminal.render_cluster import events as event_table
+from cli.terminal.render_cluster import why as why_table
 from cli.text import printable
 from cli.times import age
 from shared.app.api import schema
 from shared.language.pin import short_revision
 from shared.sentences import many
+
+
+def why(address: Address, name: ClusterArgument, *, output: OutputOption = Output.TABLE) -> None:
+    """Explain what a cluster waits for, and what to do.
+
+    Shows what the cluster does, since when, what was tried, what happens next and when, and what the
+    newest plan does not carry out.
+    """
+    name = cluster_name(name)
+    with address.connect() as api:
+        view = api.why(name)
+    show(
+        view,
+        output,
+        table=lambda _: why_table(view, datetime.now(UTC)),
+        names=lambda: [f"cluster/{view['name']}"],
+    )
+
+
+def events(
+    address: Address,
+    name: ClusterArgument,
+    *,
+    limit: Limit = 50,
+    before: Before = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the events of a cluster, newest first, also after it was deleted."""
+    name = cluster_name(name)
+    moment = before_time(before)
+    with address.connect() as api:
+        view = api.events(name, limit=limit, before=moment)
+
+    def table(wide: bool) -> RenderableType:
+        listed = event_table(view["events"], datetime.now(UTC), wide=wide)
+        older = Text(f"older events: --before {view['next']}", style="dim")
+        return Group(listed, older) if view["next"] else listed
+
+    show(view, output, table=table, names=lambda: (f"event/{name}/{event['at']}" for event in view["events"]))
+
+
+def tree(address: Address, name: ClusterArgument, *, output: OutputOption = Output.TABLE) -> None:
+    """Show what a cluster consists of, and what is unhealthy.
+
+    Shows its conditions, node pools, sources, Kustomizations, Helm releases and workloads, as the last check
+    read them. What is healthy is counted; what is not is named, with the reason and since when.
+    """
+    name = cluster_name(name)
+    with address.connect() as api:
+        view = api.read(schema.TreeView, f"clusters/{name}/tree")
+    show(
+        view,
+        output,
+        table=lambda _: cluster_tree(view, datetime.now(UTC)),
+        names=lambda: [f"cluster/{view['name']}"],
+    )
+
+
+def output(
+    address: Address,
+    name: ClusterArgument,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="One output; its value alone is printed.")] = "",
+    *,
+    as_map: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object with the outputs alone, as Terraform reads it."),
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show the outputs of a cluster, or one of them.
+
+    The outputs are what the ConfigMap cluster-facts has: where the cluster is in Azure, its API server, its
+    OIDC issuer, its identities, and its labels. The command fails while they are not known.
+    """
+    name = cluster_name(name)
+    with address.connect() as api:
+        view = api.read(schema.Outputs, f"clusters/{name}/output")
+    outputs = view["outputs"]
+    if not view["known"]:
+        raise NotFound(f"{name} has no outputs yet: no job has read it in Azure ({view['phase']})")
+    if key and key not in outputs:
+        raise NotFound(f"{name} has no output {key}; it has {', '.join(outputs)}")
+    if key:
+        sys.stdout.write(f"{printable(outputs[key])}\n")
+        return
+    if as_map:
+        print_json(outputs)
+        return
+    show(
+        view,
+        output,
+        table=lambda _: _output_table(outputs),
+        names=lambda: [f"output/{name}" for name in outputs],
+    )
+
+
+def _output_table(outputs: dict[str, str]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table(box=None, show_header=False, pad_edge=False)
+    found.add_column(no_wrap=True)
+    found.add_column(overflow="fold")
+    for key, value in printable(outputs).items():
+        found.add_row(Text(key), Text(value))
+    return found
+
 
 _BAD_WHEN_TRUE = "Stalled"
 _OF_OBJECTS = ("FluxHealthy", "PlatformHealthy")
