@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeGuard
 
-from shared.cluster.divergence.drift import BRANCHES, IMAGES, PROMOTIONS, VERSIONS
+from shared.cluster.divergence.drift import BRANCHES, CHANNELS, PROMOTIONS
 from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
 
@@ -163,4 +163,4 @@ def is_number(value: Any) -> TypeGuard[int]:
 
 def own_branch(name: str) -> tuple[bool, bool]:
     """Return whether a branch has the name of a proposal of the app, and whether of a promotion."""
-    return name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, VERSIONS, IMAGES))
+    return name.startswith((BRANCHES, ENDS)), name.startswith((PROMOTIONS, *CHANNELS.values()))
