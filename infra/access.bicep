@@ -72,6 +72,8 @@ resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.Network/locations/usages/read'
           'Microsoft.ContainerService/locations/usages/read'
           'Microsoft.Network/virtualNetworks/read'
+          // The versions of Microsoft's extension of Flux. Of the names below locations, Microsoft's page of permissions has none.
+          'Microsoft.KubernetesConfiguration/*/read'
           // What the worker, and the identities of clusters, may do with what a manifest names, and what the subscription has registered.
           'Microsoft.Authorization/roleAssignments/read'
           'Microsoft.Authorization/roleDefinitions/read'

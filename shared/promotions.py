@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass
-from shared.kubernetes_versions import needs_upgrade, runs_newer
+from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of
 from shared.language.model.fleet_rules import PromotionRule
@@ -54,9 +54,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class ChannelRule:
-    """An environment that gets something from a channel: its version of Kubernetes, or its node images.
+    """An environment that gets something from a channel: its Kubernetes, its node images, or its Flux.
 
     ``onward`` are the environments that promotions carry it to, ``pace`` is the time to the last of them.
+    ``artifacts`` are those from which its clusters with the Flux Operator take Flux.
     """
 
     environment: str
@@ -64,13 +65,22 @@ class ChannelRule:
     what: What = What.VERSION
     pace: timedelta = timedelta(0)
     onward: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
 
 
 VERSION_PATH, IMAGE_PATH = "kubernetesVersion", "minNodeImageVersion"
-CHANNELED = {What.VERSION: VERSION_PATH, What.IMAGES: IMAGE_PATH}
-"""What an environment can get from a channel, and the field that this is."""
+EXTENSION_PATH, INSTANCE_PATH = "flux.extension.version", "flux.instance.distribution.version"
+ARTIFACT_PATH = "flux.instance.distribution.artifact"
+CHANNELED: Mapping[What, Sequence[str]] = {
+    What.VERSION: (VERSION_PATH,),
+    What.IMAGES: (IMAGE_PATH,),
+    What.COMPONENTS: (EXTENSION_PATH, INSTANCE_PATH),
+}
+"""What an environment can get from a channel, and the fields of which one is that."""
+_OF_INSTALL = {"extension": (EXTENSION_PATH,), "operator": (INSTANCE_PATH, "flux.components")}
+"""What says which Flux a cluster has, by how Flux is installed: with the operator, its file otherwise."""
 PLATFORM_PATHS = ("flux.tag", "flux.commit")
-PATHS = (VERSION_PATH, IMAGE_PATH, "flux.components", "flux.extension.version", *PLATFORM_PATHS)
+PATHS = (VERSION_PATH, IMAGE_PATH, "flux.components", EXTENSION_PATH, INSTANCE_PATH, *PLATFORM_PATHS)
 """Every field that a promotion writes."""
 
 
@@ -114,36 +124,39 @@ def channel_of(environment: Environment | None, what: What) -> str:
     if environment is None or what not in CHANNELED:
         return ""
     spec = environment.spec
-    channel = spec.kubernetes if what is What.VERSION else spec.node_images
+    followed = {What.VERSION: spec.kubernetes, What.IMAGES: spec.node_images, What.COMPONENTS: spec.flux}
+    channel = followed[what]
     return channel.channel if channel else ""
 
 
 def value_of(what: What, spec: Mapping[str, Any]) -> Value | None:
     """Return what a cluster has; None where its spec names none, as where Flux follows a branch."""
-    return next(filter(None, (_at(path, spec) for path in _paths(what, spec))), None)
+    return next(filter(None, (value_at(path, spec) for path in _paths(what, spec))), None)
 
 
 def values_in(spec: Mapping[str, Any]) -> frozenset[Value]:
     """Return every value of a spec, or of a part of one, that a promotion could have written."""
-    return frozenset(filter(None, (_at(path, spec) for path in PATHS)))
+    return frozenset(filter(None, (value_at(path, spec) for path in PATHS)))
 
 
 def _paths(what: What, spec: Mapping[str, Any]) -> Sequence[str]:
     match what:
         case What.VERSION | What.IMAGES:
-            return (CHANNELED[what],)
+            return CHANNELED[what]
         case What.PLATFORM:
             return PLATFORM_PATHS
         case What.COMPONENTS:
-            extension = (spec.get("flux") or {}).get("install") == "extension"
-            return ("flux.extension.version",) if extension else ("flux.components",)
+            return _OF_INSTALL.get((spec.get("flux") or {}).get("install", ""), ("flux.components",))
 
 
-def _at(path: str, spec: Mapping[str, Any]) -> Value | None:
+def value_at(path: str, spec: Mapping[str, Any]) -> Value | None:
+    """Return what a spec has at a path, None for nothing; a range of versions of Flux is none."""
     found: Any = spec
     for step in path.split("."):
         found = found.get(step) if isinstance(found, Mapping) else None
-    return Value(path, found) if isinstance(found, str) and found else None
+    if not isinstance(found, str) or not found or (path == INSTANCE_PATH and len(numbers(found)) != 3):
+        return None
+    return Value(path, found)
 
 
 # Why something is not promoted.
@@ -199,7 +212,7 @@ _TEXTS: Mapping[HoldReason, str] = {
     HoldReason.DRIFTED: "in Azure, {names} of {environment} has another value than in git",
     HoldReason.SAME: "{environment} has {detail} already",
     HoldReason.OWN: "{environment} has its value for no cluster: {names} sets one in its own file",
-    HoldReason.LOWER: "AKS lowers no version, and {names} of {environment} has a newer one than {detail}",
+    HoldReason.LOWER: "no version is lowered, and {names} of {environment} has a newer one than {detail}",
     HoldReason.CHANNEL: "{environment} has it from its own channel, {detail}",
     HoldReason.INVALID: "the files are invalid, or would be with it: {detail}",
     HoldReason.SOAK: "{environment} is watched until {detail}",
@@ -306,7 +319,7 @@ def of_environment(
 
 def concerns(what: What, cluster: Desired) -> bool:
     """Return whether a cluster can have such a value: one outside Roadstead's AKS has no version of git."""
-    return what not in CHANNELED or not cluster.is_attached
+    return what not in (What.VERSION, What.IMAGES) or not cluster.is_attached
 
 
 def proven(

@@ -28,7 +28,7 @@ LEFT, FROM = (1, 35), date(2027, 1, 30)
 
 def what_follows(own: SharedEnvironment, withheld: Collection[str], today: date) -> Mapping[str, str]:
     """Return what the channels of an environment have that is newer, by the fields of its file."""
-    found = {VERSION: _version(own.channel, own.version, withheld, today)}
+    found = {VERSION: _version(own.channel, own.version, withheld, today)} if own.version else {}
     if own.image and NEWEST_IMAGE not in withheld:
         found[IMAGE] = NEWEST_IMAGE
     return {f: value for f, value in found.items() if as_numbers(value) > as_numbers(own.values[f])}
@@ -36,10 +36,14 @@ def what_follows(own: SharedEnvironment, withheld: Collection[str], today: date)
 
 def _version(channel: str, present: str, withheld: Collection[str], today: date) -> str:
     offered = [
-        version for version in OFFERED if version not in withheld and _minor(version) >= _minor("1.34")
+        version
+        for version in OFFERED
+        if version not in withheld and (channel == "lts" or _minor(version) >= _minor("1.34"))
     ]
     newest = {_minor(version): version for version in sorted(offered, key=as_numbers)}
     minors = sorted(newest)
+    if channel == "lts":
+        return newest[_minor(present)]
     if channel == "patch":
         own = _minor(present)
         return newest[own if own > LEFT or today < FROM else (own[0], own[1] + 1)]

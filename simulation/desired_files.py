@@ -181,11 +181,11 @@ spec:
 
 
 def _channels(environment: SharedEnvironment) -> str:
-    version = f"  kubernetes: {{channel: {environment.channel}}}\n" if environment.channel else ""
-    if not environment.image:
-        return f"{version}  defaults:\n"
-    off = "    autoUpgradeProfile: {nodeOSUpgradeChannel: None}\n"
-    return f"{version}  nodeImages: {{channel: NodeImage}}\n  defaults:\n{off}"
+    version = f"  kubernetes: {{channel: {environment.channel}}}\n" if environment.version else ""
+    image = "  nodeImages: {channel: NodeImage}\n" if environment.image else ""
+    off = "    autoUpgradeProfile: {nodeOSUpgradeChannel: None}\n" if image else ""
+    long = "    supportPlan: AKSLongTermSupport\n    sku: {tier: Premium}\n"
+    return f"{version}{image}  defaults:\n{off}{long if environment.channel == 'lts' else ''}"
 
 
 def path_of(environment: SharedEnvironment) -> str:
@@ -194,14 +194,14 @@ def path_of(environment: SharedEnvironment) -> str:
 
 
 def _resolved(environment: SharedEnvironment) -> bytes:
+    version = f"  {VERSION}: '{environment.version}'\n" if environment.version else ""
     image = f"  {IMAGE}: '{environment.image}'\n" if environment.image else ""
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Versions
 metadata: {{name: {environment.name}}}
 spec:
-  {VERSION}: '{environment.version}'
-{image}""".encode()
+{version}{image}""".encode()
 
 
 def _versions(pool: Pool) -> str:

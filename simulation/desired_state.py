@@ -163,6 +163,8 @@ def matches_manual_cluster(cluster: DesiredCluster) -> bool:
 
 VERSION, IMAGE, COMPONENTS = "kubernetesVersion", "minNodeImageVersion", "flux.components"
 """The fields below ``spec`` that promotions and channels give an environment."""
+IMAGES_ALONE, USUAL_VERSION = "NodeImage", "1.36"
+"""The channel of an environment without one of Kubernetes, and the version of its clusters."""
 USUAL_COMPONENTS = "flux/gotk-components.yaml"
 """The file of the Flux components of a cluster without an environment."""
 
@@ -171,7 +173,8 @@ USUAL_COMPONENTS = "flux/gotk-components.yaml"
 class SharedEnvironment:
     """What some clusters share: the file of the Flux components that they have.
 
-    One that follows a ``channel`` has a resolved ``version``, and an ``image`` if it follows those, too.
+    One that follows a ``channel`` has a resolved ``version``, and an ``image`` if it follows those, too; with
+    ``IMAGES_ALONE`` it has no version.
     """
 
     name: str
@@ -190,7 +193,8 @@ class SharedEnvironment:
     def given(self, cluster: DesiredCluster, before: SharedEnvironment | None = None) -> DesiredCluster:
         """Return a cluster with what it has from here, where it had that from ``before``, or has nothing."""
         had = before or SharedEnvironment(self.name, ())
-        version = self.version if cluster.version == had.version else cluster.version
+        own = self.version or USUAL_VERSION
+        version = own if cluster.version in ("", had.version) else cluster.version
         return replace(
             cluster, version=version, image=self.image if cluster.image == had.image else cluster.image
         )

@@ -30,8 +30,9 @@ from localcloud.kubernetes.world.object_store import At, Object, WriteMode
 GROUP = "fluxcd.controlplane.io"
 API = f"{GROUP}/v1"
 FINALIZER = f"{GROUP}/finalizer"
-VERSIONS = ("v2.6.4", "v2.7.5", "v2.8.8")
-"""The versions of Flux that this operator knows: the last of three minors in the operator's repository."""
+VERSIONS = ("v2.6.4", "v2.7.5", "v2.8.7", "v2.8.8")
+"""The versions of Flux that this operator has, of three minors of the operator's repository. It reads no
+artifact: what one has besides is not known here."""
 _MANAGER = "flux-operator"
 _EVERY = 3600.0
 _TIMEOUT = 300.0

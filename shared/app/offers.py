@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
+from shared.azure.availability.channels import in_artifact, of_aks
 from shared.azure.availability.offered import Offer, Subnet, quotas_of, sizes_of, subnets_of
 from shared.azure.availability.offers import NAMED, Request, shortages
 from shared.azure.availability.permissions import (
@@ -40,11 +41,13 @@ from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.plan.plan import ASKING_AZURE, Item
 from shared.ports import Ports
+from shared.ports.artifact import UnreadableArtifact, unpacked
 from shared.ports.azure import (
     AzureCall,
     GetPoolUpgradeProfile,
     ListClusterUsages,
     ListComputeUsages,
+    ListExtensionVersions,
     ListFeatures,
     ListGrants,
     ListIdentities,
@@ -94,6 +97,7 @@ def _newest_image(profile: Json) -> str:
 _LISTS: Mapping[type[AzureCall[Any]], _List] = {
     ListLocations: _List("which regions there are", _names, _LONG),
     ListVersions: _List("which versions of Kubernetes are offered", offered_by_plan, _LONG),
+    ListExtensionVersions: _List("which versions of the extension of Flux there are", of_aks, _LONG),
     ListSizes: _List("which sizes there are", sizes_of, _LONG),
     GetPoolUpgradeProfile: _List("which node image is the newest", _newest_image, _LONG),
     ListComputeUsages: _List("how many cores are left", quotas_of, _SHORT),
@@ -164,6 +168,31 @@ def versions_in(
     """Return the versions that each region offers, with their support plans; None where Azure did not say."""
     said = _read([ListVersions(place) for place in places], ports, ports.elapsed() + SECONDS)
     return {place: said[ListVersions(place)] for place in places}
+
+
+def extensions_in(places: Sequence[RegionId], ports: Ports) -> Mapping[RegionId, frozenset[str]]:
+    """Return the versions of the extension of Flux that each region has; none where Azure did not say."""
+    said = _read([ListExtensionVersions(place) for place in places], ports, ports.elapsed() + SECONDS)
+    return {place: said[ListExtensionVersions(place)] or frozenset() for place in places}
+
+
+def flux_in(artifact: str, ports: Ports) -> frozenset[str] | str:
+    """Return the versions of Flux that an artifact of the operator has, or why nobody knows them."""
+    now = ports.clock()
+    known: frozenset[str] | None = ports.answers.get(artifact, now)
+    if known is not None:
+        return known
+    named, _, digest = artifact.removeprefix("oci://").partition("@")
+    host, _, path = named.partition("/")
+    name, _, tag = path.partition(":")
+    try:
+        digest = digest or ports.registries.digest(host, name, tag or "latest")
+        found = in_artifact(unpacked(ports.registries.layer(host, name, digest)).files.blobs)
+    except (ReconcileError, UnreadableArtifact) as error:
+        log.info("the versions of Flux in %s could not be read: %s", artifact, type(error).__name__)
+        return f"which versions of Flux {artifact} has is unknown: {error}"
+    ports.answers.put(artifact, found, now, now + _LONG)
+    return found or f"{artifact} has no manifests of Flux"
 
 
 def newest_images(

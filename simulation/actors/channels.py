@@ -28,6 +28,7 @@ from simulation.channel_values import as_numbers, given_in, values_of, what_foll
 from simulation.desired_files import files_of, path_of
 from simulation.desired_state import (
     IMAGE,
+    IMAGES_ALONE,
     NEWEST_IMAGE,
     OLDER_IMAGE,
     VERSION,
@@ -41,9 +42,9 @@ from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
 
 FIRST, LAST = "test", "prod"
-BEGIN = {"rapid": "1.36.2", "stable": "1.35.6", "patch": "1.35.6"}
+BEGIN = {"rapid": "1.36.2", "stable": "1.35.6", "patch": "1.35.6", "lts": "1.33.11", IMAGES_ALONE: ""}
 """The channels, and the version that their environments have at first."""
-NOT_YET = ("1.35.7", "1.36.3", "1.37.1", NEWEST_IMAGE)
+NOT_YET = ("1.33.13", "1.35.7", "1.36.3", "1.37.1", NEWEST_IMAGE)
 WITH_IMAGES, AT_FIRST = 0.5, 0.4
 """How many fleets follow node images, too, and how much of what is new AKS offers before the faults end."""
 SOAKS, LOST = (0, 30, 600), 0.3
@@ -74,7 +75,8 @@ class Channels(EnvironmentActor):
     def prepared(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
         """Return a fleet with its environments and their channels, and the rule that promotes."""
         middle, channel = len(operators.names) // 2, self._chance.choice([*BEGIN])
-        image = OLDER_IMAGE if self._chance.random() < WITH_IMAGES else ""
+        images = self._chance.random() < WITH_IMAGES or channel == IMAGES_ALONE
+        image = OLDER_IMAGE if images else ""
         names = {FIRST: operators.names[:middle], LAST: operators.names[middle:]}
         environments = tuple(
             SharedEnvironment(name, own, channel=channel, version=BEGIN[channel], image=image)
@@ -112,8 +114,9 @@ class Channels(EnvironmentActor):
         self._loop.azure.withheld.difference_update(versions)
         self.withheld.append({*self._loop.azure.withheld})
         for operators in self._everybody if NEWEST_IMAGE in versions else ():
-            for name in operators.now.clusters:
-                operators.age_images(name)
+            for name, cluster in operators.now.clusters.items():
+                if cluster.image != NEWEST_IMAGE:  # no image ever gets older
+                    operators.age_images(name)
 
     def _silence(self, operators: Operators) -> None:
         """Let nobody say what a version fixes, or say it again."""
@@ -178,7 +181,7 @@ class Channels(EnvironmentActor):
         target = pull.head.rpartition("/")[2]
         environment = operators.now.environment(target)
         found, path = given_in(repository.files(merged), environment), path_of(environment)
-        desired = operators.now.with_channel(target, found[VERSION], found.get(IMAGE, ""))
+        desired = operators.now.with_channel(target, found.get(VERSION, ""), found.get(IMAGE, ""))
         wanted = {**repository.files(head), path: files_of(desired, operators.fleet)[path]}
         if repository.files(merged) != wanted:
             raise RuleViolated(RULE, f"pull request {pull.number} changes more than what {target} has")

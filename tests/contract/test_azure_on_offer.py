@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.azure.world.access.role_assignments import ROLES
+from shared.azure.availability.channels import of_aks
 from shared.azure.availability.offered import Subnet, quotas_of, sizes_of, subnets_of
 from shared.azure.availability.offers import ADDRESSES, CLUSTERS, TOTAL
 from shared.azure.availability.permissions import (
@@ -19,6 +20,7 @@ from shared.cluster.failures.errors import InvalidManifest, QuotaExceeded
 from shared.ports.azure import (
     ListClusterUsages,
     ListComputeUsages,
+    ListExtensionVersions,
     ListFeatures,
     ListGrants,
     ListIdentities,
@@ -50,6 +52,14 @@ def test_a_region_offers_versions_with_their_patches_and_ways_on(azure: Azure) -
     }
     with pytest.raises(InvalidManifest, match="atlantis"):
         azure.call(ListVersions(RegionId(SUBSCRIPTION, "atlantis")))
+
+
+def test_a_region_lists_the_versions_of_the_extension_of_flux_for_aks(azure: Azure) -> None:
+    azure.world.withheld.add("1.23.0")
+    listed = azure.call(ListExtensionVersions(RegionId(SUBSCRIPTION, "westeurope")))
+    assert sorted(of_aks(listed)) == ["1.19.5", "1.20.4", "1.21.0", "1.21.1", "1.22.1", "1.22.2"]
+    with pytest.raises(InvalidManifest, match="atlantis"):
+        azure.call(ListExtensionVersions(RegionId(SUBSCRIPTION, "atlantis")))
 
 
 def test_a_version_that_only_long_term_support_has_needs_its_plan(azure: Azure) -> None:

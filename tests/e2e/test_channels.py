@@ -96,3 +96,30 @@ def test_a_newer_node_image_is_proposed_and_the_nodes_get_it_once_somebody_has_m
         (nodes,) = azure.get(path("one")).json()["properties"]["agentPoolProfiles"]
     assert nodes["nodeImageVersion"] == NODE_IMAGES[1]
     operator.wait(lambda: pulls(operator) == [], "nothing is proposed any more")
+
+
+@pytest.mark.long
+def test_a_newer_extension_of_flux_is_proposed_and_installed_once_somebody_has_merged_it(
+    start: Start,
+) -> None:
+    operator = start(QUICK)
+    environment = HEAD.format(kind="Environment") + (
+        "spec:\n  flux: {channel: rapid}\n  defaults:\n    flux: {install: extension}\n"
+    )
+    versions = HEAD.format(kind="Versions") + 'spec:\n  flux:\n    extension: {version: "1.22.1"}\n'
+    files = fleet() | {"environments/development.yaml": environment.encode(), FILE: versions.encode()}
+    operator.wait_for_status(operator.push(files), "success", seconds=120)
+    operator.wait(lambda: len(pulls(operator)) == 1, "the extension is proposed")
+    (pull,) = pulls(operator)
+    assert (pull["head"]["ref"], pull["title"]) == (
+        "roadstead/flux/example/development",
+        "Flux extension 1.23.0 for development",
+    )
+    merged = operator.github.put(f"{operator.repository}/pulls/{pull['number']}/merge", json={})
+    assert merged.status_code == 200, merged.text
+    operator.wait_for_status(merged.json()["sha"], "success", seconds=180)
+    place = path("one", "/providers/Microsoft.KubernetesConfiguration/extensions/flux").partition("?")[0]
+    with arm(operator) as azure:
+        found = azure.get(place, params={"api-version": "2025-03-01"}).json()["properties"]
+    assert (found["currentVersion"], found["autoUpgradeMinorVersion"]) == ("1.23.0", False)
+    operator.wait(lambda: pulls(operator) == [], "nothing is proposed any more")

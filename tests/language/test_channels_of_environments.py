@@ -54,7 +54,7 @@ def test_a_channel_without_the_file_says_what_to_run() -> None:
 def test_a_file_that_nothing_follows_says_so() -> None:
     tree = files() | {"environments/development.versions.yaml": versions("development")}
     (problem,) = problems(tree)
-    assert "environments/development.yaml has no spec.kubernetes and no spec.nodeImages" in problem
+    assert "environments/development.yaml has no spec.kubernetes, spec.nodeImages or spec.flux" in problem
     (problem,) = problems(files() | {"environments/staging.versions.yaml": versions("staging")})
     assert "there is no environments/staging.yaml" in problem
 

@@ -130,11 +130,11 @@ def on_azure(cloud: MemoryCloud, kind: type[Operation], answer: Callable[[Operat
     cloud.with_ports(lambda ports: replace(ports, azure=_Answered(ports.azure, kind, answer)))
 
 
-def falls_silent(cloud: MemoryCloud, kind: type[AzureCall[Any]]) -> None:
-    """Let Azure give no answer to an operation, from now on."""
+def falls_silent(cloud: MemoryCloud, kind: type[AzureCall[Any]], error: Exception | None = None) -> None:
+    """Let Azure give no answer to an operation, or an error, from now on."""
 
     def silent(_: AzureCall[Any]) -> object:
-        raise Unavailable("nobody answers")
+        raise error or Unavailable("nobody answers")
 
     on_azure(cloud, kind, silent)
 

@@ -26,6 +26,7 @@ from tests.support.checks import check
 from tests.support.deployed_rights import (
     CloudWithRights,
 )
+from tests.support.flux_channels import environment, extension
 from tests.support.function_calls import ADMIN, call, functions
 from tests.support.identity_access import (
     ACCESS,
@@ -49,6 +50,10 @@ from tests.support.team_systems import DEPLOYMENT, system
 MORE_IDENTITY = OWN_IDENTITY.splitlines()[-1].replace("flux", "more") + "\n"
 
 
+FOLLOWED = {
+    "environments/development.yaml": environment("development", "    kubernetesVersion: '1.36'\n"),
+    "environments/development.versions.yaml": extension("development"),
+}
 GRANTS = (
     ISSUER
     + OWN_IDENTITY
@@ -140,11 +145,15 @@ def _with_namespace(cloud: CloudWithRights, extra: str) -> None:
 
 
 def _with_extension(cloud: CloudWithRights, extra: str) -> None:
-    """Let the fleet have another cluster with the Flux extension, and take a source of that away again."""
+    """Let the fleet have another cluster with the Flux extension, and take a source of that away again.
+
+    Its environment follows a channel of that.
+    """
     source = 'sources: [{name: team, url: "https://github.com/example/team"}]'
     for more in (f", {source}", ""):
-        flux = f"  flux: {{install: extension{more}}}\n"
-        push(cloud, files(extra) | {"clusters/two/cluster.yaml": fleet_files.cluster("two", extra=flux)})
+        flux = f"  environment: development\n  flux: {{install: extension{more}}}\n"
+        of_two = {"clusters/two/cluster.yaml": fleet_files.cluster("two", extra=flux)}
+        push(cloud, files(extra) | FOLLOWED | of_two)
         cloud.run()
         assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     push(cloud, files(extra))

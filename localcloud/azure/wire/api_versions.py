@@ -44,6 +44,8 @@ _BELOW = {
     "extensions": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-03-01"),
     "fluxconfigurations": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-04-01"),
 }
+_EXTENSION_TYPES = ("2023-05-01-preview", "2024-11-01-preview", "2026-05-01")
+_OF_LOCATIONS = "/providers/microsoft.kubernetesconfiguration/locations/"
 _BELOW_CLUSTER = re.compile(r"/providers/microsoft\.kubernetesconfiguration/(?P<type>\w+)", re.IGNORECASE)
 _OF_PROVIDERS = {
     "microsoft.alertsmanagement": ("2018-05-05", "2019-05-05-preview", "2023-07-12-preview"),
@@ -88,6 +90,10 @@ def check_version(path: str, version: str, location: str) -> None:
     if provider == "microsoft.insights" and kind.startswith("scheduledqueryrules"):
         if version not in _ALERT_RULES:
             raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _ALERT_RULES))
+        return
+    if _OF_LOCATIONS in path.lower():
+        if version not in _EXTENSION_TYPES:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _EXTENSION_TYPES))
         return
     match, below = _TYPE.search(path), _BELOW_CLUSTER.search(path)
     if below is not None:

@@ -54,6 +54,12 @@ def _features(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, {"value": world.list_features(at["subscription"], at["namespace"])})
 
 
+def _extensions(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    if request.args.get("releaseTrain", "stable").lower() != "stable":
+        raise ArmError(400, "BadRequest", "The local Azure has the stable release train, and no other.")
+    return json_response(200, {"value": world.list_extension_versions(at["subscription"], at["location"])})
+
+
 def _alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     if request.args.get("monitorCondition") != "Fired" or request.args.get("timeRange") != "30d":
         raise ArmError(
@@ -87,6 +93,10 @@ def _costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
 
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _RULES = r"/resourcegroups/(?P<group>[^/]+)/providers/microsoft\.insights/scheduledqueryrules"
+_EXTENSIONS = (
+    r"/providers/microsoft\.kubernetesconfiguration/locations/(?P<location>[^/]+)"
+    r"/extensiontypes/microsoft\.flux/versions"
+)
 _USAGES = "/locations/(?P<location>[^/]+)/usages"
 TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + "/locations", _locations),
@@ -95,6 +105,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network" + _USAGES, _addresses),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.containerservice" + _USAGES, _clusters),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.network/virtualnetworks", _networks),
+    ("GET", _SUBSCRIPTION + _EXTENSIONS, _extensions),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _alerts),
     ("GET", _SUBSCRIPTION + _RULES, _alert_rules),
     ("POST", _SUBSCRIPTION + r"/providers/microsoft\.costmanagement/query", _costs),

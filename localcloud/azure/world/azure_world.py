@@ -50,7 +50,7 @@ class AzureWorld:
     """Azure Resource Manager: one method for each operation.
 
     ``interventions`` is what happens without a request: faults, the portal, an autoscaler. ``offers`` is what
-    regions have, and ``withheld`` the versions of Kubernetes and of node images that no list has yet.
+    regions have, and ``withheld`` the versions of Kubernetes, node images and Flux that no list has yet.
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class AzureWorld:
         self.list_alert_rules = self.offers.list_alert_rules
         self.get_costs = Costs(self.engine).get_costs
         self.list_providers, self.list_features = self.offers.list_providers, self.offers.list_features
-        below = KubernetesConfiguration(self.engine)
+        below = KubernetesConfiguration(self.engine, self.withheld)
+        self.list_extension_versions = below.list_extension_versions
         self.get_extension, self.put_extension = below.get_extension, below.put_extension
         self.list_flux_configurations = below.list_flux_configurations
         self.get_flux_configuration = below.get_flux_configuration

@@ -39,6 +39,9 @@ LONG_TERM, OFFICIAL = "AKSLongTermSupport", "KubernetesOfficial"
 DEFAULT_VERSION = "1.36"
 POOL_LAG = 3
 """How many minors a pool may be behind its control plane (kubernetes.io/releases/version-skew-policy)."""
+FLUX_EXTENSIONS = ("1.19.5", "1.20.4", "1.21.0", "1.21.1", "1.22.1", "1.22.2", "1.23.0")
+"""The versions of microsoft.flux: learn.microsoft.com/azure/azure-arc/kubernetes/flux-gitops-release-notes
+of 2026-06-11."""
 NODE_IMAGES = ("AKSUbuntu-2204gen2containerd-202510.19.1", "AKSUbuntu-2204gen2containerd-202511.01.0")
 """Oldest first; new pools and upgraded ones get the last."""
 

@@ -23,8 +23,8 @@ from localcloud.functions.host_config import ConfigError
 from localcloud.functions.worker.function_index import Function, HttpReply, Input, indexed, trigger_binding
 from localcloud.functions.worker.in_process import text_reply
 from localcloud.functions.worker.invocations import FailedElsewhere
+from localcloud.functions.worker.message_stream import MessageStream
 from localcloud.functions.worker.rpc_messages import protos
-from localcloud.functions.worker.worker_channel import Channel
 
 START_SECONDS = 120.0
 ENDED = "the process of Microsoft's worker has ended"
@@ -79,7 +79,7 @@ class WorkerClient:
 
     def __init__(self, connection: socket.socket, folder: Path) -> None:
         self._folder = folder
-        self._channel = Channel(connection)
+        self._stream = MessageStream(connection)
         self._waiting: dict[str, Future[Any]] = {}
         self._ended = False
         self._lock = threading.Lock()
@@ -133,11 +133,11 @@ class WorkerClient:
             if self._ended:
                 raise FailedElsewhere(ENDED)
             self._waiting[key] = future
-        self._channel.send(**content)
+        self._stream.send(**content)
         return future.result(None if "invocation_request" in content else START_SECONDS)
 
     def _receive(self) -> None:
-        for message in self._channel.received():
+        for message in self._stream.received():
             kind = message.WhichOneof("content")
             answer = getattr(message, kind)
             key = {"invocation_response": "invocation_id", "function_load_response": "function_id"}.get(kind)

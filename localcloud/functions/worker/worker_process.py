@@ -22,8 +22,8 @@ from typing import Any, NoReturn, TextIO
 import azure_functions_runtime as runtime
 
 from localcloud.functions.host_logs import set_up_logging
+from localcloud.functions.worker.message_stream import MessageStream
 from localcloud.functions.worker.rpc_messages import protos
-from localcloud.functions.worker.worker_channel import Channel
 
 LIBRARIES = Path(".python_packages/lib/site-packages")
 """Where a package that was built has its libraries, below the folder of the app."""
@@ -41,8 +41,8 @@ HANDLERS: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
 class Worker:
     """Answers the host's messages; a function's log names the function that runs in its thread."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, stream: MessageStream) -> None:
+        self._stream = stream
         self._names: dict[str, str] = {}
         self._running: dict[str, str] = {}
 
@@ -63,7 +63,7 @@ class Worker:
             self._names = {entry.function_id: entry.name for entry in answer.function_metadata_results}
         if kind == "invocation_request":
             self._running.pop(message.invocation_request.invocation_id, None)
-        self._channel.send(**{reply: answer})
+        self._stream.send(**{reply: answer})
 
 
 def serve(connection: socket.socket, levels: Mapping[str, str], log: TextIO) -> NoReturn:
@@ -71,14 +71,14 @@ def serve(connection: socket.socket, levels: Mapping[str, str], log: TextIO) -> 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the host too, which lets invocations end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.path[:0] = [str(LIBRARIES.resolve()), str(Path.cwd())]
-    channel = Channel(connection)
-    worker = Worker(channel)
+    stream = MessageStream(connection)
+    worker = Worker(stream)
     debug = os.environ.get("PYTHON_ENABLE_DEBUG_LOGGING") == "1"
     set_up_logging(log, levels, debug=debug, running=worker.running)
     runtime.start_threadpool_executor()
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True, name="worker").start()
-    for message in channel.received():
+    for message in stream.received():
         asyncio.run_coroutine_threadsafe(worker.answer(message), loop)
     os._exit(0)  # what runs is cut off, as when an instance ends
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeGuard
 
-from shared.cluster.divergence.drift import BRANCHES, IMAGES, PROMOTIONS, VERSIONS
+from shared.cluster.divergence.drift import BRANCHES, CHANNELS, PROMOTIONS
 from shared.cluster.lifetime import ENDS
 from shared.frozen import dataclass
 from shared.masking import cut
@@ -146,7 +146,7 @@ class Envelope:
     def pull(self, number: int, head: str, action: str, source: Any) -> PullChanged:
         """Return a pull request that changed, from the branch that is its ``source``."""
         proposal = str(source).startswith((BRANCHES, ENDS))
-        promotion = str(source).startswith((PROMOTIONS, VERSIONS, IMAGES))
+        promotion = str(source).startswith((PROMOTIONS, *CHANNELS.values()))
         known = self.delivery, self.digest, number, head, action, self.repository
         return PullChanged(*known, proposal, promotion)
 

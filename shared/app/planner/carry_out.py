@@ -25,7 +25,17 @@ from shared.plan.plan import Action, Plan
 from shared.plan.replacements import awaited, remembered
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import Expectations
-from shared.promotions import EnvironmentValues, channels_of, planned, rules_of, values_in
+from shared.promotions import (
+    ARTIFACT_PATH,
+    ChannelRule,
+    EnvironmentValues,
+    What,
+    channels_of,
+    planned,
+    rules_of,
+    value_at,
+    values_in,
+)
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +154,7 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
             routes=routes_of(desired.notifications),
             subscriptions=desired.subscriptions,
             promotions=rules_of(desired.promotions),
-            channels=channels_of(desired.environments, rules_of(desired.promotions)),
+            channels=tuple(_channels(desired)),
             had=tuple(_had(rules.had, desired, at)),
             asks_by_issue=desired.asks_by_issue,
         )
@@ -168,6 +178,17 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
         rules=rules,
         expects=expects,
     )
+
+
+def _channels(desired: DesiredFleet) -> Iterator[ChannelRule]:
+    """Yield which environments follow channels, with the artifacts from which their Flux comes."""
+    for rule in channels_of(desired.environments, rules_of(desired.promotions)):
+        clusters = desired.clusters.values() if rule.what is What.COMPONENTS else ()
+        own = [cluster for cluster in clusters if cluster.environment == rule.environment]
+        specs = [cluster.document()["spec"] for cluster in own if cluster.has_operator]
+        found = {found.value for spec in specs if (found := value_at(ARTIFACT_PATH, spec))}
+        by_operator = not any(cluster.has_extension for cluster in own)
+        yield replace(rule, artifacts=tuple(sorted(found)) if by_operator else ())
 
 
 def _had(

@@ -1,8 +1,8 @@
-"""Proposes what channels have, versions of Kubernetes and node images: a pull request for each at most.
+"""Proposes what channels have, of Kubernetes, node images and Flux: a pull request for each at most.
 
-What AKS offers is read for the regions of the environment's clusters. Promotions carry a version on from
-there. A version that somebody declined, or took back, is proposed by nobody again. All messages are of the
-session of proposals.
+What Azure offers is read for the regions of the environment's clusters, and what the Flux Operator has from
+its artifact. Promotions carry a version on from there. A version that somebody declined, or took back, is
+proposed by nobody again. All messages are of the session of proposals.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 
-from shared.app.offers import newest_images, versions_in
+from shared.app.offers import extensions_in, flux_in, newest_images, versions_in
 from shared.app.proposals.evaluation import (
     Evaluation,
     GivenText,
@@ -34,16 +34,20 @@ from shared.app.proposals.texts import (
     channel_text,
 )
 from shared.azure.availability.channels import (
+    EXTENSION,
     Known,
     Step,
     fixed,
     following,
+    following_extension,
     following_image,
+    following_patch,
     release_of_image,
     release_of_kubernetes,
+    supported,
     unknown,
 )
-from shared.cluster.divergence.drift import IMAGES, VERSIONS
+from shared.cluster.divergence.drift import CHANNELS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.findings.readiness import readiness_of
 from shared.cluster.reporting.summary import ClusterSummary
@@ -54,7 +58,7 @@ from shared.language.resolve.repository_layout import environment_path
 from shared.ports import Ports
 from shared.ports.azure import GetPoolUpgradeProfile
 from shared.ports.state import Promotion
-from shared.promotions import CHANNELED, ChannelRule, Obstacle, Value, What, describe
+from shared.promotions import ChannelRule, Obstacle, Value, What, describe
 from shared.resource_ids import RegionId
 
 log = logging.getLogger(__name__)
@@ -65,7 +69,7 @@ KINDS = 5
 
 @dataclass(frozen=True)
 class _Offer:
-    """What the regions of an environment have: ``listed`` as values, and ``silence`` why that is unknown."""
+    """What there is for an environment: ``listed`` as values, and ``silence`` why that is unknown."""
 
     silence: str
     listed: Sequence[object]
@@ -121,14 +125,14 @@ def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> N
     if head.commit != fleet.commit:  # what was taken back with it is not noted before its plan
         return
     present = present_value(rule.what, rule.environment, head)
-    step = offer.step(present, today)
+    step = offer.step(present.value, today)
     branch, over, problem, stays = _branch_to(known, ports), NO_NEWER, "", False
     if step is not None:
-        value = Value(CHANNELED[rule.what], step.version)
+        value = Value(present.path, step.version)
         held, found = held_by(pull_of, fleet, value), channeled(rule.what, value, rule.environment, head)
         if found.proofs and held is None:
             proposed = _proposed(rule, present, step, found, head)
-            proposed = replace(proposed, fixes=_fixes(offer, present, step.version, ports))
+            proposed = replace(proposed, fixes=_fixes(offer, present.value, step.version, ports))
             text = GivenText(channel_commit_text(proposed), channel_text(proposed))
             pull_of = give(replace(pull_of, asked=ports.clock()), pull, found, text, head, branch)
             _note(replace(pull_of, digest=digest), ports)
@@ -158,36 +162,57 @@ def _leave(known: Promotion, head: Head) -> None:
     _note(replace(after, values=values, digest="", problem=""), head.ports)
 
 
-def _offer(rule: ChannelRule, summaries: Iterable[ClusterSummary], ports: Ports) -> _Offer:
-    """Return what counts for a rule: versions of the environment's regions, images also of those onward."""
+def _offer(rule: ChannelRule, summaries: Sequence[ClusterSummary], ports: Ports) -> _Offer:
+    """Return what counts for a rule: for its environment, and of images also for those onward."""
     if rule.what is What.IMAGES:
-        among = (rule.environment, *rule.onward)
-        pools = _pools([found for found in summaries if _is_of(among, found)], ports)
-        newest = newest_images([*pools.values()], ports)
-        silent = sorted({place.location for (place, _), pool in pools.items() if newest[pool] is None})
-        silence = (
-            f"Azure does not say which node image is the newest in {', '.join(silent)}" if silent else ""
+        return _images(rule, summaries, ports)
+    if rule.artifacts:
+        return _distributions(rule, ports)
+    places, channel = (
+        sorted({_place(own) for own in summaries if _is_of((rule.environment,), own)}),
+        rule.channel,
+    )
+    if rule.what is What.COMPONENTS:
+        found = extensions_in(places, ports)
+        return _Offer(
+            unknown(EXTENSION, channel, found),
+            [sorted(listed) for listed in found.values()],
+            lambda present, _: following_extension(channel, present, found.values()),
+            lambda _: {},
         )
-        if not pools:
-            silence = "no cluster of the environment is known to have a node image of Linux"
-        images = sorted({image for image in newest.values() if image is not None})
-        kinds = sorted({kind for _, kind in pools})[:KINDS]
+    offers = {place: supported(channel, offer or {}) for place, offer in versions_in(places, ports).items()}
+    return _Offer(
+        unknown("Kubernetes", channel, offers),
+        [sorted(offer) for offer in offers.values()],
+        lambda present, today: following(channel, present, offers.values(), today, rule.pace),
+        lambda version: {"Kubernetes": release_of_kubernetes(version)},
+    )
 
-        def of_images(version: str) -> Mapping[str, str]:
-            return {kind: release_of_image(kind, version) for kind in kinds}
 
-        return _Offer(silence, images, lambda present, _: following_image(present, images), of_images)
-    places = sorted({_place(found) for found in summaries if _is_of((rule.environment,), found)})
-    offers = {place: offered or {} for place, offered in sorted(versions_in(places, ports).items())}
-    listed = [sorted(offer) for offer in offers.values()]
+def _distributions(rule: ChannelRule, ports: Ports) -> _Offer:
+    found = [flux_in(artifact, ports) for artifact in rule.artifacts]
+    silence = "; ".join(unread for unread in found if isinstance(unread, str))
+    lists = [listed for listed in found if not isinstance(listed, str)]
+    listed = [sorted(versions) for versions in lists]
+    return _Offer(silence, listed, lambda present, _: following_patch(present, lists), lambda _: {})
 
-    def step(present: str, today: date) -> Step | None:
-        return following(rule.channel, present, offers.values(), today, rule.pace)
 
-    def of_kubernetes(version: str) -> Mapping[str, str]:
-        return {"Kubernetes": release_of_kubernetes(version)}
-
-    return _Offer(unknown(rule.channel, offers), listed, step, of_kubernetes)
+def _images(rule: ChannelRule, summaries: Iterable[ClusterSummary], ports: Ports) -> _Offer:
+    among = (rule.environment, *rule.onward)
+    pools = _pools([found for found in summaries if _is_of(among, found)], ports)
+    newest = newest_images([*pools.values()], ports)
+    silent = sorted({place.location for (place, _), pool in pools.items() if newest[pool] is None})
+    silence = f"Azure does not say which node image is the newest in {', '.join(silent)}" if silent else ""
+    if not pools:
+        silence = "no cluster of the environment is known to have a node image of Linux"
+    images = sorted({image for image in newest.values() if image is not None})
+    kinds = sorted({kind for _, kind in pools})[:KINDS]
+    return _Offer(
+        silence,
+        images,
+        lambda present, _: following_image(present, images),
+        lambda version: {kind: release_of_image(kind, version) for kind in kinds},
+    )
 
 
 def _pools(
@@ -225,7 +250,9 @@ def _stored(environment: str, what: What, ports: Ports) -> Promotion:
     return ports.state.channel_pull(environment, what) or Promotion(environment, what=what)
 
 
-def _proposed(rule: ChannelRule, present: str, step: Step, found: Evaluation, head: Head) -> ProposedVersion:
+def _proposed(
+    rule: ChannelRule, present: Value, step: Step, found: Evaluation, head: Head
+) -> ProposedVersion:
     """Return what the pull request is about, with what is stored of the readiness of its clusters."""
     ports, records, takers = head.ports, head.records, found.takers
     known = ports.state.readiness([name for name in takers if name in records])
@@ -258,8 +285,7 @@ def _active(release: str, ports: Ports) -> Known:
 
 
 def _branch_to(pull: Promotion, ports: Ports) -> OwnBranch[Promotion]:
-    start = IMAGES if pull.what is What.IMAGES else VERSIONS
-    name = f"{start}{ports.config.fleet}/{pull.target}"
+    name = f"{CHANNELS[pull.what or What.VERSION]}{ports.config.fleet}/{pull.target}"
     return OwnBranch(name, ports, ports.state.save_channel_pull)
 
 

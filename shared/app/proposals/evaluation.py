@@ -13,7 +13,7 @@ from shared.app.proposals.own_pull import KEPT, File, OwnBranch, SomebodyPushed,
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field, replace
-from shared.kubernetes_versions import lower_image, stays_newer
+from shared.kubernetes_versions import lower_image, numbers, stays_newer
 from shared.language.desired import Desired
 from shared.language.model.base import shown
 from shared.language.resolve.repository_layout import environment_path, versions_path
@@ -24,8 +24,10 @@ from shared.ports import FleetRecord, Ports, Pull, PullText
 from shared.ports.state import Promotion
 from shared.promotions import (
     CHANNELED,
+    EXTENSION_PATH,
     HOLDS,
     IMAGE_PATH,
+    INSTANCE_PATH,
     NOTHING_TO_DO,
     PLATFORM_PATHS,
     VERSION_PATH,
@@ -37,6 +39,7 @@ from shared.promotions import (
     channel_of,
     concerns,
     proven,
+    value_at,
     value_of,
     values_in,
 )
@@ -89,7 +92,7 @@ class _Target:
     def place_of(self, value: Value) -> tuple[str, Sequence[str]]:
         """Return the file in which the environment has a value, and the path there."""
         if value.path in self.channels:
-            return versions_path(self.name), ("spec", value.path)
+            return versions_path(self.name), ("spec", *value.steps)
         return environment_path(self.name), ("spec", "defaults", *value.steps)
 
 
@@ -98,7 +101,8 @@ def _target(name: str, head: Head) -> _Target | None:
     desired = head.desired
     channels = {
         path: channel
-        for what, path in CHANNELED.items()
+        for what, fields in CHANNELED.items()
+        for path in fields
         if (channel := channel_of(desired.environments.get(name), what))
     }
     paths = [environment_path(name), *([versions_path(name)] if channels else [])]
@@ -131,10 +135,10 @@ def evaluate(
         found = proven(value, source, desired.clusters, records)
         if isinstance(found, Proof):
             found = _wanted(found, place, held) or found
-        channel = place.channels.get(CHANNELED.get(value, ""), "")
+        channel = channel_of(desired.environments[target], value)
         if channel and channel != channel_of(desired.environments[source], value):
             found = Obstacle(HoldReason.CHANNEL, target, (), channel)
-        elif channel and isinstance(found, Proof) and found.value.value != present_value(value, source, head):
+        elif channel and isinstance(found, Proof) and found.value != present_value(value, source, head):
             found = Obstacle(HoldReason.OWN, source, found.clusters)
         if isinstance(found, Proof):
             proofs.append(found)
@@ -157,14 +161,14 @@ def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
     return Obstacle(reason, target.name, (), proof.value.value) if reason else None
 
 
-def present_value(what: What, environment: str, head: Head) -> str:
+def present_value(what: What, environment: str, head: Head) -> Value:
     """Return what git has for an environment with a channel; raise InvalidManifest."""
-    path, field = versions_path(environment), CHANNELED[what]
+    path, fields = versions_path(environment), CHANNELED[what]
     try:
         spec = plain_value(parse((head.text(path) or "").encode(), path), str)["spec"]
-        return str(spec[field])
-    except (YamlError, LookupError, TypeError):
-        raise InvalidManifest(f"{path} has no spec.{field}") from None
+        return next(value for field in fields if (value := value_at(field, spec)))
+    except (YamlError, LookupError, TypeError, StopIteration):
+        raise InvalidManifest(f"{path} has no spec.{' and no spec.'.join(fields)}") from None
 
 
 def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle]) -> Evaluation:
@@ -245,6 +249,9 @@ def _lowers(proof: Proof, target: _Target, name: str) -> bool:
     before, record = value_of(proof.what, target.clusters[name].document()["spec"]), target.records.get(name)
     if proof.value.path == IMAGE_PATH:
         return before is not None and lower_image(proof.value.value, before.value)
+    if proof.value.path in (EXTENSION_PATH, INSTANCE_PATH):
+        same = before is not None and before.path == proof.value.path
+        return same and numbers(proof.value.value) < numbers(before.value if before else "")
     if proof.value.path != VERSION_PATH:
         return False
     runs = record.running.kubernetes_version if record else ""

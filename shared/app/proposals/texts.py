@@ -14,7 +14,14 @@ from shared.kubernetes_versions import numbers
 from shared.language.resolve.repository_layout import cluster_path
 from shared.ports import PullText
 from shared.ports.state import OmittedField, Promotion
-from shared.promotions import CHANNELED, ChannelRule, What
+from shared.promotions import (
+    EXTENSION_PATH,
+    IMAGE_PATH,
+    INSTANCE_PATH,
+    ChannelRule,
+    Value,
+    What,
+)
 from shared.sentences import some_of
 
 OVER, CHANNEL_OVER = "<!-- roadstead:proposal over -->", "<!-- roadstead:version over -->"
@@ -130,6 +137,12 @@ _VULNERABILITIES, _VIEWER = (
 """What AKS knows of a version (learn.microsoft.com/azure/aks/security-vulnerability-api-reference)."""
 
 
+_OF_EXTENSION = "https://learn.microsoft.com/azure/azure-arc/kubernetes/flux-gitops-release-notes"
+_OF_FLUX = "https://github.com/fluxcd/flux2/releases"
+_THINGS = {IMAGE_PATH: "Node image", EXTENSION_PATH: "Flux extension", INSTANCE_PATH: "Flux"}
+"""What a field has the version of, where that is not Kubernetes."""
+
+
 @dataclass(frozen=True)
 class ProposedVersion:
     """What a channel has, what git has now, and the clusters that it is about.
@@ -139,7 +152,7 @@ class ProposedVersion:
     """
 
     rule: ChannelRule
-    present: str
+    present: Value
     step: Step
     takers: tuple[str, ...]
     keepers: tuple[str, ...]
@@ -149,7 +162,12 @@ class ProposedVersion:
     @property
     def thing(self) -> str:
         """What it is a version of."""
-        return "Node image" if self.rule.what is What.IMAGES else "Kubernetes"
+        return _THINGS.get(self.present.path, "Kubernetes")
+
+    @property
+    def minor(self) -> str:
+        """The minor of the version."""
+        return ".".join(self.step.version.split(".")[:2])
 
     @property
     def title(self) -> str:
@@ -164,35 +182,16 @@ def channel_commit_text(proposed: ProposedVersion) -> str:
 
 def channel_text(proposed: ProposedVersion) -> PullText:
     """Return what the pull request says."""
-    rule, version = proposed.rule, proposed.step.version
-    images, minor = rule.what is What.IMAGES, ".".join(version.split(".")[:2])
-    environment, takers = code(rule.environment), _clusters(proposed.takers)
-    unread = [name for name in proposed.takers if name not in proposed.ready]
-    read = code("roadstead ready --wait" if images else f"roadstead ready --to {minor} --wait")
-    ready = [f"- {code(name)}: {prose(state)}" for name, state in proposed.ready.items()][:SHOWN_READY]
-    more = len(proposed.ready) - len(ready)
-    ready += [f"- and {more} more"] if more > 0 else []
-    ready += [f"- Nobody has read {_names(unread)}; {read} reads them."] if unread else []
-    effect = (
-        f"A merge replaces the nodes of {takers} that have an older image, in the stages of the fleet. Each "
-        "region gives its newest one."
-        if images
-        else f"A merge upgrades {takers}, in the stages of the fleet."
-    )
-    changes = (
-        f"What changes: [images]({_IMAGES}), [AKS]({NOTES}). Vulnerabilities of each image: [AKS]({_VIEWER})."
-        if images
-        else f"What changes: [Kubernetes {minor}]({_CHANGES.format(minor)}), [AKS]({NOTES}). "
-        f"Vulnerabilities that AKS lists: {_reports(proposed.present, version)}."
-    )
-    field = (code(CHANNELED[rule.what]), code(proposed.present), code(version))
+    rule, version, present = proposed.rule, proposed.step.version, proposed.present
+    environment, flux = code(rule.environment), rule.what is What.COMPONENTS
+    row = (code(present.path), code(present.value), code(version))
     parts = [
         f"{environment} follows the channel {code(rule.channel)}, which now has {proposed.thing} "
         f"{code(version)}: {prose(proposed.step.why)}.",
-        table(("field", "now", "then"), [field]),
-        f"{effect} Promotions carry it on.",
-        "Whether something blocks the upgrade, as far as it was read:\n\n" + "\n".join(ready),
-        changes,
+        table(("field", "now", "then"), [row]),
+        f"{_effect(proposed)} Promotions carry it on.",
+        "" if flux else _readiness(proposed),
+        f"What changes: {_changes(proposed)}.",
         "\n".join(f"- {code(of)}: {prose(what)}." for of, what in proposed.fixes.items()),
         f"- **Merge** this to upgrade {environment}.\n"
         "- **Close** it to decline this version: it is not proposed again. Reopen it to change your mind.\n"
@@ -200,7 +199,49 @@ def channel_text(proposed: ProposedVersion) -> PullText:
     ]
     if proposed.keepers:
         parts.append(f"These set a version of their own and keep it: {_names(proposed.keepers)}.")
-    return pull_text(proposed.title, parts)
+    return pull_text(proposed.title, [part for part in parts if part])
+
+
+def _effect(proposed: ProposedVersion) -> str:
+    takers = _clusters(proposed.takers)
+    match proposed.rule.what:
+        case What.IMAGES:
+            return (
+                f"A merge replaces the nodes of {takers} that have an older image, in the stages of the "
+                "fleet. Each region gives its newest one."
+            )
+        case What.COMPONENTS:
+            return (
+                f"A merge upgrades the Flux of {takers}, in the stages of the fleet. That restarts the "
+                "controllers of Flux, and no node."
+            )
+    return f"A merge upgrades {takers}, in the stages of the fleet."
+
+
+def _changes(proposed: ProposedVersion) -> str:
+    version, minor, path = proposed.step.version, proposed.minor, proposed.present.path
+    if path == IMAGE_PATH:
+        return f"[images]({_IMAGES}), [AKS]({NOTES}). Vulnerabilities of each image: [AKS]({_VIEWER})"
+    if path == EXTENSION_PATH:
+        return f"[the extension]({_OF_EXTENSION}), [Flux]({_OF_FLUX})"
+    if path == INSTANCE_PATH:
+        return f"[Flux {version}]({_OF_FLUX}/tag/v{version})"
+    return (
+        f"[Kubernetes {minor}]({_CHANGES.format(minor)}), [AKS]({NOTES}). "
+        f"Vulnerabilities that AKS lists: {_reports(proposed.present.value, version)}"
+    )
+
+
+def _readiness(proposed: ProposedVersion) -> str:
+    """Return what is stored of whether clusters can be drained."""
+    unread = [name for name in proposed.takers if name not in proposed.ready]
+    to = f" --to {proposed.minor}" if proposed.rule.what is What.VERSION else ""
+    ready = [f"- {code(name)}: {prose(state)}" for name, state in proposed.ready.items()][:SHOWN_READY]
+    more = len(proposed.ready) - len(ready)
+    ready += [f"- and {more} more"] if more > 0 else []
+    read = code(f"roadstead ready{to} --wait")
+    ready += [f"- Nobody has read {_names(unread)}; {read} reads them."] if unread else []
+    return "Whether something blocks the upgrade, as far as it was read:\n\n" + "\n".join(ready)
 
 
 def _reports(*versions: str) -> str:

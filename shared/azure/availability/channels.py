@@ -1,9 +1,10 @@
-"""What a channel has, of what AKS offers in every region of an environment, and what that fixes. Pure.
+"""What a channel has, of what every region of an environment offers, and what that fixes. Pure.
 
 Sources: learn.microsoft.com/azure/aks/auto-upgrade-cluster (``rapid``: the newest patch of the newest minor,
 ``stable``: of the minor before, ``patch``: of the same minor) and long-term-support (with
 ``AKSLongTermSupport`` a minor has a second year). Those two never leave a minor by themselves in AKS: here
-they do before it ends.
+they do before it ends. Flux as Microsoft's extension, and as the Flux Operator installs it, has the same
+channels, and no days on which a minor ends.
 
 The vulnerability data of AKS (learn.microsoft.com/azure/aks/security-vulnerability-api-reference) has the
 releases by the names that these functions return, and says of each which vulnerabilities with a fix it still
@@ -13,11 +14,12 @@ has.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 
 from shared.azure.availability.announcements import KUBERNETES
 from shared.frozen import dataclass
+from shared.json_tree import Json
 from shared.kubernetes_versions import image_version, lower_image, numbers
 from shared.resource_ids import RegionId
 from shared.sentences import days_until, some_of
@@ -37,46 +39,116 @@ class Step:
     why: str
 
 
-def unknown(channel: str, offers: Mapping[RegionId, Offered]) -> str:
-    """Return why nobody knows what a channel has in some regions, "" if that is known."""
-    plan = _plan(channel)
-    silent = sorted({place.location for place, offer in offers.items() if not _with_plan(offer, plan)})
+def unknown(thing: str, channel: str, lists: Mapping[RegionId, Collection[str]]) -> str:
+    """Return why nobody knows what a channel of a thing has in some regions, "" if that is known."""
+    silent = sorted({place.location for place, listed in lists.items() if not listed})
     if silent:
         return (
-            f"which versions of Kubernetes {', '.join(silent)} offers is unknown: Azure did not answer, or "
+            f"which versions of {thing} {', '.join(silent)} offers is unknown: Azure did not answer, or "
             f"lists none for the channel {channel}"
         )
-    if not offers:
+    if not lists:
         return "no cluster of the environment is in AKS, so there is no region whose versions count"
-    common = _by_minor([*offers.values()], plan)
-    return "" if common else "no version of Kubernetes is offered in every region of the environment"
+    common = _by_minor(lists.values())
+    return "" if common else f"no version of {thing} is offered in every region of the environment"
+
+
+def supported(channel: str, offer: Offered) -> frozenset[str]:
+    """Return the versions of Kubernetes that a region offers with the support plan of a channel."""
+    return frozenset(version for version, plans in offer.items() if _plan(channel) in plans)
 
 
 def following(
-    channel: str, present: str, offers: Collection[Offered], today: date, pace: timedelta
+    channel: str, present: str, lists: Collection[Collection[str]], today: date, pace: timedelta
 ) -> Step | None:
-    """Return the version that a channel has now, None where that is not newer than the present one.
+    """Return the Kubernetes that a channel has now, None where that is not newer than the present one.
 
-    ``pace`` is how long a version takes from one environment to the last one.
+    ``lists`` are those of ``supported``; ``pace`` is how long a version takes from one environment to the
+    last one.
     """
-    plan = _plan(channel)
-    minors = _by_minor(offers, plan)
-    if not minors:
-        return None
-    own, newest, why = _minor(present), max(minors), "AKS offers it in every region of the environment"
-    match channel:
-        case "rapid":
-            wanted = newest
-        case "stable":
-            wanted = max((minor for minor in minors if minor < newest), default=newest)
-        case _:
-            wanted, ended = own, _ends(own, plan)
-            soon = ended is not None and today >= ended - EARLY - pace
-            if soon or any(own not in map(_minor, _with_plan(offer, plan)) for offer in offers):
-                wanted = min((minor for minor in minors if minor > own), default=own)
-                why = f"Kubernetes {'.'.join(map(str, own))} {_leaves(ended if soon else None, today)}"
-    version = minors.get(wanted, "")
-    return Step(version, why) if version and numbers(version) > numbers(present) else None
+    ended = _ends(_minor(present), _plan(channel))
+    soon = _leaves(ended, today) if ended is not None and today >= ended - EARLY - pace else ""
+    found = Listing("Kubernetes", lists, "AKS offers it in every region of the environment")
+    return found.newer(channel, present, soon)
+
+
+def following_extension(channel: str, present: str, lists: Collection[Collection[str]]) -> Step | None:
+    """Return the version of the extension that a channel has now, of the next minor at most.
+
+    1.23.0 takes no older one than 1.21.0 to itself: learn.microsoft.com/azure/azure-arc/kubernetes,
+    flux-gitops-release-notes.
+    """
+    why = "Azure has it in every region of the environment"
+    return Listing(EXTENSION, lists, why, by_minors=True).newer(channel, present)
+
+
+def following_patch(present: str, lists: Collection[Collection[str]]) -> Step | None:
+    """Return the newest patch of the present minor of Flux that every artifact of the operator has.
+
+    The operator takes no minor that its own image lacks (controlplaneio-fluxcd/flux-operator,
+    ``MatchVersionWithEmbedded``), and nobody but the cluster knows its image.
+    """
+    own = [[version for version in listed if _minor(version) == _minor(present)] for listed in lists]
+    return Listing("Flux", own, "every artifact of the operator has it").newer("patch", present)
+
+
+EXTENSION = "the extension of Flux"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The versions of a thing that several places list, and ``why`` one of all of them counts.
+
+    ``by_minors``: no minor of several newer ones is left out.
+    """
+
+    thing: str
+    lists: Collection[Collection[str]]
+    why: str
+    by_minors: bool = False
+
+    def newer(self, channel: str, present: str, ends: str = "") -> Step | None:
+        """Return the version of a channel, None for no newer one; ``ends``: how the present minor ends."""
+        minors, own, why = _by_minor(self.lists), _minor(present), self.why
+        if not minors:
+            return None
+        match channel:
+            case "rapid":
+                wanted = max(minors)
+            case "stable":
+                wanted = max((minor for minor in minors if minor < max(minors)), default=max(minors))
+            case _:
+                wanted, listed = own, all(own in map(_minor, versions) for versions in self.lists)
+                ends = ends or ("" if listed else "is not offered in every region any more")
+                if ends:
+                    wanted = min((minor for minor in minors if minor > own), default=own)
+                    why = f"{self.thing} {'.'.join(map(str, own))} {ends}"
+        if self.by_minors and wanted > own:
+            wanted = min(minor for minor in minors if minor > own)
+        version = minors.get(wanted, "")
+        return Step(version, why) if version and numbers(version) > numbers(present) else None
+
+
+def of_aks(documents: Iterable[Json]) -> frozenset[str]:
+    """Return the versions of an extension that a region lists for AKS, by their documents."""
+    found = (document["properties"] for document in documents)
+    return frozenset(
+        str(properties["version"])
+        for properties in found
+        if any(
+            str(kind).lower().startswith("managedcluster")
+            for kind in properties.get("supportedClusterTypes") or ("managedClusters",)
+        )
+    )
+
+
+def in_artifact(paths: Iterable[str]) -> frozenset[str]:
+    """Return the versions of Flux whose manifests an artifact of the operator has: flux/v2.8.8/...
+
+    Source: controlplaneio-fluxcd/flux-operator, ``build`` in internal/controller/fluxinstance_controller.go.
+    """
+    folders = (path.split("/")[1] for path in paths if re.match(r"flux/v[0-9.]+/", path))
+    return frozenset(folder.removeprefix("v") for folder in folders)
 
 
 def following_image(present: str, newest: Collection[str]) -> Step | None:
@@ -92,20 +164,15 @@ def following_image(present: str, newest: Collection[str]) -> Step | None:
     return Step(common, "every region has it, or a newer one")
 
 
-def _by_minor(offers: Collection[Offered], plan: str) -> Mapping[tuple[int, ...], str]:
-    """Return the newest patch that all regions offer with a plan, by its minor."""
-    regions = [_with_plan(offer, plan) for offer in offers]
-    everywhere = set.intersection(*regions) if regions else set[str]()
-    known = sorted((version for version in everywhere if len(numbers(version)) == 3), key=numbers)
+def _by_minor(lists: Collection[Collection[str]]) -> Mapping[tuple[int, ...], str]:
+    """Return the newest patch that all lists have, by its minor."""
+    common = set.intersection(*map(set, lists)) if lists else set[str]()
+    known = sorted((version for version in common if len(numbers(version)) == 3), key=numbers)
     return {_minor(version): version for version in known}
 
 
 def _plan(channel: str) -> str:
     return LONG_TERM if channel == "lts" else COMMUNITY
-
-
-def _with_plan(offer: Offered, plan: str) -> set[str]:
-    return {version for version, plans in offer.items() if plan in plans}
 
 
 def _minor(version: str) -> tuple[int, ...]:
@@ -119,9 +186,7 @@ def _ends(minor: tuple[int, ...], plan: str) -> date | None:
     return known.long_term if plan == LONG_TERM else known.community
 
 
-def _leaves(ended: date | None, today: date) -> str:
-    if ended is None:
-        return "is not offered in every region any more"
+def _leaves(ended: date, today: date) -> str:
     if ended < today:
         return f"is out of support since {ended}"
     return f"leaves support on {ended}, {days_until(ended, today)}"

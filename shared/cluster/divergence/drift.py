@@ -26,8 +26,10 @@ ROLLBACKS = "roadstead/rollback/"
 """The beginning of the branches of rollbacks; the fleet, the cluster and the pool with a time follow."""
 SUSPENSIONS = "roadstead/suspend/"
 """The beginning of the branches of suspensions; the fleet and a digest of what was asked follow."""
-PROMOTIONS, VERSIONS, IMAGES = "roadstead/promote/", "roadstead/versions/", "roadstead/images/"
-"""The beginning of the branches of promotions; the fleet and the environment follow."""
+PROMOTIONS = "roadstead/promote/"
+CHANNELS = {"version": "roadstead/versions/", "images": "roadstead/images/", "components": "roadstead/flux/"}
+"""The beginning of the branches of promotions, and of what channels have; the fleet and the environment
+follow."""
 BRANCHES = "roadstead/drift/"
 """The beginning of the branches of pull requests that propose drift; the fleet and the cluster follow."""
 

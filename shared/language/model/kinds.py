@@ -14,6 +14,7 @@ from shared.language.model.base import (
     ObjectName,
     Version,
 )
+from shared.language.model.cluster.flux import PatchVersion
 from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec, ImageVersion
 from shared.language.model.fleet_rules import (
     ClusterQuota,
@@ -162,6 +163,14 @@ class NodeImageChannel(Manifest):
     learn.microsoft.com/azure/aks/auto-upgrade-node-os-image."""
 
 
+class FluxChannel(Manifest):
+    """Which versions an environment follows of Microsoft's extension, or of what the operator installs."""
+
+    channel: Literal["rapid", "stable", "patch"]
+    """As those of Kubernetes, of what Azure lists of the extension in the regions of the environment. The
+    operator has ``patch`` alone: a newer minor of Flux may need a newer operator."""
+
+
 class EnvironmentSpec(Manifest):
     """What the clusters of an environment share; in production they are protected from deletion."""
 
@@ -169,6 +178,8 @@ class EnvironmentSpec(Manifest):
     """Which versions the app proposes. The version itself is in ``environments/<name>.versions.yaml``."""
     node_images: NodeImageChannel | None = None
     """Which node images the app proposes. The oldest that counts is ``minNodeImageVersion`` in that file."""
+    flux: FluxChannel | None = None
+    """Which versions of Flux the app proposes; that file has the present one, below ``flux``."""
     production: StrictBool = False
     """Its clusters are protected from deletion unless they set deletionProtection to false."""
     defaults: Defaults = Field(default_factory=dict)
@@ -185,6 +196,32 @@ class Environment(Manifest):
     spec: EnvironmentSpec = EnvironmentSpec.model_construct()
 
 
+class PinnedVersion(Manifest):
+    """A version of Microsoft's extension, or of the Flux that the Flux Operator installs."""
+
+    version: PatchVersion
+    """The one version."""
+
+
+class InstanceVersion(Manifest):
+    """The part of a FluxInstance with its version."""
+
+    distribution: PinnedVersion
+
+
+class FluxVersion(Manifest):
+    """The version of Flux, at the place where a cluster has it; only one of both."""
+
+    extension: PinnedVersion | None = None
+    instance: InstanceVersion | None = None
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if (self.extension is None) == (self.instance is None):
+            raise ValueError("needs extension.version or instance.distribution.version, and only one of both")
+        return self
+
+
 class VersionsSpec(Manifest):
     """The versions that the clusters of an environment have."""
 
@@ -192,6 +229,8 @@ class VersionsSpec(Manifest):
     """The version of Kubernetes: the ``kubernetesVersion`` of every cluster that sets none itself."""
     min_node_image_version: ImageVersion | None = None
     """The oldest node image: the ``minNodeImageVersion`` of every cluster that sets none itself."""
+    flux: FluxVersion | None = None
+    """The version of Flux of every cluster that sets none itself."""
 
 
 class Versions(Manifest):

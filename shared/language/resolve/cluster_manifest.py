@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from shared.frozen import dataclass
+from shared.language.model.cluster.flux import EXTENSION, OPERATOR
 from shared.language.model.kinds import Cluster, ClusterElsewhere
-from shared.language.resolve.layers import KUBERNETES, NODE_IMAGES, Base, Layers
+from shared.language.resolve.layers import FLUX, KUBERNETES, NODE_IMAGES, Base, Layers
 from shared.language.resolve.manifest_file import (
     Contents,
     Problems,
     layer_problems,
     over_limit,
+    part,
     reference,
     unmatched_removals,
     without,
@@ -29,7 +31,7 @@ from shared.language.yaml.nodes import Mark, Node, Root, merge
 from shared.language.yaml.parser import YamlError, parse, value_of
 
 SPEC = ("spec",)
-LONG_TERM = "AKSLongTermSupport"
+LONG_TERM, INSTALL = "AKSLongTermSupport", "spec.flux.install"
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,10 @@ class ClusterReader:
             own_spec, below = without_aks(own_spec), without_aks(below)
         merged = Node({**root.value, "spec": _protected(merge(below, own_spec), base)}, root.mark)
         if base.channels and not elsewhere:
-            unmatched += _against_channels(merged.find(SPEC), base.channels)
+            wrong = [*_against_channels(merged.find(SPEC), base.channels)]
+            unmatched += wrong
+            if any(problem.field == INSTALL for problem in wrong):
+                merged = _without_versions(merged)
         if root.has_removals:
             unmatched += unmatched_removals(own_spec, [below], SPEC, root)
         return MergedManifest(read, merged, tuple(unmatched))
@@ -216,6 +221,8 @@ def _against_channels(spec: Node, channels: Mapping[str, Node]) -> Iterator[Prob
             "replaces them without a commit; write None, as into spec.defaults of the environment, or remove "
             "its spec.nodeImages",
         )
+    if FLUX in channels:
+        yield from _against_flux(part(spec, "flux"), channels[FLUX])
     if channel is None:
         return
     if channel.value == "lts" and (plan is None or plan.value != LONG_TERM):
@@ -232,6 +239,64 @@ def _against_channels(spec: Node, channels: Mapping[str, Node]) -> Iterator[Prob
             f"the environment follows the channel {channel.value}, and with this AKS upgrades without a "
             "commit; write none, or remove spec.kubernetes of the environment",
         )
+
+
+def _against_flux(flux: Node, channel: Node) -> Iterator[Problem]:
+    """Yield what keeps the Flux of a cluster from following the channel of its environment.
+
+    Source: ``flux install`` (fluxcd.io/flux/cmd/flux_install) has a dozen options, of which its output names
+    the components alone; the operator takes a version from its artifact, and only of a minor that its own
+    image has (controlplaneio-fluxcd/flux-operator, ``MatchVersionWithEmbedded``).
+    """
+    install, distribution = flux.child("install"), part(flux, "instance", "distribution")
+    way = _way(flux)
+    places = {EXTENSION: part(flux, "extension"), OPERATOR: distribution}
+    others = [name for name, place in places.items() if name != way and place.child("version") is not None]
+    where = channel.mark if install is None else install.mark
+    if way == "components":
+        yield problem_at(
+            where,
+            INSTALL,
+            "the environment follows a channel of Flux, and this cluster has a file of flux install, which "
+            "the app cannot write again: nobody but you knows its options; write install: operator or "
+            "extension for a new cluster, or remove spec.flux of the environment and upgrade by a new file",
+        )
+    elif others:
+        yield problem_at(
+            where,
+            INSTALL,
+            f"the channel gives the environment a version for install: {others[0]}; a cluster with install: "
+            f"{way} needs another environment",
+        )
+    elif way == OPERATOR and channel.value != "patch":
+        yield problem_at(
+            channel.mark,
+            "spec.flux",
+            f"the channel {channel.value} has newer minors of Flux, which may need a newer operator; write "
+            "patch, and newer minors yourself, with the file of the operator",
+        )
+    elif way == OPERATOR and distribution.child("artifact") is None:
+        yield problem_at(
+            distribution.mark,
+            "spec.flux.instance.distribution.artifact",
+            "the app reads the versions of a channel from the artifact from which the operator takes them; "
+            "write one, such as oci://ghcr.io/controlplaneio-fluxcd/flux-operator-manifests",
+        )
+
+
+def _way(flux: Node) -> Any:
+    install = flux.child("install")
+    return "components" if install is None else install.value
+
+
+def _without_versions(merged: Node) -> Node:
+    """Leave out what the channel gives a cluster whose way of installing Flux has no such field."""
+    spec = part(merged, *SPEC)
+    flux = part(spec, "flux")
+    own = {EXTENSION: "extension", OPERATOR: "instance"}.get(_way(flux))
+    others = (field for field in ("extension", "instance") if field != own)
+    left = Node({**spec.value, "flux": without(flux, *others)}, spec.mark)
+    return Node({**merged.value, "spec": left}, merged.mark)
 
 
 def _protected(spec: Node, base: Base) -> Node:

@@ -25,7 +25,7 @@ EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 MAX_VALUES = 20_000
 """How many values the layers of a cluster may have together: each of its clusters is resolved from all."""
-KUBERNETES, NODE_IMAGES = "kubernetes", "nodeImages"
+KUBERNETES, NODE_IMAGES, FLUX = "kubernetes", "nodeImages", "flux"
 """The fields in which an environment says which channels it follows."""
 MAX_INHERITANCE = 16
 """How many classes a class may inherit from, one after the other."""

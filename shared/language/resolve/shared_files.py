@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from shared.frozen import dataclass, replace
 from shared.language.model.kinds import ClusterClass, Environment, Fleet, Versions
 from shared.language.resolve.layers import (
+    FLUX,
     KUBERNETES,
     MAX_INHERITANCE,
     NODE_IMAGES,
@@ -148,7 +149,7 @@ def _environments(
             manifests[name] = loaded.manifest
             spec = loaded.manifest.spec
             where = loaded.node.find(("spec", "production")) if spec.production else None
-            followed = {KUBERNETES: spec.kubernetes, NODE_IMAGES: spec.node_images}
+            followed = {KUBERNETES: spec.kubernetes, NODE_IMAGES: spec.node_images, FLUX: spec.flux}
             channels = {
                 field: loaded.node.find(("spec", field, "channel"))
                 for field, channel in followed.items()
@@ -164,8 +165,13 @@ def _environments(
 
 
 _GIVEN = {
-    KUBERNETES: ("kubernetesVersion", "version", "`roadstead versions {} VERSION`"),
-    NODE_IMAGES: ("minNodeImageVersion", "oldest node image", "`roadstead versions {} --image IMAGE`"),
+    KUBERNETES: (("kubernetesVersion",), "version", "`roadstead versions {} VERSION`"),
+    NODE_IMAGES: (("minNodeImageVersion",), "oldest node image", "`roadstead versions {} --image IMAGE`"),
+    FLUX: (
+        ("flux.extension.version", "flux.instance.distribution.version"),
+        "version of Flux",
+        "`roadstead versions {} --extension VERSION`, or `--flux VERSION` for the operator,",
+    ),
 }
 """What each channel gives the clusters of an environment, what that is called, and how to write it."""
 
@@ -176,7 +182,8 @@ def _with_versions(layer: Layer, name: str, read: _SharedFiles) -> Layer:
     if name in wrong:
         return replace(layer, problems=(*layer.problems, wrong[name]))
     if not layer.channels:
-        needless = _needless(name, f"{environment_path(name)} has no spec.kubernetes and no spec.nodeImages")
+        why = f"{environment_path(name)} has no spec.kubernetes, spec.nodeImages or spec.flux"
+        needless = _needless(name, why)
         return replace(layer, problems=(*layer.problems, needless)) if name in paths else layer
     problems = [*_given_twice(layer, name)]
     if name not in paths:
@@ -194,14 +201,16 @@ def _with_versions(layer: Layer, name: str, read: _SharedFiles) -> Layer:
 
 def _given_twice(layer: Layer, name: str) -> Iterator[Problem]:
     for field, node in layer.channels.items():
-        path, called, _ = _GIVEN[field]
-        own = layer.spec.child(path)
-        if own is not None:
-            message = (
-                f"the channel {node.value} gives the environment its {called}, in {versions_path(name)}; "
-                f"remove this, or spec.{field}"
-            )
-            yield problem_at(own.mark, f"spec.defaults.{path}", message)
+        paths, called, _ = _GIVEN[field]
+        for path in paths:
+            *above, last = path.split(".")
+            own = part(layer.spec, *above).child(last)
+            if own is not None:
+                message = (
+                    f"the channel {node.value} gives the environment its {called}, in "
+                    f"{versions_path(name)}; remove this, or spec.{field}"
+                )
+                yield problem_at(own.mark, f"spec.defaults.{path}", message)
 
 
 def _without_file(name: str, field: str, node: Node) -> Problem:
@@ -215,7 +224,8 @@ def _without_file(name: str, field: str, node: Node) -> Problem:
 
 def _not_as_followed(spec: Node, layer: Layer, name: str) -> Iterator[Problem]:
     """Yield what the file lacks of the channels that are followed, and what it has of others."""
-    for field, (path, called, _) in _GIVEN.items():
+    for field, (paths, called, _) in _GIVEN.items():
+        path = paths[0].partition(".")[0]
         given = spec.child(path)
         if field in layer.channels and given is None:
             message = f"is not there; write the {called} that the clusters of {name} have now"

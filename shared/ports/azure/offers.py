@@ -1,9 +1,10 @@
 """The lists of what Azure has for a subscription: regions, sizes, limits, networks, rights and registrations.
 
 Sources, in github.com/Azure/azure-rest-api-specs: specification/resources (locations, providers, features),
-specification/compute (skus of 2021-07-01, usages), specification/network (usages, virtualNetworks) and
-specification/authorization (roleAssignments with a filter, roleDefinitions). They annotate a plan, which
-waits for none of them: each takes a few seconds at most.
+specification/compute (skus of 2021-07-01, usages), specification/network (usages, virtualNetworks),
+specification/authorization (roleAssignments with a filter, roleDefinitions) and
+specification/kubernetesconfiguration (extensionTypes). They annotate a plan, or say what a channel has:
+nobody waits for them, and each takes a few seconds at most.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from shared.resource_ids import GroupId, RegionId, SubscriptionId
 
 _SUBSCRIPTION = "/subscriptions/{target.subscription}"
 _REGION = "locations/{target.location}"
+_CONFIGURATION = f"{_SUBSCRIPTION}/providers/Microsoft.KubernetesConfiguration"
 _SECONDS = 4.0
 
 
@@ -46,6 +48,25 @@ class ListSizes(AzureCall[Sequence[Json]]):
     def query(self) -> Mapping[str, str]:
         """The one filter that Azure takes."""
         return {"$filter": f"location eq '{self.target.location}'"}
+
+
+@dataclass(frozen=True)
+class ListExtensionVersions(AzureCall[Sequence[Json]]):
+    """Return the versions of Microsoft's extension of Flux that a region has, of the stable release train.
+
+    One has ``properties.version`` ("1.19.5") and ``supportedClusterTypes`` (["managedClusters"]).
+    """
+
+    request = Request(
+        "LIST", f"{_CONFIGURATION}/{_REGION}/extensionTypes/microsoft.flux/versions", "2024-11-01-preview"
+    )
+    limits, needs, read_seconds = (ARM_READ,), ("properties.version",), _SECONDS
+    target: RegionId
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The release train from which an extension with a version takes it."""
+        return {"releaseTrain": "stable"}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -16,7 +18,7 @@ from shared.ports.azure import ListVersions
 from tests.support.channel_proposals import BRANCH, FILE, in_git, proposed, stored, tree
 from tests.support.pipeline_runs import phases, push, pushed
 from tests.support.promotions import PROD, TEST, decided, environment, pulls
-from tests.support.replaced_ports import around, falls_silent
+from tests.support.replaced_ports import around, falls_silent, on_azure
 
 pytestmark = pytest.mark.lives
 
@@ -242,3 +244,26 @@ def test_another_channel_of_the_target_is_not_overruled_by_a_promotion() -> None
     merge(cloud, proposed(cloud)[0].number)
     assert pulls(cloud) == []
     assert running(cloud, PROD) == {"1.35.7"}
+
+
+def test_a_version_that_one_region_lacks_is_proposed_once_that_region_offers_it() -> None:
+    cloud, found = MemoryCloud(), tree()
+    path = "clusters/a2/cluster.yaml"
+    found[path] = found[path].replace(b"location: eastus", b"location: westeurope")
+    azure = cloud.ports.azure
+
+    def behind(call: ListVersions) -> Any:
+        offered = azure.call(call)["values"]
+        if call.target.location == "westeurope":
+            late = ("1.36.3", "1.37.0", "1.37.1")
+            patches = [{p: ways for p, ways in v["patchVersions"].items() if p not in late} for v in offered]
+            offered = [{**v, "patchVersions": own} for v, own in zip(offered, patches, strict=True) if own]
+        return {"values": offered}
+
+    on_azure(cloud, ListVersions, behind)
+    push(cloud, found)
+    cloud.run()
+    assert (proposed(cloud), stored(cloud).problem) == ([], "")
+    cloud.with_ports(lambda ports: replace(ports, azure=azure))
+    swept(cloud)
+    assert [pull.title for pull in proposed(cloud)] == ["Kubernetes 1.36.3 for development"]

@@ -76,7 +76,7 @@ def test_clusters_with_different_values_prove_nothing() -> None:
 def test_a_version_never_goes_down_by_a_promotion() -> None:
     cloud = fleet_with(files(prod="1.36"))
     assert ask(cloud, "version").body["error"] == (
-        "version: AKS lowers no version, and b1, b2 of production has a newer one than 1.35"
+        "version: no version is lowered, and b1, b2 of production has a newer one than 1.35"
     )
 
 

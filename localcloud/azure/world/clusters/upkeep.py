@@ -35,8 +35,8 @@ class MaintenanceRequests:
     def __init__(self, engine: AzureEngine) -> None:
         self._engine = engine
         self.withheld: set[str] = set()
-        """The versions of Kubernetes and of node images that no list has yet: AKS gives one region after
-        another a new one."""
+        """The versions of Kubernetes, of node images and of Flux that no list has yet: Azure gives one region
+        after another a new one."""
 
     def list_versions(self, subscription: str, location: str) -> Json:
         """Return the Kubernetes versions that a region offers."""

@@ -8,7 +8,7 @@ never shown. A configuration on a cluster without the extension installs it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from localcloud.azure.world.arm_errors import AksError, ArmError, no_resource
 from localcloud.azure.world.arm_resources import ArmCluster, ArmOperation, OperationFault, WriteAnswer
 from localcloud.azure.world.azure_engine import NEVER, AzureEngine
 from localcloud.azure.world.body_shapes import read_configuration, read_extension
+from localcloud.azure.world.catalog import FLUX_EXTENSIONS, REGIONS, region
 from localcloud.azure.world.completions import set_state
 from localcloud.azure.world.flux import flux_agents
 from localcloud.azure.world.refusals import extension_rules
@@ -39,8 +40,33 @@ _KUSTOMIZATION_DEFAULTS: Json = {
 class KubernetesConfiguration:
     """The requests about extensions and configurations."""
 
-    def __init__(self, engine: AzureEngine) -> None:
-        self._engine = engine
+    def __init__(self, engine: AzureEngine, withheld: Collection[str] = ()) -> None:
+        self._engine, self._withheld = engine, withheld
+
+    def list_extension_versions(self, subscription: str, location: str) -> list[Json]:
+        """Return the versions of microsoft.flux that a region has.
+
+        Shape: ListExtensionTypeVersionsByLocation.json of 2024-11-01-preview in azure-rest-api-specs.
+        """
+        with self._engine.request(subscription, limits.ARM_READ):
+            if region(location) not in REGIONS:
+                message = f"The provided location '{location}' is not available."
+                raise ArmError(400, "LocationNotAvailableForResourceType", message)
+            place = f"/subscriptions/{subscription}/{_PROVIDER}/locations/{location}"
+            return [
+                {
+                    "id": f"{place}/extensionTypes/microsoft.flux/versions/{version}",
+                    "name": version,
+                    "type": "Microsoft.KubernetesConfiguration/locations/extensionTypes/versions",
+                    "properties": {
+                        "version": version,
+                        "supportedClusterTypes": ["connectedClusters", "managedClusters"],
+                        "unsupportedKubernetesVersions": {"managedCluster": []},
+                    },
+                }
+                for version in FLUX_EXTENSIONS
+                if version not in self._withheld
+            ]
 
     def get_extension(self, cluster: ClusterId, name: str) -> Json:
         """Return an extension."""

@@ -279,7 +279,7 @@ class EnvironmentVersions(TypedDict):
 class ChannelView(TypedDict):
     """An environment that gets something from a channel: the pull request that is open, or why none is.
 
-    ``what`` is ``version`` for that of Kubernetes, or ``images``.
+    ``what`` is ``version`` for that of Kubernetes, ``images``, or ``components`` for Flux.
     ``proposed`` and ``pullRequest`` are "" without one, ``problem`` where nothing is in the way.
     """
 

@@ -35,12 +35,13 @@ ACTS_AS = "workloadIdentity.azureClientId"
 """The setting of the extension with the client id of the identity that Flux acts as."""
 
 
+PatchVersion = Annotated[StrictStr, rule(r"[0-9]+\.[0-9]+\.[0-9]+", 'a version in quotes, such as "1.19.5"')]
+
+
 class FluxExtension(Manifest):
     """The version and the settings of the extension; without a version, Azure upgrades it."""
 
-    version: (
-        Annotated[StrictStr, rule(r"[0-9]+\.[0-9]+\.[0-9]+", 'a version in quotes, such as "1.19.5"')] | None
-    ) = None
+    version: PatchVersion | None = None
     """The version of the extension that stays; it also decides which Flux runs."""
     release_train: Text | None = None
     """The releases that Azure upgrades to, such as Stable or Preview; not with version."""

@@ -16,7 +16,7 @@ from localcloud.functions.worker.rpc_messages import protos
 _LENGTH = struct.Struct("!I")
 
 
-class Channel:
+class MessageStream:
     """One end; any thread may send, one receives. Sending raises OSError when the other end has ended."""
 
     def __init__(self, connection: socket.socket) -> None:
