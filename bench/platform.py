@@ -20,13 +20,14 @@ from typing import Any
 from bench.counting import Call, Counted, Watched
 from bench.parallel import ParallelCloud
 from bench.rollout import CONFIG, LONGEST, OFTEN
-from bench.stages import OPERATION, Work, files_of, push, subscriptions_of, sum_of_stages
+from bench.stages import OPERATION, Work, files_of, subscriptions_of, sum_of_stages
 from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
 from shared.ports import FleetConfig
 from shared.process_memory import collect_rarely
 from shared.rollouts.rollout import RolloutState
 from tests.support.counted_calls import deliveries
+from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import Around
 
 CHANGED = {"platform/changed.yaml": b"apiVersion: v1\nkind: Namespace\nmetadata: {name: changed}\n"}

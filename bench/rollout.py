@@ -2,7 +2,7 @@
 
 Virtual time on the local cloud in memory. Every message that is due runs at once, so there are as many steps
 at a time as there are sessions; each worker has tokens and connections of its own. Clusters use local
-accounts, or Entra ID with ``--entra``. ``--subscriptions`` spreads them, ``--change`` changes five meanwhile.
+accounts, or Entra ID with ``--entra``. ``--subscriptions`` spreads them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from bench.parallel import SESSIONS, ParallelCloud
 from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.kubernetes.world.controllers import Delays
-from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Push
 from shared.cluster.record_parts import Phase
 from shared.ports import FleetConfig, Timing
 from shared.ports.process import MOST
 from tests.support import fleet_files
+from tests.support.pipeline_runs import push
 
 CREATION = 300.0
 """Seconds that Azure takes to create a cluster; 4 to 6 minutes are usual."""
@@ -32,7 +31,6 @@ OFTEN = replace(CONFIG, timing=replace(CONFIG.timing, poll_seconds=1))
 SHARED = (request_limits.ARM_READ, request_limits.ARM_WRITE, request_limits.ANY_OTHER)
 FIRST = 60.0
 LONGEST = 86400.0
-CHANGED = 5
 ENTRA = "  aadProfile: {managed: true, enableAzureRBAC: true}\n"
 
 
@@ -45,7 +43,6 @@ class Work:
     subscriptions: int = 1
     entra: bool = False
     flux: float = 0.0
-    change: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class Rollout:
     calls by limit, refusals by their time in seconds.
 
     ``longest`` are the virtual seconds of the longest invocation by queue, ``busy`` those of all invocations,
-    ``statuses`` the most of a commit, ``changed`` the virtual seconds until the change in between was Ready.
+    ``statuses`` the most of a commit.
     """
 
     seconds: float
@@ -65,7 +62,6 @@ class Rollout:
     longest: Mapping[str, float] = field(default_factory=dict)
     busy: float = 0.0
     statuses: int = 0
-    changed: float = 0.0
 
     @property
     def longest_job(self) -> float:
@@ -77,36 +73,29 @@ def roll_out(work: Work, config: FleetConfig = CONFIG) -> Rollout:
     """Create the clusters from nothing until all are Ready."""
     cloud = ParallelCloud(work.workers, throttle=True, config=config, delays=Delays(rollout=work.flux))
     cloud.azure.engine.timings = Timings(create_cluster=CREATION)
-    cloud.azure.engine.subscriptions = tuple(map(_subscription, range(work.subscriptions)))
+    cloud.azure.engine.subscriptions = tuple(map(subscription, range(work.subscriptions)))
     begin, real = cloud.clock(), time.monotonic()
     names = [f"cluster-{number:05}" for number in range(work.clusters)]
     files = fleet_files.all_at_once(fleet_files.fleet()) | {
         _path(name): _manifest(name, number, work) for number, name in enumerate(names)
     }
-    commits = [_push(cloud, files)]
-    changed, chosen = 0.0, list[str]()
-    if work.change:
-        cloud.run(work.change, until=lambda: False)
-        pushed, chosen = cloud.clock(), _ready(cloud)[:CHANGED]
-        commits.append(_push(cloud, files | {_path(name): _tagged(files[_path(name)]) for name in chosen}))
-        cloud.run(LONGEST, until=lambda: _observed(cloud, chosen))
-        changed = (cloud.clock() - pushed).total_seconds()
+    commit = push(cloud, files)
     cloud.run(LONGEST)
     limits = cloud.azure.limits
     return Rollout(
-        (max(r.updated for r in cloud.state.clusters() if r.name not in chosen) - begin).total_seconds(),
+        (max(r.updated for r in cloud.state.clusters()) - begin).total_seconds(),
         time.monotonic() - real,
         len(_ready(cloud)),
         limits.counts,
         [(at - begin).total_seconds() for _, at in limits.refusals],
         cloud.longest,
         cloud.busy,
-        max(len(cloud.repository.statuses.history(commit)) for commit in commits),
-        changed,
+        len(cloud.repository.statuses.history(commit)),
     )
 
 
-def _subscription(number: int) -> str:
+def subscription(number: int) -> str:
+    """Return the id of a subscription by its number, from 0."""
     return f"00000000-0000-0000-0000-{number + 1:012}"
 
 
@@ -115,26 +104,12 @@ def _path(name: str) -> str:
 
 
 def _manifest(name: str, number: int, work: Work) -> bytes:
-    where = f"  subscriptionId: {_subscription(number % work.subscriptions)}\n"
+    where = f"  subscriptionId: {subscription(number % work.subscriptions)}\n"
     return fleet_files.cluster(name, extra=where + (ENTRA if work.entra else ""))
-
-
-def _tagged(manifest: bytes) -> bytes:
-    return manifest + b"  tags: {changed: in-between}\n"
-
-
-def _push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
-    commit = cloud.repository.push(files)
-    accept(Push(commit[:8], f"push-{commit}", commit), cloud.ports)
-    return commit
 
 
 def _ready(cloud: ParallelCloud) -> list[str]:
     return [record.name for record in cloud.state.clusters() if record.phase is Phase.READY]
-
-
-def _observed(cloud: ParallelCloud, names: list[str]) -> bool:
-    return all(record.observed_generation == 2 for record in cloud.state.clusters_named(names))
 
 
 def lower_bound(work: Work, alone: Rollout) -> float:
@@ -179,7 +154,7 @@ def bound_of_sessions(work: Work, alone: Rollout, bound: float) -> float:
 
 def _seen_at_once(work: Work) -> float:
     """Return the seconds of a cluster alone whose end is seen at once."""
-    return roll_out(replace(work, clusters=1, workers=1, change=0.0), OFTEN).seconds
+    return roll_out(replace(work, clusters=1, workers=1), OFTEN).seconds
 
 
 def parse() -> Work:
@@ -190,14 +165,13 @@ def parse() -> Work:
     parser.add_argument("--subscriptions", type=int, default=1)
     parser.add_argument("--entra", action="store_true", help="clusters with Entra ID")
     parser.add_argument("--flux", type=float, default=0.0, help="seconds until Flux's Deployments run")
-    parser.add_argument("--change", type=float, default=0.0, help="change five Ready clusters at this second")
     return Work(**vars(parser.parse_args()))
 
 
 def main() -> None:
     """Roll out and print."""
     work = parse()
-    alone, whole = roll_out(replace(work, clusters=1, workers=1, change=0.0)), roll_out(work)
+    alone, whole = roll_out(replace(work, clusters=1, workers=1)), roll_out(work)
     bound = lower_bound(work, alone)
     early = sum(second < FIRST for second in whole.refused)
     sign_in = "Entra ID" if work.entra else "local accounts"
@@ -218,8 +192,6 @@ def main() -> None:
     longest = ", ".join(f"{queue} {seconds:.0f} s" for queue, seconds in sorted(whole.longest.items()))
     print(f"invocations     the longest: {longest}")
     print(f"statuses        {whole.statuses:8}  of a commit at most")
-    if work.change:
-        print(f"change          {whole.changed:8.0f} s  until {CHANGED} changed clusters were Ready")
     print(f"real time       {whole.real:8.1f} s")
     print("calls of each cluster, and alone:")
     for name, number in whole.calls.most_common():

@@ -14,14 +14,13 @@ import time
 from dataclasses import dataclass, replace
 
 from bench.parallel import ParallelCloud
-from bench.rollout import CONFIG, LONGEST, OFTEN
+from bench.rollout import CONFIG, LONGEST, OFTEN, subscription
 from localcloud.azure.world.arm_resources import Timings
-from shared.app.intake.accept import accept
-from shared.app.intake.webhook import Push
 from shared.ports import FleetConfig
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.strategy import REST, at_most
 from tests.support import fleet_files
+from tests.support.pipeline_runs import push
 
 OPERATION = 300.0
 """Seconds that Azure takes for an operation."""
@@ -102,7 +101,7 @@ def sum_of_stages(work: Work, alone: float) -> float:
 
 def subscriptions_of(work: Work) -> tuple[str, ...]:
     """Return the subscriptions that have the clusters."""
-    return tuple(map(_subscription, range(math.ceil(work.clusters / EACH))))
+    return tuple(map(subscription, range(math.ceil(work.clusters / EACH))))
 
 
 def files_of(work: Work, extra: str) -> dict[str, bytes]:
@@ -125,20 +124,9 @@ def files_of(work: Work, extra: str) -> dict[str, bytes]:
     }
     for number in range(work.clusters):
         name, environment_of = f"cluster-{number:05}", names[number % work.stages]
-        own = f"  subscriptionId: {_subscription(number // EACH)}\n  environment: {environment_of}\n"
+        own = f"  subscriptionId: {subscription(number // EACH)}\n  environment: {environment_of}\n"
         files[f"clusters/{name}/cluster.yaml"] = fleet_files.cluster(name, extra=own + extra)
     return files
-
-
-def _subscription(number: int) -> str:
-    return f"00000000-0000-0000-0000-{number + 1:012}"
-
-
-def push(cloud: ParallelCloud, files: dict[str, bytes]) -> str:
-    """Push files and announce them; return the commit."""
-    commit = cloud.repository.push(files)
-    accept(Push(commit[:8], f"push-{commit}", commit), cloud.ports)
-    return commit
 
 
 def main() -> None:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, Popen
 
-from bench.clusters import TICKS
 from bench.fleet import generate
 from cli.fleet_api.client import Api
 from localcloud.demo.checkout import Checkout
@@ -36,6 +35,7 @@ SETTLES = 10.0
 """Seconds until a new host has imported what it needs."""
 LONGEST = 3600.0
 COUNTS = 50
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.components import EXAMPLE, requests_of
-from bench.contention import contend
 from bench.cost import NAMESPACE, Usage
 from bench.cost import measure as measure_cost
 from bench.deletes import measure as measure_deletes
 from bench.events import WHO, hearing, scale, show, storm, tag
-from bench.fleet import generate
-from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.handover import IN_TURN, PARTS
 from bench.handover import measure as measure_handover
 from bench.lane import measure as measure_lane
 from bench.nights import measure as measure_nights
 from bench.operations import measure as measure_operations
-from bench.oversize import oversized
 from bench.platform import change as change_platform
 from bench.platform_plan import Planner, base
 from bench.rollout import CREATION, Work, lower_bound, roll_out
@@ -34,9 +29,6 @@ from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.runtime.options import ROOT
 from shared.cluster.divergence.drift import ASKED_AGAIN
 from shared.cluster.pace import SMALL_CHANGE
-from shared.language.resolve.problems import number_of
-from shared.language.resolve.repository_layout import Files, blob_id
-from shared.language.resolve.resolver import resolve
 
 pytestmark = pytest.mark.lives
 
@@ -76,13 +68,6 @@ def test_folders_that_clusters_share_are_built_once_before_and_once_after_a_comm
     _, result = planner.plan({**planner.files, **base("2")})
     assert result == "60 update, 60 of the platform, 0 on hold"
     assert planner.built == 6
-
-
-def test_a_check_of_installed_components_writes_nothing() -> None:
-    first, check = requests_of(EXAMPLE.read_bytes())
-    assert first["write"] == 12
-    assert check["write"] == 0
-    assert check["dry run"] == 2
 
 
 @pytest.mark.parametrize("scope", ["cluster", "pools"])
@@ -145,33 +130,10 @@ def test_a_busy_month_costs_more_than_an_idle_one_and_an_idle_one_calls_nothing_
     assert Usage().dollars() == NAMESPACE
 
 
-def test_workers_that_lose_a_race_for_a_bucket_wait_and_rarely_lose_again() -> None:
-    at_once, waiting = contend(40, 1, waits=False), contend(40, 1)
-    assert at_once.lost > 8 * 40
-    assert at_once.crowded > 0
-    assert waiting.lost < 3 * 40
-    assert waiting.crowded == 0
-
-
 def test_a_small_change_beside_a_large_one_takes_at_most_twice_as_long_as_on_a_quiet_fleet() -> None:
     found, alike = (measure_lane(30, 1, sessions=1, small_change=most) for most in (SMALL_CHANGE, 0))
     assert found.worst <= 2 < alike.worst
     assert found.refused == {}
-
-
-def test_the_hostile_files_are_as_wrong_as_they_claim() -> None:
-    files = {**generate(1), "clusters/one/cluster.yaml": hostile("one", 90)}
-    shas = {path: blob_id(content) for path, content in files.items()}
-    assert number_of(resolve(FLEET_NAME, Files(shas), files).invalid["one"]) >= 90
-    assert processor_seconds(generate(1) | chain(20)) > 0
-
-
-def test_the_oversized_cluster_is_too_large_only_with_its_classes_and_alone_is_invalid() -> None:
-    files = {**generate(1), **oversized()}
-    fleet = resolve(FLEET_NAME, Files({path: blob_id(content) for path, content in files.items()}), files)
-    (problem,) = fleet.problems
-    assert "bytes with everything that is merged into it" in problem.message
-    assert (list(fleet.invalid), list(fleet.clusters)) == (["huge"], ["cluster-00000"])
 
 
 def test_a_start_is_measured_against_an_app_with_one_timer() -> None:

@@ -218,9 +218,9 @@ class DevOpsServer:
     def _control(self, request: Request) -> Response:
         redeliver = _REDELIVER.match(request.path)
         if redeliver:
-            return json_response(202 if self.hooks.redeliver(int(redeliver[1])) else 404, {})
+            return json_response(202 if self.hooks.redeliver(redeliver[1]) else 404, {})
         if request.path == "/_local/deliveries":
-            return json_response(200, self.hooks.deliveries())
+            return json_response(200, [delivery.as_json() for delivery in self.hooks.deliveries()])
         wanted: JsonObject = request.get_json()
         if request.path == "/_local/webhooks":
             self._subscribe(wanted)

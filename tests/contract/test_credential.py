@@ -85,7 +85,7 @@ def test_the_newest_deliveries_come_first_and_a_token_sees_none(case: Case) -> N
         for _ in range(2):
             case.server.ping("acme/fleet")
         end = time.monotonic() + 20
-        while any(found.status == "pending" for found in case.server.hooks.deliveries()):
+        while any(found.is_pending for found in case.server.hooks.deliveries()):
             assert time.monotonic() < end
             time.sleep(0.05)
     found = case.host.deliveries()

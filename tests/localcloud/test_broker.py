@@ -228,15 +228,6 @@ def test_without_sessions_each_message_has_a_lock_of_its_own() -> None:
     assert receive(broker, queue="loose").message.delivery_count == 1
 
 
-def test_session_state_is_stored_until_it_is_cleared() -> None:
-    broker, _ = make()
-    assert broker.session_state("jobs", "s") is None
-    broker.set_session_state("jobs", "s", b"here")
-    assert broker.session_state("jobs", "s") == b"here"
-    broker.set_session_state("jobs", "s", None)
-    assert broker.session_state("jobs", "s") is None
-
-
 def test_peek_shows_locked_messages_by_session_and_from_a_number_on() -> None:
     broker, _ = make()
     for name, session in [("a1", "a"), ("b1", "b"), ("a2", "a")]:

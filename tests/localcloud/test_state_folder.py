@@ -87,7 +87,9 @@ def test_messages_and_entities_are_listed_in_any_state(tmp_path: Path) -> None:
         with service_bus_client(connection_string=cloud.settings["ServiceBus"]) as client:
             with client.get_queue_sender("jobs") as sender:
                 later = datetime.now(UTC) + timedelta(hours=1)
-                sender.schedule_messages(ServiceBusMessage("scheduled", session_id="one"), later)
+                sender.send_messages(
+                    ServiceBusMessage("scheduled", session_id="one", scheduled_enqueue_time_utc=later)
+                )
                 for body, session in (("dead", "one"), ("locked", "one"), ("active", "two")):
                     sender.send_messages(ServiceBusMessage(body, session_id=session))
             with client.get_queue_receiver("jobs", session_id="one") as receiver:

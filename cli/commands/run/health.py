@@ -30,8 +30,6 @@ def health(address: Address, *, output: OutputOption = Output.TABLE) -> None:
     raise typer.Exit(ExitCode.OK if view["ready"] else ExitCode.FAILED)
 
 
-
-
 def rendered(view: schema.HealthView, now: datetime) -> RenderableType:
     """Return a line for each service, timer and credential, with what is wrong."""
     view = printable(view)

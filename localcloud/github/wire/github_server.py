@@ -36,7 +36,7 @@ from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, read
 from localcloud.github.wire.push_events import push_event
 from localcloud.github.wire.rest_api import RestApi, error_response
 from localcloud.github.wire.rest_reviews import submitted
-from localcloud.github.wire.webhooks import Webhooks
+from localcloud.github.wire.webhooks import Webhooks, as_shown
 from shared.ports import Clock
 
 if TYPE_CHECKING:
@@ -163,9 +163,9 @@ class GitHubServer:
         if redeliver and request.method == "POST":
             delivery = self.hooks.redeliver(redeliver[1])
             if delivery is not None:
-                return json_response(202, delivery.as_json())
+                return json_response(202, as_shown(delivery))
         if request.path == "/_local/deliveries" and request.method == "GET":
-            return json_response(200, [delivery.as_json() for delivery in self.hooks.deliveries()])
+            return json_response(200, [as_shown(delivery) for delivery in self.hooks.deliveries()])
         if request.path == "/_local/webhooks" and request.method == "PUT":
             wanted = json.loads(request.get_data())
             if "drop" in wanted:

@@ -32,7 +32,7 @@ from localcloud.github.wire import rest_statuses as statuses
 from localcloud.github.wire.archives import DOWNLOAD, Archives
 from localcloud.github.wire.github_auth import Credentials, GitHubError, RateLimit
 from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place
-from localcloud.github.wire.webhooks import Webhooks
+from localcloud.github.wire.webhooks import Webhooks, as_listed
 from shared.cluster.failures.errors import ReconcileError
 from shared.ports import Clock
 
@@ -194,7 +194,7 @@ class RestApi:
         if call == _APP:
             return json_response(200, {"id": int(app.id), "slug": app.slug, "name": "Roadstead"})
         if call == _DELIVERIES:
-            newest = [delivery.as_listed() for delivery in reversed(self._hooks.deliveries())]
+            newest = [as_listed(delivery) for delivery in reversed(self._hooks.deliveries())]
             return json_response(200, newest[: int(request.args.get("per_page", "30"))])
         if path["installation"] != app.installation:
             raise GitHubError(404, "Not Found")

@@ -120,7 +120,7 @@ class GitLabServer:
 
     def _control(self, request: Request) -> Response:
         if request.path == "/_local/deliveries" and request.method == "GET":
-            return json_response(200, [attempt.as_json() for attempt in self.hooks.attempts()])
+            return json_response(200, [delivery.as_json() for delivery in self.hooks.deliveries()])
         if request.path == "/_local/webhooks" and request.method == "PUT":
             wanted = read_object(request)
             self.hooks.drop(int(wanted.pop("drop", 0)))

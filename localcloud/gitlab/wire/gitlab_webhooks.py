@@ -1,4 +1,4 @@
-"""The webhook of the local GitLab: signed deliveries in the background, each one recorded.
+"""The webhook of the local GitLab: signed deliveries, each one recorded.
 
 Sources: docs.gitlab.com/user/project/integrations/webhooks: "Webhook timeout limits" (10 seconds),
 "Delivery headers", "Signing tokens" (Standard Webhooks: ``webhook-signature`` over the id, the time and the
@@ -12,18 +12,11 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 import uuid
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import count
-from typing import Any
 
-import httpx
-
-from localcloud.common.plain_http import NO_TLS
+from localcloud.git.wire.webhook_sender import WebhookDelivery, WebhookSender
 from localcloud.gitlab.wire.gitlab_json import JsonObject, at_json
 from shared.ports import Clock
 
@@ -74,70 +67,23 @@ class Hook:
         }
 
 
-@dataclass(frozen=True)
-class HookAttempt:
-    """One delivery; ``status`` 0 means that there was no answer, None that it was not sent, or not yet."""
-
-    id: int
-    event: str
-    url: str
-    body: bytes
-    at: datetime
-    headers: Mapping[str, str] = field(default_factory=dict)
-    status: int | None = None
-    answer: str = ""
-
-    def as_json(self) -> JsonObject:
-        """Write it."""
-        shown: dict[str, Any] = {"id": self.id, "event": self.event, "url": self.url, "status": self.status}
-        return {
-            **shown,
-            "headers": dict(self.headers),
-            "payload": json.loads(self.body),
-            "answer": self.answer,
-        }
-
-
-class ProjectHook:
+class ProjectHook(WebhookSender):
     """Delivers the events of every project to one webhook, which may be changed."""
 
     def __init__(self, hook: Hook, instance: str, clock: Clock) -> None:
-        self.hook, self._instance, self._clock = hook, instance, clock
-        self._lock, self._numbers, self._drop = threading.Lock(), count(1), 0
-        self._attempts: dict[int, HookAttempt] = {}
-        self._client = httpx.Client(timeout=TIMEOUT, trust_env=False, verify=NO_TLS, follow_redirects=False)
-        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="gitlab-webhook")
+        super().__init__(clock, timeout=TIMEOUT)
+        self.hook, self._instance = hook, instance
 
     def send(self, event: str, payload: JsonObject) -> None:
-        """Start to deliver an event, unless the webhook is disabled; a lost one is remembered."""
-        now = self._clock()
-        with self._lock:
-            hook = self.hook
-            if hook.url is None or hook.status(now) != "executable":
-                return
-            lost = self._drop > 0
-            self._drop -= lost
+        """Start to deliver an event, unless the webhook is disabled."""
+        now, hook = self._clock(), self.hook
+        if hook.url is not None and hook.status(now) == "executable":
             body = json.dumps(payload, separators=(",", ":")).encode()
-            headers = self._headers(hook, event, body, now)
-            attempt = HookAttempt(next(self._numbers), event, hook.url, body, now, headers)
-            self._attempts[attempt.id] = attempt
-        if not lost:
-            self._pool.submit(self._deliver, attempt)
+            self.start(event, hook.url, body, self._headers(hook, event, body, now))
 
-    def drop(self, number: int) -> None:
-        """Lose the next deliveries: they are remembered and never sent."""
-        with self._lock:
-            self._drop = number
-
-    def attempts(self) -> Sequence[HookAttempt]:
-        """Return every attempt so far, oldest first."""
-        with self._lock:
-            return list(self._attempts.values())
-
-    def close(self) -> None:
-        """Wait for the running deliveries, drop those that wait, and close the connections."""
-        self._pool.shutdown(cancel_futures=True)
-        self._client.close()
+    def ended(self, delivery: WebhookDelivery) -> None:
+        """Count failures."""
+        self.hook = self.hook.after(delivery.status or 0, self._clock())
 
     def _headers(self, hook: Hook, event: str, body: bytes, now: datetime) -> dict[str, str]:
         key, at = str(uuid.uuid4()), str(int(now.timestamp()))
@@ -157,13 +103,3 @@ class ProjectHook:
             headers |= {"webhook-id": key, "webhook-timestamp": at}
             headers["webhook-signature"] = f"v1,{base64.b64encode(signed).decode()}"
         return headers
-
-    def _deliver(self, attempt: HookAttempt) -> None:
-        try:
-            answer = self._client.post(attempt.url, content=attempt.body, headers=dict(attempt.headers))
-            done = replace(attempt, status=answer.status_code, answer=answer.text[:1000])
-        except httpx.HTTPError as error:
-            done = replace(attempt, status=0, answer=type(error).__name__)
-        with self._lock:
-            self._attempts[attempt.id] = done
-            self.hook = self.hook.after(done.status or 0, self._clock())

@@ -116,7 +116,6 @@ class Outlet:
         asked = _session_filter(link)
         self._by_session = asked is not None
         self._session = asked or None
-        self._destructive = link.remote_snd_settle_mode == Link.SND_SETTLED
         self.name: str = link.name
         self.is_open = False
 
@@ -159,9 +158,6 @@ class Outlet:
                 delivery.lock_token = found.lock_token
                 self._link.stream(amqp_codec.encode(found.message, locked_until=found.locked_until))
                 self._link.advance()
-                if self._destructive:
-                    self._broker.complete(self.queue, found.lock_token)
-                    delivery.settle()
         except SessionLockLost as error:
             end(self._link, error.condition, str(error))
         if self._link.drain_mode:

@@ -1,4 +1,4 @@
-"""What ``<queue>/$management`` answers: locks, session state, peeking, scheduling.
+"""What ``<queue>/$management`` answers: locks, and peeking.
 
 One function per operation of the service; each gets the request's map and returns the answer's.
 """
@@ -99,39 +99,12 @@ class Management:
         )
         return {"messages": [{"message": amqp_codec.encode(m)} for m in found]} if found else None
 
-    def schedule(self, body: Body) -> dict[str, Any]:
-        """Take messages in for later."""
-        drafts = [d for m in body["messages"] for d in amqp_codec.drafts(bytes(m["message"]))]
-        numbers = [self.broker.send(self.queue, draft) for draft in drafts]
-        return {"sequence-numbers": Array(UNDESCRIBED, Data.LONG, *numbers)}
-
-    def cancel(self, body: Body) -> dict[str, Any]:
-        """Cancel scheduled messages."""
-        for sequence in amqp_codec.elements(body["sequence-numbers"]):
-            self.broker.cancel_scheduled(self.queue, int(sequence))
-        return {}
-
-    def get_state(self, body: Body) -> dict[str, Any]:
-        """Read the session's own bytes."""
-        return {"session-state": self.broker.session_state(self.queue, str(body["session-id"]))}
-
-    def set_state(self, body: Body) -> dict[str, Any]:
-        """Write the session's own bytes."""
-        value = body.get("session-state")
-        raw = value.encode() if isinstance(value, str) else value
-        self.broker.set_session_state(self.queue, str(body["session-id"]), raw)
-        return {}
-
 
 _OPERATIONS: Mapping[str, Callable[[Management, Body], dict[str, Any] | None]] = {
     "renew-session-lock": Management.renew_session,
     "renew-lock": Management.renew,
     "update-disposition": Management.settle,
     "peek-message": Management.peek,
-    "schedule-message": Management.schedule,
-    "cancel-scheduled-message": Management.cancel,
-    "get-session-state": Management.get_state,
-    "set-session-state": Management.set_state,
 }
 
 _STATUS: Mapping[str, int] = {

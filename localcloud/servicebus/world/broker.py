@@ -2,7 +2,7 @@
 
 Pure state over an injected clock, safe to share between threads. ``<queue>/$deadletterqueue`` names a
 queue's dead-letter queue, in any case of letters. What the service does that is not here: topics, time to
-live, deferring, transactions and partitions.
+live, deferring, the state of a session, transactions and partitions.
 """
 
 from __future__ import annotations
@@ -137,16 +137,6 @@ class Broker:
         """Return the lock that holds a session now, if any."""
         with self._at(queue) as (state, _):
             return state.session_lock(session)
-
-    def session_state(self, queue: str, session: str) -> bytes | None:
-        """Return the session's own bytes, if any were set."""
-        with self._at(queue) as (state, _):
-            return state.state(session)
-
-    def set_session_state(self, queue: str, session: str, value: bytes | None) -> None:
-        """Set the session's own bytes."""
-        with self._at(queue) as (state, _):
-            state.set_state(session, value)
 
     # Receiving and settling
 

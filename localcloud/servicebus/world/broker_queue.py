@@ -68,7 +68,6 @@ class BrokerQueueState:
         self._free = OrderedDict[str, None]()
         """Its first is found in the same time, however many before it were taken; that of a dict is not."""
         self._active = 0
-        self._states: dict[str, bytes] = {}
 
     # Time
 
@@ -178,17 +177,6 @@ class BrokerQueueState:
     def session_lock(self, session: str) -> SessionLock | None:
         """Return the session's present lock, if it has one."""
         return self._sessions.get(session)
-
-    def state(self, session: str) -> bytes | None:
-        """Return the state of the session, None when there is none."""
-        return self._states.get(session)
-
-    def set_state(self, session: str, state: bytes | None) -> None:
-        """Set the state of the session; None removes it."""
-        if state is None:
-            self._states.pop(session, None)
-        else:
-            self._states[session] = state
 
     # Receiving and settling
 

@@ -74,8 +74,8 @@ class Entry:
         named = code in codes
         if self.family:
             named = any(code.startswith(known) or code.endswith(known) for known in codes)
-        told = not self.says or any(part.lower() in text for part in self.says)
-        return named and told and (not self.subcode or self.subcode.lower() == subcode)
+        described = not self.says or any(part.lower() in text for part in self.says)
+        return named and described and (not self.subcode or self.subcode.lower() == subcode)
 
     @property
     def rank(self) -> tuple[bool, bool, bool]:
@@ -206,8 +206,8 @@ def entries_in(table: str, text: str) -> Iterator[Entry]:
         except ValidationError as error:
             line = text[: text.index(f"{key}:")].count("\n") + 1
             first = error.errors()[0]
-            told = ": ".join((*map(str, first["loc"]), first["msg"]))
-            raise ValueError(f"{table}:{line}: {key}: {told}") from None
+            described = ": ".join((*map(str, first["loc"]), first["msg"]))
+            raise ValueError(f"{table}:{line}: {key}: {described}") from None
 
 
 def _entry(key: str, stored: _Stored) -> Entry:

@@ -106,7 +106,7 @@ def test_an_event_is_delivered_with_its_sign_in_and_may_be_lost(served: Served) 
             assert time.monotonic() < end
             time.sleep(0.05)
         check_delivery(inbox)
-    kinds = [sent["event"]["eventType"] for sent in served.server.hooks.deliveries()]
+    kinds = [sent.event for sent in served.server.hooks.deliveries()]
     assert kinds == ["git.pullrequest.created", "git.pullrequest.updated"]
 
 
