@@ -62,7 +62,11 @@ class Bench:
         read = self.ports.git_host.read_head("main")
         head, last = read.commit, FleetRecord(commit=self.head)
         if needs_confirmation(
-            PlanRequest(commit=head), read, last, is_descendant=self.ports.git_host.is_descendant
+            PlanRequest(commit=head),
+            read,
+            last,
+            is_descendant=self.ports.git_host.is_descendant,
+            pushed_at=lambda: None,
         ):
             raise SystemExit("the head was a stale read")
         self.head = head

@@ -182,7 +182,7 @@ def azure_events(ports: Ports, name: str, queue: str) -> func.Blueprint:
     def function(message: func.ServiceBusMessage) -> None:
         from shared.app.sweep import events
 
-        ports.tally.add(f"{RECEIVED} events")
+        ports.process.tally.add(f"{RECEIVED} events")
         events.handle(message.get_body(), enter(ports))
 
     return bp

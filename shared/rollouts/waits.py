@@ -12,7 +12,6 @@ from shared.cluster.record import of_health
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
-from shared.language.model.rollout import UPGRADE_READINESS
 from shared.plan.holds import HoldKind
 from shared.rollouts.calendar import Closure, closed
 from shared.rollouts.rollout import (

@@ -232,7 +232,11 @@ class _Platform:
 
     def plan(self, commit: str, resolved: ResolvedCommit, moving: Mapping[str, Desired]) -> PlatformPlan:
         """Return what is built, compared and judged; ``moving`` are the clusters that it concerns."""
-        running = {name: record.running_version for name, record in self._records.items() if name in moving}
+        running = {
+            name: record.running.kubernetes_version
+            for name, record in self._records.items()
+            if name in moving
+        }
         built = self._builds.version()
         changes = dict[str, PlatformChange]()
         problems, notes, unknown = list[Problem](), list[Problem](), list[str]()

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.adapters.registries import OciRegistries
 from shared.app.api.views.versions import versions_view
 from shared.cluster.failures.errors import Throttled, Unavailable
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.kubernetes.flux_instance import INSTANCE
-from shared.ports import NoRegistries
 from shared.ports.azure import ListExtensionVersions
+from tests.support.azure_ports import StaticCredential
 from tests.support.flux_channels import (
     ARTIFACT,
     BRANCH,
@@ -186,7 +187,11 @@ def test_an_artifact_that_gets_a_patch_later_has_it_proposed_then() -> None:
 
 def test_a_registry_that_the_app_may_not_ask_is_said_and_stops_nothing() -> None:
     cloud = MemoryCloud(throttle=False)
-    cloud.with_ports(lambda ports: replace(ports, registries=NoRegistries()))
+    cloud.with_ports(
+        lambda ports: replace(
+            ports, services=replace(ports.services, registries=OciRegistries({}, StaticCredential()))
+        )
+    )
     begun(with_operator(), cloud)
     assert phases(cloud) == dict.fromkeys((*TEST, *PROD), Phase.READY)
     unread = "the registry ghcr.io is not in REGISTRIES, a setting of the app"
