@@ -379,7 +379,7 @@ def _is_pending(what: What, wanted: Desired | None, record: ClusterRecord) -> bo
 
 def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obstacle | None:
     """Return what Azure has instead of the value, as far as that is recorded; None for nothing."""
-    running = record.running_version
+    running = record.running.kubernetes_version
     other = needs_upgrade(value.value, running) or runs_newer(value.value, running)
     if value.path == VERSION_PATH and running and other:
         return Obstacle(HoldReason.NEWER, environment, (record.name,), running)

@@ -150,11 +150,6 @@ class ClusterRecord:
         return self.deleting or (failure is not None and failure.kind in _TRANSIENT)
 
     @property
-    def running_version(self) -> str:
-        """The Kubernetes version of the control plane when it was read last, "" if it never was."""
-        return self.running.kubernetes_version
-
-    @property
     def running(self) -> RunningVersions:
         """What it ran when it was read last; empty if it never was."""
         return self.observation.running or UNKNOWN

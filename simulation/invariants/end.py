@@ -130,4 +130,4 @@ class TheEnd:
 def _is_below_what_runs(record: ClusterRecord) -> bool:
     """Return whether git has lowered the version of a cluster below the one that runs."""
     wanted = record.document["spec"]["kubernetesVersion"]
-    return bool(record.divergence.lowered) and runs_newer(wanted, record.running_version)
+    return bool(record.divergence.lowered) and runs_newer(wanted, record.running.kubernetes_version)

@@ -71,4 +71,4 @@ def _start(before: ClusterRecord | None, after: ClusterRecord) -> str:
         return ""
     if after.deleting:
         return "deletes"
-    return "changes" if before.running_version else "creations"
+    return "changes" if before.running.kubernetes_version else "creations"

@@ -207,7 +207,7 @@ def _judged(
     ports: Ports,
 ) -> PlatformPlan:
     """Return what is built, compared and judged; ``moving`` are the clusters that it concerns."""
-    running = {name: record.running_version for name, record in records.items() if name in moving}
+    running = {name: record.running.kubernetes_version for name, record in records.items() if name in moving}
     earlier = _Earlier(builds, check, ports)
     changes = dict[str, PlatformChange]()
     problems, notes, unknown = list[Problem](), list[Problem](), list[str]()

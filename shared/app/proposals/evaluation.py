@@ -247,7 +247,7 @@ def _lowers(proof: Proof, target: _Target, name: str) -> bool:
         return before is not None and lower_image(proof.value.value, before.value)
     if proof.value.path != VERSION_PATH:
         return False
-    runs = record.running_version if record else ""
+    runs = record.running.kubernetes_version if record else ""
     return stays_newer(proof.value.value, before.value if before else "", runs)
 
 

@@ -46,7 +46,7 @@ def merge(cloud: MemoryCloud, number: int) -> None:
 
 def running(cloud: MemoryCloud, names: tuple[str, ...]) -> set[str]:
     records = {record.name: record for record in cloud.state.clusters()}
-    return {records[name].running_version for name in names}
+    return {records[name].running.kubernetes_version for name in names}
 
 
 def test_an_offered_version_is_proposed_to_the_first_environment_and_nothing_moves_before_a_merge() -> None:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.lives
 
 def versions(cloud: MemoryCloud, names: tuple[str, ...]) -> set[str]:
     records = {record.name: record for record in cloud.state.clusters()}
-    return {records[name].running_version.rpartition(".")[0] for name in names}
+    return {records[name].running.kubernetes_version.rpartition(".")[0] for name in names}
 
 
 def test_what_every_cluster_of_an_environment_has_is_proposed_to_another_one() -> None:
