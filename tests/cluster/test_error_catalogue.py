@@ -68,7 +68,7 @@ def test_no_entry_of_a_table_takes_the_place_of_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "why"),
     [
         ("kind: Obstructed\n  kinds: x", "kinds: Extra inputs are not permitted"),
         ("kind: Obstruct", "kind: Input should be a subclass of ReconcileError"),
@@ -79,9 +79,9 @@ def test_no_entry_of_a_table_takes_the_place_of_another() -> None:
         ("kind: Obstructed\n  docs: aks/faq", "Value error, nothing says what to do"),
     ],
 )
-def test_a_wrong_entry_of_a_table_is_refused_with_its_place(wrong: str, message: str) -> None:
+def test_a_wrong_entry_of_a_table_is_refused_with_its_place(wrong: str, why: str) -> None:
     text = f"# a comment\nown/Code:\n  meaning: It is so.\n  {wrong}\n"
-    with pytest.raises(ValueError, match=re.escape(f"own.yaml:2: own/Code: {message}")):
+    with pytest.raises(ValueError, match=re.escape(f"own.yaml:2: own/Code: {why}")):
         list(entries_in("own.yaml", text))
 
 

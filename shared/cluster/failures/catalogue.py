@@ -206,8 +206,8 @@ def entries_in(table: str, text: str) -> Iterator[Entry]:
         except ValidationError as error:
             line = text[: text.index(f"{key}:")].count("\n") + 1
             first = error.errors()[0]
-            described = ": ".join((*map(str, first["loc"]), first["msg"]))
-            raise ValueError(f"{table}:{line}: {key}: {described}") from None
+            what = ": ".join((*map(str, first["loc"]), first["msg"]))
+            raise ValueError(f"{table}:{line}: {key}: {what}") from None
 
 
 def _entry(key: str, stored: _Stored) -> Entry:
