@@ -238,7 +238,8 @@ class Census:
             return
         name, place = cluster.name, f"{subscription}/{group}".lower()
         self.places[subscription, location] += 1
-        self._groups[place] = max(name, self._groups.get(place, ""))
+        if name > self._groups.get(place, ""):
+            self._groups[place] = name
         own = f"{place}/{dns_prefix(name, prefix)}".lower()
         other = self._prefixes.setdefault(own, name)
         if other != name:
