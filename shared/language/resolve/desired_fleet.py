@@ -39,8 +39,7 @@ class DesiredFleet:
     """Everything that a commit requests.
 
     - ``problems``: each problem once, at its place.
-    - ``invalid``: the problems of each cluster that cannot be resolved, with a short reference to each
-      invalid shared file; ``cluster_problems`` has the problems of these files in full.
+    - ``invalid``: the problems of each cluster that cannot be resolved, those of its own file first.
     - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
     - ``notifications``: who is notified; None while fleet.yaml is invalid.
     - ``subscriptions``: those that the shared files name.
@@ -60,7 +59,6 @@ class DesiredFleet:
     invalid: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     guards: Guards | None = field(default_factory=Guards)
-    cluster_problems: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     environments: Mapping[str, Environment] = field(default_factory=dict)
     systems: Mapping[str, Tenant] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
