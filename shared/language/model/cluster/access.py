@@ -73,9 +73,6 @@ class AadProfile(Section):
     """The tenant that users sign in to; the subscription's tenant by default."""
 
 
-# The identities of a cluster.
-
-
 class Identity(Manifest):
     """The identity that the control plane acts as."""
 
@@ -108,9 +105,6 @@ class IdentityProfile(Section):
     """Identities besides the control plane's."""
 
     kubeletidentity: KubeletIdentity
-
-
-# What protects a cluster.
 
 
 class GatingIdentity(Section):

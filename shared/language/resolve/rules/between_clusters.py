@@ -316,9 +316,6 @@ def _add(found: dict[str, list[Finding]], more: Iterable[tuple[str, Sequence[Fin
         found[name] += findings
 
 
-# A cluster that replaces another one, which exists next to it until the new one is Ready.
-
-
 def replaced_clusters(clusters: Mapping[str, Desired], gone: Mapping[str, Desired]) -> Mapping[str, Desired]:
     """Return the clusters that are not in the commit any more, and that one of its clusters replaces."""
     named = {cluster.replaces for cluster in clusters.values() if cluster.replaces}
