@@ -16,7 +16,7 @@ from shared.language.model.arm_types import (
     between,
 )
 from shared.language.model.base import IdentityId, Manifest, SubnetId, rule
-from shared.language.model.cluster.bootstrap_secrets import VaultName, VaultSecretName
+from shared.language.model.cluster.grants import VaultName, VaultSecretName
 
 PrivateDnsZone = Annotated[
     StrictStr,

@@ -13,7 +13,7 @@ from typing import TypeVar
 from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model.cluster.flux import ACTS_AS
-from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
+from shared.language.model.cluster.grants import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules.common_rules import foreign_vaults, same_kubeconfigs
