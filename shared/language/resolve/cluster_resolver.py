@@ -164,6 +164,10 @@ class ClusterResolver:
             self._last = (name, node)
         return self._last[1]
 
+    def content(self, name: str) -> bytes:
+        """Return a cluster's manifest as it was read, b"" for one that was not."""
+        return self._contents.get(cluster_path(name), b"")
+
     def place(self, name: str, violations: Iterable[Finding]) -> Problems:
         """Return the problems of findings about a cluster."""
         node = self.tree(name)

@@ -46,6 +46,7 @@ class DesiredFleet:
     - ``environments``: in the order of fleet.yaml.
     - ``rollout``: how changes reach the clusters; None where all start at once, or fleet.yaml is invalid.
     - ``promotions``: what is promoted without anybody asking.
+    - ``may_replace``: by invalid cluster, the clusters that its file seems to say that it replaces.
     - ``asks_by_issue``: whether somebody may have a cluster by an issue.
     - ``unchanged``: the clusters that equal their records, and were not resolved again.
     - ``missed``: the invalid clusters whose pins the commit would move.
@@ -68,6 +69,7 @@ class DesiredFleet:
     subscriptions: tuple[str, ...] = ()
     rollout: RolloutSpec | None = None
     promotions: tuple[PromotionRule, ...] = ()
+    may_replace: Mapping[str, frozenset[str]] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
     asks_by_issue: bool = False
     unchanged: Collection[str] = field(default=(), repr=False, compare=False)

@@ -39,6 +39,7 @@ from shared.language.resolve.rules.between_clusters import (
     FleetLimits,
     clashes_between,
     replaced_clusters,
+    said_to_replace,
 )
 from shared.language.resolve.rules.quota_rules import ListPrices
 from shared.language.resolve.rules.refusal import Finding
@@ -221,6 +222,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.subscriptions,
         _rollout(layers.manifest),
         layers.manifest.spec.promotions if layers.manifest else (),
+        {name: said_to_replace(name, resolver.content(name)) for name in invalid},
         asks_by_issue=layers.manifest is not None
         and any(rule.github for rule in layers.manifest.spec.self_service),
         unchanged=shared.unchanged.keys(),
