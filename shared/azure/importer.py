@@ -30,7 +30,7 @@ from shared.json_tree import Json
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired, stored_form
 from shared.language.model.arm_types import COMMANDS_OF_POOLS, OWNED_BY_AZURE
-from shared.language.model.cluster.maintenance import MaintenanceConfiguration
+from shared.language.model.cluster.schedules import MaintenanceConfiguration
 from shared.language.model.cluster.spec import ClusterProperties, ClusterSpec
 from shared.language.model.kinds import ADOPT, API_VERSION, Cluster
 from shared.language.model.node_pool import NodePool, PoolProperties

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from shared.frozen import dataclass
-from shared.language.model.cluster.sleep import LONGEST, Sleep, last_moment, next_moment
+from shared.language.model.cluster.schedules import LONGEST, Sleep, last_moment, next_moment
 
 CHANGES_WAIT = timedelta(days=3)
 """A change wakes a cluster that sleeps on for longer: no rollout stays open for weeks because of it."""

@@ -15,7 +15,7 @@ from typing import Any
 from shared.json_tree import Json, digest_of
 from shared.kubernetes.field_ownership import data_changed_by_others
 from shared.kubernetes.flux_objects import DIGEST, NAMESPACE
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.grants import BootstrapSecret
 from shared.resource_ids import ObjectRef
 
 VERSIONS = "roadstead.dev/vault-versions"

@@ -19,7 +19,7 @@ from shared.language.pin import DIGEST, PINNED_INTERVAL, Pin
 from shared.process_memory import recently_read
 from shared.resource_ids import ClusterId
 
-Footprint = tuple[str, str, str, str | None, str | None, object, object, object, object]
+Footprint = tuple[str, str, str, str | None, str | None, object, object, object, Json | None]
 """What a cluster has of what clusters share: its subscription, its resource group, its region, its DNS
 prefix, the name of its node resource group; and, as something or nothing, what says that it exists outside
 Azure, its bootstrap secrets, its federated credentials, and who reaches its API server. A plain tuple: a push
@@ -51,16 +51,17 @@ class Desired:
     had_systems: bool = False
 
     @classmethod
-    def of(cls, document: Json, spec: ClusterSpec, rebuild: str = "") -> Desired:
-        """Return the cluster of a stored form whose spec was validated already."""
+    def of(cls, document: Json, spec: ClusterSpec, rebuild: str = "", given: Json = _NONE) -> Desired:
+        """Return the cluster of a stored form with this spec, in which the fields that are given differ."""
         cluster = cls(document, rebuild=rebuild)
-        cluster.__dict__["spec"] = spec
+        cluster.__dict__["_valid"] = spec, given
         return cluster
 
     @cached_property
     def spec(self) -> ClusterSpec:
         """The spec as the model reads it."""
-        return _read_spec(self._spec)
+        valid, given = self.__dict__.get("_valid", (None, _NONE))
+        return valid.model_copy(update=given) if valid is not None else _read_spec(self._spec)
 
     @property
     def _spec(self) -> Json:
@@ -272,8 +273,8 @@ class Desired:
             lowered=self.lowered,
             had_systems=self.had_systems,
         )
-        if "spec" in self.__dict__:
-            changed.__dict__["spec"] = self.spec
+        if "_valid" in self.__dict__:
+            changed.__dict__["_valid"] = self.__dict__["_valid"]
         return changed
 
     def __eq__(self, other: object) -> bool:

@@ -208,8 +208,6 @@ _NOT_CREATED = (
 """Of ``PLATFORM_REFUSED``, where it holds the creation of a cluster, which has no commit to keep."""
 
 
-_BEFORE: Mapping[str, str] = {"common": "the same spec"}
-"""Details that a plan of an earlier version does not have."""
 RETRY = "retry"
 """What starts, in the details of a hold of time: the retry of a failed job."""
 NEVER = "a commit lets it"
@@ -338,7 +336,7 @@ class Hold:
         """Why the item is not carried out, without a full stop."""
         only = f"; Azure changes it only {self.details['only']}" if "only" in self.details else ""
         rebuild = "the rebuild is on hold: " if self.is_of_rebuild else ""
-        return rebuild + self._sentences[0].format_map({**_BEFORE, **self.details, **self._values}) + only
+        return rebuild + self._sentences[0].format_map({**self.details, **self._values}) + only
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
@@ -352,7 +350,7 @@ class Hold:
         stays, and of which node pool.
         """
         removed, get = int(self.details.get("removed", "0")), self.details.get
-        counts = {each: many(removed, each.removesuffix("s")) for each in ("clusters", "namespaces")}
+        counts = {noun: many(removed, noun.removesuffix("s")) for noun in ("clusters", "namespaces")}
         pool = get("field", "").partition("[")[2].partition("]")[0]
         stays = never_back(get("runs", ""), get("git", ""))
         return {**counts, "versions": f"node pool {pool} {stays}" if pool else stays}

@@ -159,9 +159,6 @@ def _money(amount: Decimal) -> float:
     return float(amount.quantize(_CENT, ROUND_HALF_UP))
 
 
-# As sentences.
-
-
 def headline(price: ListPrice, today: date) -> str:
     """Return the difference in one line: ``list price: +$312 a month, prices of 2026-09-23``."""
     if price.problem:

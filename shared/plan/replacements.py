@@ -48,10 +48,9 @@ def replaced_in(
     for name, cluster in desired.clusters.items():
         if cluster.replaces in removed:
             by.setdefault(cluster.replaces, set()).add(name)
-    for old in before.keys() & removed:
-        said = desired.invalid.keys() & {*before[old]}  # what they say now, nobody knows
-        if said:
-            by.setdefault(old, set()).update(said)
+    for name, said in desired.may_replace.items():
+        for old in said & removed:
+            by.setdefault(old, set()).add(name)
     named = {old: Replacement(tuple(sorted(new)), HoldKind.AWAITS_REPLACEMENT) for old, new in by.items()}
     unknown = [cluster for cluster in desired.clusters.values() if _names_nobody(cluster, recorded, present)]
     others = ((old, _in_doubt(old, recorded, before, present, unknown)) for old in removed - named.keys())

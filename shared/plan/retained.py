@@ -69,9 +69,6 @@ def to_remove(
     return {name: lost for name, lost in left.items() if lost or name not in present}
 
 
-# Which systems stay on clusters although a commit takes namespaces from them: the guards of systems.
-
-
 @dataclass(frozen=True)
 class RetainedSystems:
     """The systems that stay as they are on a cluster, and why."""

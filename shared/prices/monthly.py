@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from shared.azure.availability.offers import managed_addresses
 from shared.frozen import dataclass, replace
-from shared.language.model.cluster.sleep import Sleep, SleepSchedule, last_moment, next_moment
+from shared.language.model.cluster.schedules import Sleep, SleepSchedule, last_moment, next_moment
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.language.resolve.rules.refusal import completed

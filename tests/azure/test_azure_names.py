@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from azure.mgmt.containerservice.models import _enums, _models
 from pydantic import BaseModel
 
-from shared.language.model.cluster.maintenance import MaintenanceConfiguration
+from shared.language.model.cluster.schedules import MaintenanceConfiguration
 from shared.language.model.cluster.spec import ClusterProperties
 from shared.language.model.node_pool import PoolProperties
 

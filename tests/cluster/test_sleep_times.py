@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.cluster.sleep import SleepOrder, next_turn, should_be_awake, time_text
-from shared.language.model.cluster.sleep import LONGEST, Sleep, last_moment, next_moment
+from shared.language.model.cluster.schedules import LONGEST, Sleep, last_moment, next_moment
 
 pytestmark = pytest.mark.lives
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from shared.kubernetes.bootstrap_secrets import VERSIONS, secret_object, versions_in
 from shared.kubernetes.flux_objects import DIGEST
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.grants import BootstrapSecret
 
 AGE = {"name": "sops-age", "vault": "Platform", "keys": {"age.agekey": "fleet-age"}}
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from shared.kubernetes.inside import facts_of
 from shared.kubernetes.sync_objects import sync_objects
 from shared.language.model.cluster.flux import Flux
-from tests.support.desired_clusters import desired
+from tests.support.desired_clusters import changed, desired
 
 FLUX = {"repository": "https://github.com/example/fleet", "path": "./platform"}
 EXISTING = {
@@ -148,7 +148,7 @@ def test_what_flux_would_refuse_is_refused_in_the_plan(flux: dict[str, Any], mes
 
 def test_the_facts_are_those_that_azure_shows_and_the_labels() -> None:
     cluster = desired("one")
-    object.__setattr__(cluster, "labels", {"team": "shop", "a-b": "1", "a.b": "2"})
+    cluster = changed(cluster, labels={"team": "shop", "a-b": "1", "a.b": "2"})
     facts = facts_of(cluster, EXISTING)
     assert facts["cluster_name"] == "one"
     assert facts["cluster_oidc_issuer_url"] == "https://issuer.example.io/one/"
@@ -162,5 +162,5 @@ def test_the_facts_are_those_that_azure_shows_and_the_labels() -> None:
 
 def test_every_fact_is_a_variable_that_flux_accepts() -> None:
     cluster = desired("one")
-    object.__setattr__(cluster, "labels", {"example.com/cost-center": "7", "x.y": "z"})
+    cluster = changed(cluster, labels={"example.com/cost-center": "7", "x.y": "z"})
     assert all(name.isidentifier() and name.isascii() for name in facts_of(cluster, EXISTING))

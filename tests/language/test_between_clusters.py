@@ -117,7 +117,7 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
     """Return what the rules find when each of them is asked, whatever the clusters have."""
     clusters, shared = stage.clusters, stage.shared
     replaced = replaced_clusters(clusters, shared.gone)
-    in_azure = [one for one in {**clusters, **replaced}.values() if not one.is_attached]
+    in_azure = [found for found in {**clusters, **replaced}.values() if not found.is_attached]
     quotas = shared.layers.manifest.spec.cluster_quotas if shared.layers.manifest else ()
     found: dict[str, list[Any]] = {}
     for name, findings in (
@@ -142,9 +142,9 @@ def duplicates(clusters: Sequence[Desired]) -> Iterator[tuple[str, Finding]]:
             place = (spec["subscriptionId"], *([spec["resourceGroup"]] if where == "group" else ()), own)
             first = taken.setdefault(tuple(str(part).lower() for part in place), name)
             if own is not None and first != name:
-                for one, other in ((name, first), (first, name)):
-                    text = f"{other} has {field} {own.lower()} in the same {where} too; they must differ"
-                    yield one, ((field,), text)
+                for cluster_name, rival in ((name, first), (first, name)):
+                    text = f"{rival} has {field} {own.lower()} in the same {where} too; they must differ"
+                    yield cluster_name, ((field,), text)
     for cluster in order:
         group = (cluster.stored["spec"].get("nodeResourceGroup") or "").lower()
         owners = [other for other in order if other.id.group.name.lower() == group]

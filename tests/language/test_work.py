@@ -207,7 +207,7 @@ def test_layers_with_too_many_values_are_a_problem_of_the_largest_file() -> None
         b"spec:\n", b"spec:\n  class: huge\n  environment: dev\n"
     )
     fleet = resolved(files | {"clusters/one/cluster.yaml": cluster})
-    messages = [problem.message for problem in fleet.cluster_problems["one"]]
+    messages = [problem.message for problem in fleet.invalid["one"]]
     assert [message for message in messages if "at most 20,000 are merged" in message], messages
     assert "two" in fleet.clusters
 

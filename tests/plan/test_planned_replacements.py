@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
+from shared.language.resolve.rules.between_clusters import said_to_replace
 from shared.plan.holds import HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item
 from shared.plan.replacements import Replacing, awaited, remembered, replaced_in
 from tests.support.desired_clusters import NOW, Row, changed, desired, fleet, record
+from tests.support.resolved_fleets import HEAD, with_files
 
 COMMIT = "a" * 40
 AWAITS, GONE, UNKNOWN = HoldKind.AWAITS_REPLACEMENT, HoldKind.REPLACEMENT_GONE, HoldKind.REPLACEMENT_UNKNOWN
@@ -106,10 +108,29 @@ def test_clusters_that_replace_each_other_are_not_touched() -> None:
     assert {item.action for item in items.values()} == {Action.UNCHANGED}
 
 
-def test_an_invalid_manifest_holds_the_delete_of_what_it_was_to_replace_and_of_any_other() -> None:
-    wanted = fleet(invalid=("new",))
-    assert held(planned(wanted, old(), before={"old": ("new",)})["old"]) == (AWAITS, False)
-    assert held(planned(wanted, old())["old"]) == (HoldKind.UNREAD, True)
+def test_an_invalid_manifest_holds_the_delete_of_what_its_text_says_that_it_replaces() -> None:
+    wanted = replace(fleet(invalid=("new",)), may_replace={"new": frozenset({"old"})})
+    assert held(planned(wanted, old())["old"]) == (AWAITS, False)
+    assert held(planned(fleet(invalid=("new",)), old())["old"]) == (HoldKind.UNREAD, True)
+
+
+@pytest.mark.parametrize(
+    "text", [b"{roadstead.dev/replaces: old, x", b'"roadstead.dev/replaces" : "old"\n\t']
+)
+def test_the_text_of_a_manifest_says_it_also_where_it_is_no_yaml(text: bytes) -> None:
+    assert said_to_replace("new", text) == frozenset({"old"})
+
+
+@pytest.mark.parametrize(
+    "written", ["old-{environment}-{class}-{name}", ">-\n      old-dev-web-new", "&a old-dev-web-new"]
+)
+def test_an_invalid_manifest_says_it_also_with_placeholders_and_in_any_form_of_yaml(written: str) -> None:
+    chosen = "spec: {class: web, environment: dev, location: westeurope, no such field: 1}\n"
+    annotations = f"  annotations:\n    roadstead.dev/replaces: {written}\n"
+    wanted = with_files(clusters__new__cluster=f"{HEAD.format('Cluster', 'new')}{annotations}{chosen}")
+    records = record(desired("old-dev-web-new"))
+    assert list(wanted.invalid) == ["new"]
+    assert held(planned(wanted, records)["old-dev-web-new"]) == (AWAITS, False)
 
 
 @pytest.mark.parametrize("going", [False, True], ids=["without a record", "being deleted"])
@@ -195,13 +216,15 @@ def test_a_delete_is_carried_out_beside_a_ready_cluster_or_where_nothing_was_to_
         wanted = fleet(files[now], budget=budget)
     elif now != "absent":
         wanted = fleet(invalid=("new",), budget=budget)
+    if now == "invalid, naming":
+        wanted = replace(wanted, may_replace={"new": frozenset({"old"})})
     records = old(protect=protected)
     if known != "absent":
         row = record(new())["new"]
         records["new"] = replace(row, ready=known == "ready", deleting=known == "deleting")
     before = {"old": ("new",)} if remembers else {}
     item = planned(wanted, records, "old" if approved else "", before)["old"]
-    names_it = now == "naming" or (now == "invalid" and remembers)
+    names_it = now in ("naming", "invalid, naming")
     is_ready = now == "naming" and known == "ready"
     if item.action is Action.DELETE:
         assert is_ready or (not names_it and (approved or not remembers))

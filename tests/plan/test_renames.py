@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from shared.plan.holds import Hold, HoldKind
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action
 from shared.plan.replacements import Look, Rename, likeness, renames
@@ -167,10 +166,6 @@ def test_a_hold_says_what_makes_the_two_look_like_one() -> None:
         "but for labels; if they are two clusters, roadstead approve releases both; otherwise restore the "
         "folder a"
     )
-
-
-def test_a_hold_of_an_earlier_version_is_shown() -> None:
-    assert "both have the same spec" in str(Hold(HoldKind.RENAME, {"old": "a", "new": "b"}))
 
 
 def test_each_cluster_is_in_one_pair_at_most() -> None:

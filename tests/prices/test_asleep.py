@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.cluster.sleep import should_be_awake
-from shared.language.model.cluster.sleep import Sleep
+from shared.language.model.cluster.schedules import Sleep
 from shared.prices.monthly import awake_share, hours_text, idle, monthly
 from shared.prices.price_file import Kind
 from tests.support.desired_clusters import desired, with_field

@@ -9,7 +9,7 @@ import pytest
 from shared.app.check import secrets as checks
 from shared.app.worker.steps import bootstrap_secrets
 from shared.kubernetes.bootstrap_secrets import secret_ref
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.grants import BootstrapSecret
 from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
 from simulation.actors.kinds import SECRETS

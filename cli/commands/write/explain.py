@@ -59,7 +59,7 @@ def explain(
 
 def _print_invalid(name: str, desired: DesiredFleet, tree: Worktree, output: Output) -> None:
     """Print the problems of a cluster that cannot be resolved."""
-    problems = desired.cluster_problems[name]
+    problems = desired.invalid[name]
     if output in (Output.TABLE, Output.WIDE):
         print_problems(problems, tree, console())
     else:

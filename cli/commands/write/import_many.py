@@ -213,7 +213,7 @@ def _say_terraform(clusters: Sequence[TerraformCluster]) -> None:
 
 def _check(after: Worktree, found: Found) -> None:
     """Print what the new manifests lack, and fail if they lack anything."""
-    problems = after.resolve().cluster_problems
+    problems = after.resolve().invalid
     lacking = [problem for name in found.manifests for problem in problems.get(name, ())]
     if lacking:
         echo("The manifests are not valid yet:")

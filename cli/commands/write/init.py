@@ -103,7 +103,7 @@ def new_request_form(path: RepositoryPath = Path()) -> None:
 
 def check_new(tree: Worktree, name: str) -> None:
     """Print what the new manifest of a cluster lacks, and fail if it lacks anything."""
-    problems = open_worktree(tree.root).resolve().cluster_problems.get(name, ())
+    problems = open_worktree(tree.root).resolve().invalid.get(name, ())
     if problems:
         echo("The manifest is not valid yet:")
         print_problems(problems, tree, console())

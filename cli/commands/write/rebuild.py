@@ -127,7 +127,7 @@ def create_beside(tree: Worktree, name: str, new: str, location: str, *, attache
         raise CommandError(f"{other} is in the folder of {name}, which has to go: move the file first")
     content = _content(tree, file, name, new, location)
     _write_new(tree, target, content)
-    problems = open_worktree(tree.root).resolve().cluster_problems.get(new, ())
+    problems = open_worktree(tree.root).resolve().invalid.get(new, ())
     if problems:
         echo(f"Nothing is changed: {new} cannot be created next to {name}.")
         print_problems(problems, tree, console())

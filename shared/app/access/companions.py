@@ -29,7 +29,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
-from shared.language.model.cluster.identity_access import CONTROL_PLANE, KUBELET, RoleAssignment
+from shared.language.model.cluster.grants import CONTROL_PLANE, KUBELET, RoleAssignment
 from shared.ports.azure import (
     DeleteFederatedCredential,
     DeleteIdentity,

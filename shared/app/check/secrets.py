@@ -25,7 +25,7 @@ from shared.kubernetes import health
 from shared.kubernetes.bootstrap_secrets import fields_of_others, secret_ref, versions_in
 from shared.kubernetes.field_ownership import is_applied_by_us
 from shared.kubernetes.health import CHANGED, MISSING, Fault
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.grants import BootstrapSecret
 from shared.ports import KubernetesApi, Ports
 
 log = logging.getLogger(__name__)

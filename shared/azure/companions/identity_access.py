@@ -17,7 +17,7 @@ from shared.azure.differences import Difference
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.language.model.cluster.identity_access import (
+from shared.language.model.cluster.grants import (
     CONTROL_PLANE,
     KUBELET,
     FederatedCredential,

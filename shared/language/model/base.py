@@ -329,9 +329,6 @@ Cidr = Annotated[StrictStr, AfterValidator(_network), stated_rule("a network suc
 Address = Annotated[StrictStr, AfterValidator(_address), stated_rule("an address such as 10.0.0.10")]
 
 
-# Which clusters a rule of ``fleet.yaml`` is for.
-
-
 class Selector(Manifest):
     """Which clusters it is for: those that match every field that is set."""
 

@@ -47,8 +47,6 @@ from shared.language.model.node_pool_system import (
     PoolWindowsProfile,
 )
 
-# Labels and taints of nodes, and who may set which.
-
 NodeTaint = Annotated[
     Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS requires even without a value")
 ]

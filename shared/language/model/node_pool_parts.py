@@ -101,9 +101,6 @@ class PowerState(Section):
     """Stopped stops all nodes, which Roadstead does not drain; Running starts as many as there were."""
 
 
-# The sizes of a node pool of single virtual machines.
-
-
 class ManualScale(Section):
     """A fixed number of nodes of one size."""
 

@@ -7,8 +7,6 @@ from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validato
 from shared.language.model.arm_types import Count, Flag, Section, Text, between, resource
 from shared.language.model.base import rule, shown, stated_rule
 
-# The operating system of a pool's nodes, and their network.
-
 UnsafeSysctl = Annotated[
     StrictStr,
     rule(
@@ -159,9 +157,6 @@ class PoolWindowsProfile(Section):
 
     disable_outbound_nat: Flag = None
     """Windows pods use their own address for outbound traffic."""
-
-
-# The network of a pool's nodes: addresses, allowed ports, local DNS.
 
 
 class IpTag(Section):

@@ -80,7 +80,7 @@ class ClusterResolver:
         cluster = common.with_own(name, metadata, own.spec)
         if first.adopt and not cluster.adopt:  # less was asked of the first one
             return None
-        if any(findings_of_place(name, cluster.spec, adopted=bool(cluster.adopt))):
+        if any(findings_of_place(cluster)):
             return None
         self._reader.merges(read)
         return cluster
@@ -118,17 +118,15 @@ class ClusterResolver:
         if annotations.replaces == name:
             place = merged.node.find(("metadata", "annotations", REPLACES)).mark
             return (problem_at(place, f"metadata.annotations.{REPLACES}", _ITSELF), *merged.problems)
-        adopted = bool(annotations.adopt)
-        violations = list(findings(manifest.spec, adopted=adopted))
+        desired = self._desired(name, manifest.spec, manifest.metadata, merged)
+        violations = list(findings(manifest.spec, adopted=bool(desired.adopt)))
         if merged.model is Cluster:
-            violations += findings_of_place(name, manifest.spec, adopted=adopted)
-        components = manifest.spec.flux.components.removeprefix("./")
-        if not manifest.spec.flux.is_extension and components not in self._files.blobs:
-            violations.append((("flux", "components"), self._no_components(components)))
+            violations += findings_of_place(desired)
+        if not (desired.components or desired.has_extension):
+            violations.append((("flux", "components"), self._no_components(desired.components_path)))
         duplicates = same_names(part(merged.node, *SPEC), SPEC, merged.node)
         if violations or duplicates or merged.problems:
             return (*_placed(merged.node, violations), *duplicates, *merged.problems)
-        desired = self._desired(name, manifest.spec, manifest.metadata, merged)
         size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:
             text = (
@@ -143,7 +141,7 @@ class ClusterResolver:
         self, name: str, spec: ClusterSpec, metadata: ClusterMetadata, merged: MergedManifest
     ) -> Desired:
         components = spec.flux.components.removeprefix("./")
-        blob = "" if spec.flux.is_extension else self._files.blobs[components]
+        blob = "" if spec.flux.is_extension else self._files.blobs.get(components, "")
         layers = {"environment": merged.read.environment, "class": merged.read.cluster_class}
         document = stored_form(name, spec, blob, **layers, **parts_of(metadata))
         return Desired.of(document, spec, metadata.annotations.rebuild or "")
@@ -165,6 +163,10 @@ class ClusterResolver:
                 node = _fill(merged.node, _placeholders(name, merged))
             self._last = (name, node)
         return self._last[1]
+
+    def content(self, name: str) -> bytes:
+        """Return a cluster's manifest as it was read, b"" for one that was not."""
+        return self._contents.get(cluster_path(name), b"")
 
     def place(self, name: str, violations: Iterable[Finding]) -> Problems:
         """Return the problems of findings about a cluster."""

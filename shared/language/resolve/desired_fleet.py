@@ -41,14 +41,14 @@ class DesiredFleet:
     """Everything that a commit requests.
 
     - ``problems``: each problem once, at its place.
-    - ``invalid``: the problems of each cluster that cannot be resolved, with a short reference to each
-      invalid shared file; ``cluster_problems`` has the problems of these files in full.
+    - ``invalid``: the problems of each cluster that cannot be resolved, those of its own file first.
     - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
     - ``notifications``: who is notified; None while fleet.yaml is invalid.
     - ``subscriptions``: those that the shared files name.
     - ``environments``: in the order of fleet.yaml.
     - ``rollout``: how changes reach the clusters; None where all start at once, or fleet.yaml is invalid.
     - ``promotions``: what is promoted without anybody asking.
+    - ``may_replace``: by invalid cluster, the clusters that its file seems to say that it replaces.
     - ``asks_by_issue``: whether somebody may have a cluster by an issue.
     - ``unchanged``: the clusters that equal their records, and were not resolved again.
     - ``missed``: the invalid clusters whose pins the commit would move.
@@ -62,7 +62,6 @@ class DesiredFleet:
     invalid: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     guards: Guards | None = field(default_factory=Guards)
-    cluster_problems: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     environments: Mapping[str, Environment] = field(default_factory=dict)
     systems: Mapping[str, Tenant] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -72,6 +71,7 @@ class DesiredFleet:
     subscriptions: tuple[str, ...] = ()
     rollout: RolloutSpec | None = None
     promotions: tuple[PromotionRule, ...] = ()
+    may_replace: Mapping[str, frozenset[str]] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
     asks_by_issue: bool = False
     unchanged: Collection[str] = field(default=(), repr=False, compare=False)

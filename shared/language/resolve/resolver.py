@@ -26,11 +26,10 @@ from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.layers import Layers
 from shared.language.resolve.manifest_file import Contents, Problems
-from shared.language.resolve.problems import Problem, limited, limited_plan, problem_at
+from shared.language.resolve.problems import Problem, limited, limited_plan
 from shared.language.resolve.repository_layout import (
     CLUSTERS,
     Files,
-    cluster_path,
     cluster_paths,
     shared_paths,
 )
@@ -40,13 +39,13 @@ from shared.language.resolve.rules.between_clusters import (
     FleetLimits,
     clashes_between,
     replaced_clusters,
+    said_to_replace,
 )
 from shared.language.resolve.rules.quota_rules import ListPrices
 from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.systems import read_systems, with_systems
 from shared.language.resolve.work import Work
-from shared.language.yaml.nodes import Mark
 from shared.process_memory import no_garbage_collection
 
 
@@ -188,7 +187,7 @@ def resolve_clusters(
         if isinstance(result, Desired):
             clusters[name] = result
         else:
-            invalid[name] = limited(result)
+            invalid[name] = tuple(sorted(limited(result), key=_is_shared))
     replaced = replaced_clusters(clusters, shared.gone)  # these still exist
     manifest = shared.layers.manifest
     limits = FleetLimits(manifest.spec.cluster_quotas if manifest else (), vaults, reaches_private, prices)
@@ -211,10 +210,9 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
     return DesiredFleet(
         clusters,
-        {name: _with_references(name, invalid[name]) for name in sorted(invalid)},
+        dict(sorted(invalid.items())),
         limited_plan(limited(each_once), first=_is_shared),
         layers.manifest.spec.guards if layers.manifest else None,
-        dict(sorted(invalid.items())),
         layers.manifests,
         systems,
         _inputs(shared, clusters),
@@ -224,6 +222,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.subscriptions,
         _rollout(layers.manifest),
         layers.manifest.spec.promotions if layers.manifest else (),
+        {name: said_to_replace(name, resolver.content(name)) for name in invalid},
         asks_by_issue=layers.manifest is not None
         and any(rule.github for rule in layers.manifest.spec.self_service),
         unchanged=shared.unchanged.keys(),
@@ -253,23 +252,6 @@ def _each_once(invalid: Iterable[Problems]) -> Iterator[Problem]:
         else:
             yield problem
     yield from shared.values()
-
-
-def _with_references(name: str, problems: Problems) -> Problems:
-    """Return a cluster's problems with one short reference for each shared file that is invalid."""
-    shared: dict[str, list[Problem]] = {}
-    for problem in problems:
-        if _is_shared(problem):
-            shared.setdefault(problem.file, []).append(problem)
-    own = [problem for problem in problems if not _is_shared(problem)]
-    start = Mark(cluster_path(name), 1, 1)
-    return (*own, *(problem_at(start, "", _reference(group)) for group in shared.values()))
-
-
-def _reference(problems: Sequence[Problem]) -> str:
-    first, more = problems[0], len(problems) - 1
-    rest = f" and {more} more problem{'s' if more > 1 else ''} of that file" if more else ""
-    return f"depends on {first.file}, which is invalid; see {first.file}:{first.line}:{first.column}{rest}"
 
 
 def _is_shared(problem: Problem) -> bool:

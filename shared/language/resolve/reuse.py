@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, create_model
@@ -161,10 +162,13 @@ class Common:
         values, first = fields.__dict__, self.cluster
         given = {field: values[field] for field in fields.model_fields_set}
         own = {_NAMES[field]: value for field, value in given.items()}  # strings, and tags: JSON as they are
-        rest = {part: value for part, value in first.stored.items() if part not in _OF_METADATA}
-        document = {**rest, "name": name, "spec": {**first.stored["spec"], **own}, **parts_of(metadata)}
-        spec = first.spec.model_copy(update=given)
-        return Desired.of(document, spec, metadata.annotations.rebuild or "")
+        spec = {**first.stored["spec"], **own}
+        document = {**self._common_parts, "name": name, "spec": spec, **parts_of(metadata)}
+        return Desired.of(document, first.spec, metadata.annotations.rebuild or "", given)
+
+    @cached_property
+    def _common_parts(self) -> Mapping[str, Any]:
+        return {part: value for part, value in self.cluster.stored.items() if part not in _OF_METADATA}
 
 
 class CommonSpecs:

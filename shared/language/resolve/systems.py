@@ -12,7 +12,7 @@ from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.cluster_systems import Systems, stored_system, without_invalid
 from shared.language.desired import Desired
-from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
+from shared.language.model.cluster.grants import MOST_OF_AN_IDENTITY
 from shared.language.model.kinds import System
 from shared.language.model.system import CLASS_LABEL, ENVIRONMENT_LABEL, SystemSpec
 from shared.language.resolve.layers import unknown

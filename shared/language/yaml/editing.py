@@ -12,8 +12,6 @@ from typing import Any
 
 import yaml
 
-# How values are written into a manifest.
-
 _NUMBERLIKE = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
 
 

@@ -114,8 +114,6 @@ def texts(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[
             yield from texts(item, (*path, step))
 
 
-# Merging trees, layer over layer, and what remains of a tree once every layer is merged.
-
 _NESTED = (dict, Items)
 REMOVED = ("$patch", "delete")
 """An item with this entry removes the item of the same name from the list, as in Kubernetes."""

@@ -15,7 +15,7 @@ from shared.kubernetes.bootstrap_secrets import secret_ref
 from shared.kubernetes.flux_objects import FACTS
 from shared.kubernetes.inside import PREFIX, facts_of, is_of_azure
 from shared.language.desired import Desired
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
+from shared.language.model.cluster.grants import BootstrapSecret
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
 from shared.platform.builds.build import Builds, Built, Document, unlimited

@@ -15,7 +15,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import order_event
 from shared.cluster.sleep import SleepOrder, next_turn, time_text
 from shared.cluster.transitions.acceptance import accept_order
-from shared.language.model.cluster.sleep import LONGEST
+from shared.language.model.cluster.schedules import LONGEST
 from shared.ports import Ports
 
 

@@ -40,9 +40,9 @@ from shared.kubernetes.bootstrap_secrets import (
 )
 from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us, our_entry
 from shared.kubernetes.flux_objects import listed_in
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.model.cluster.flux import Flux
 from shared.language.model.cluster.flux_source import MAIN
+from shared.language.model.cluster.grants import BootstrapSecret
 from shared.ports import KubernetesApi, Vaults, VaultSecret
 from shared.resource_ids import ObjectRef
 

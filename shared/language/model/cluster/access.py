@@ -16,7 +16,7 @@ from shared.language.model.arm_types import (
     between,
 )
 from shared.language.model.base import IdentityId, Manifest, SubnetId, rule
-from shared.language.model.cluster.bootstrap_secrets import VaultName, VaultSecretName
+from shared.language.model.cluster.grants import VaultName, VaultSecretName
 
 PrivateDnsZone = Annotated[
     StrictStr,
@@ -73,9 +73,6 @@ class AadProfile(Section):
     """The tenant that users sign in to; the subscription's tenant by default."""
 
 
-# The identities of a cluster.
-
-
 class Identity(Manifest):
     """The identity that the control plane acts as."""
 
@@ -108,9 +105,6 @@ class IdentityProfile(Section):
     """Identities besides the control plane's."""
 
     kubeletidentity: KubeletIdentity
-
-
-# What protects a cluster.
 
 
 class GatingIdentity(Section):

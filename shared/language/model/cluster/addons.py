@@ -282,9 +282,6 @@ class ServiceMeshProfile(Section):
         return self
 
 
-# Metrics, logs and costs.
-
-
 class KubeStateMetrics(Section):
     """Which labels and annotations become metrics."""
 

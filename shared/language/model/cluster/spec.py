@@ -53,12 +53,15 @@ from shared.language.model.cluster.addons import (
     StorageProfile,
     WorkloadAutoScalerProfile,
 )
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret, differ
 from shared.language.model.cluster.drift import DriftPolicy
 from shared.language.model.cluster.flux import Flux
-from shared.language.model.cluster.identity_access import FederatedCredentials, OwnIdentities, RoleAssignments
-from shared.language.model.cluster.identity_access import differ as access_differs
-from shared.language.model.cluster.maintenance import MaintenanceConfiguration
+from shared.language.model.cluster.grants import (
+    BootstrapSecret,
+    FederatedCredentials,
+    OwnIdentities,
+    RoleAssignments,
+    differ,
+)
 from shared.language.model.cluster.network import NetworkProfile
 from shared.language.model.cluster.nodes import (
     AutoScalerProfile,
@@ -75,7 +78,7 @@ from shared.language.model.cluster.nodes import (
     WindowsProfile,
 )
 from shared.language.model.cluster.policies import PolicyAssignments, check_policies
-from shared.language.model.cluster.sleep import Sleep
+from shared.language.model.cluster.schedules import MaintenanceConfiguration, Sleep
 from shared.language.model.node_pool import NodePool
 
 ImageVersion = Annotated[
@@ -289,8 +292,7 @@ class ClusterSpec(ClusterProperties):
 
     @model_validator(mode="after")
     def _entries_differ(self) -> Self:
-        differ(self.bootstrap_secrets)
-        access_differs(self.identities, self.federated_credentials, self.role_assignments)
+        differ(self.bootstrap_secrets, self.identities, self.federated_credentials, self.role_assignments)
         return self
 
     @model_validator(mode="after")

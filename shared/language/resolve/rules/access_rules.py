@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 
+from shared.json_tree import Json
 from shared.kubernetes_versions import newest_for_revision, numbers
 from shared.language.model.cluster.nodes import HttpProxyConfig
 from shared.language.model.cluster.spec import ClusterSpec
@@ -39,10 +40,13 @@ def own_zone(spec: ClusterSpec) -> str:
     return zone if zone.startswith("/") else ""
 
 
-def zone_of_another_region(spec: ClusterSpec) -> Mapping[str, object] | None:
-    """Return what is wrong with the name of an own private DNS zone, None if nothing is."""
-    zone, region = own_zone(spec).lower().rpartition("/")[2], spec.location
-    if not zone or region.startswith(_SOVEREIGN):
+def zone_of_another_region(access: Json | None, region: str) -> Mapping[str, object] | None:
+    """Return what is wrong with the name of an own private DNS zone, None if nothing is.
+
+    ``access`` is the stored ``apiServerAccessProfile``.
+    """
+    zone = ((access or {}).get("privateDNSZone") or "").lower().rpartition("/")[2]
+    if zone in ("", "system", "none") or region.startswith(_SOVEREIGN):
         return None
     names = "|".join(re.escape(f"{kind}.{region}.azmk8s.io") for kind in ("privatelink", "private"))
     fits = re.fullmatch(rf"([a-z0-9-]{{1,32}}\.)?({names})|{re.escape(region)}\.azmk8s\.io", zone)

@@ -6,6 +6,7 @@ the names and places of all of them are counted first. What a rule then finds is
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -13,13 +14,17 @@ from typing import TypeVar
 from shared.frozen import dataclass
 from shared.language.desired import Desired
 from shared.language.model.cluster.flux import ACTS_AS
-from shared.language.model.cluster.identity_access import MOST_OF_AN_IDENTITY
+from shared.language.model.cluster.grants import MOST_OF_AN_IDENTITY
 from shared.language.model.fleet_rules import ClusterQuota
+from shared.language.model.kinds import REPLACES
+from shared.language.resolve.manifest_file import NAMES, Placeholders
 from shared.language.resolve.problems import Path
+from shared.language.resolve.repository_layout import cluster_path
 from shared.language.resolve.rules.common_rules import foreign_vaults, same_kubeconfigs
 from shared.language.resolve.rules.cross_field_rules import dns_prefix
 from shared.language.resolve.rules.quota_rules import ListPrices, over_budget
 from shared.language.resolve.rules.refusal import Finding
+from shared.language.yaml.parser import YamlError, parse
 from shared.sentences import some_of
 
 # Azure's limits that clusters share: what git has of them is counted, and the one too many is refused.
@@ -238,7 +243,8 @@ class Census:
             return
         name, place = cluster.name, f"{subscription}/{group}".lower()
         self.places[subscription, location] += 1
-        self._groups[place] = max(name, self._groups.get(place, ""))
+        if name > self._groups.get(place, ""):
+            self._groups[place] = name
         own = f"{place}/{dns_prefix(name, prefix)}".lower()
         other = self._prefixes.setdefault(own, name)
         if other != name:
@@ -315,10 +321,25 @@ def _add(found: dict[str, list[Finding]], more: Iterable[tuple[str, Sequence[Fin
         found[name] += findings
 
 
-# A cluster that replaces another one, which exists next to it until the new one is Ready.
+_SAID = re.compile(rb"""%b["']?\s*:\s*["']?([a-z0-9-]+)""" % re.escape(REPLACES.encode()))
 
 
 def replaced_clusters(clusters: Mapping[str, Desired], gone: Mapping[str, Desired]) -> Mapping[str, Desired]:
     """Return the clusters that are not in the commit any more, and that one of its clusters replaces."""
     named = {cluster.replaces for cluster in clusters.values() if cluster.replaces}
     return {name: gone[name] for name in sorted(named & gone.keys())}
+
+
+def said_to_replace(name: str, content: bytes) -> frozenset[str]:
+    """Return the clusters that the invalid manifest of ``name`` may replace."""
+    if REPLACES.encode() not in content:
+        return frozenset()
+    said = {found.decode() for found in _SAID.findall(content)}
+    try:
+        root = parse(content, cluster_path(name))
+    except YamlError:
+        return frozenset(said)
+    written = root.find(("metadata", "annotations", REPLACES)).value
+    chosen = {kind: root.find(("spec", kind)).value for kind in NAMES}
+    values = {kind: value for kind, value in chosen.items() if isinstance(value, str)} | {"name": name}
+    return frozenset({*said, *([Placeholders(values).fill(written)] if isinstance(written, str) else ())})

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from shared.language.desired import Desired
 from shared.language.model.cluster.access import EXISTING
-from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.model.cluster.drift import WHOLE_CLUSTER, DriftPolicy
 from shared.language.model.cluster.flux import EVENT_KEY, Flux
 from shared.language.model.cluster.flux_source import GIT, MAIN, OCI, FluxSource, SecretReference
+from shared.language.model.cluster.grants import BootstrapSecret
 from shared.language.model.cluster.spec import FIELDS, ClusterProperties, ClusterSpec
 from shared.language.model.node_pool import PoolProperties
 from shared.language.resolve.problems import Path, Problem, nearest, problem_at

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from shared.language.desired import Desired
 from shared.language.model.base import twice
 from shared.language.model.cluster.flux import Flux
 from shared.language.model.cluster.flux_source import BUCKET, GIT, MAIN, FluxSource, seconds_of
@@ -167,9 +168,10 @@ def findings(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
                 yield ("nodePools", pool.name, field), f"has {again} twice; keep one"
 
 
-def findings_of_place(name: str, spec: ClusterSpec, *, adopted: bool) -> Iterator[Finding]:
+def findings_of_place(cluster: Desired) -> Iterator[Finding]:
     """Yield the violations that the name, the group or the region of a cluster decides."""
-    zone = zone_of_another_region(spec)
+    _, resource_group, location, _, nodes, _, _, _, access = cluster.footprint
+    zone = zone_of_another_region(access, location)
     if zone is not None:
         message = (
             "{zone} is no name for a zone of {region}; choose privatelink.{region}.azmk8s.io, or "
@@ -177,8 +179,8 @@ def findings_of_place(name: str, spec: ClusterSpec, *, adopted: bool) -> Iterato
             "(private-clusters)"
         )
         yield ("apiServerAccessProfile", "privateDNSZone"), message.format(**zone)
-    group = f"MC_{spec.resource_group}_{name}_{spec.location}"
-    if adopted or spec.node_resource_group is not None or len(group) <= _LONGEST_GROUP:
+    group = f"MC_{resource_group}_{cluster.name}_{location}"
+    if cluster.adopt or nodes is not None or len(group) <= _LONGEST_GROUP:
         return
     message = (
         f"without nodeResourceGroup, AKS calls that group {group}: {len(group)} characters, and it may have "
