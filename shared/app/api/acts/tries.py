@@ -171,6 +171,6 @@ def _gated_stage(record: ClusterRecord, fleet: DesiredFleet) -> str:
     for strategy in [strategy.name for strategy in written.strategies] or [""]:
         stages = stages_of(written, strategy, environments)
         own = next((stage for stage in stages if stage.groups and stage.selects(*place)), None)
-        if own is not None and own.approval:
+        if own is not None and own.gate.approvers:
             return own.name
     return ""
