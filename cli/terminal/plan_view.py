@@ -301,7 +301,7 @@ def _final(rollout: Rollout) -> Mapping[str, Any] | None:
     return {
         "afterSeconds": int(gate.after.total_seconds()),
         "notBefore": gate.not_before.isoformat() if gate.not_before else None,
-        "checks": list(gate.names),
+        "checks": [check.name for check in gate.checks],
     }
 
 
