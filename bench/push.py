@@ -61,12 +61,9 @@ class Bench:
         recorded = self._timed("fingerprints", lambda: read_known(records, self.ports))
         read = self.ports.git_host.read_head("main")
         head, last = read.commit, FleetRecord(commit=self.head)
+        descends = self.ports.git_host.is_descendant
         if needs_confirmation(
-            PlanRequest(commit=head),
-            read,
-            last,
-            is_descendant=self.ports.git_host.is_descendant,
-            pushed_at=lambda: None,
+            PlanRequest(commit=head), read, last, is_descendant=descends, pushed_at=lambda: read.at
         ):
             raise SystemExit("the head was a stale read")
         self.head = head

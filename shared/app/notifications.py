@@ -96,7 +96,7 @@ def store_deletion(record: ClusterRecord, ports: Ports) -> None:
     ports.state.add_notice(deleted(record, ports.clock()))
 
 
-# What is wrong with the fleet as a whole now. It is not stored, and ends once it no longer exists.
+# What is wrong with the fleet as a whole now. It is not stored, and ends by itself.
 
 OF_PLANS = frozenset({NotificationKind.REFUSED, NotificationKind.INVALID})
 """What the plan of the newest commit says; it is read only when there is a new one."""

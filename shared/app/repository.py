@@ -29,6 +29,7 @@ from shared.language.resolve.repository_layout import Files, blob_id
 from shared.language.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
 from shared.language.resolve.work import Work
+from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE, PlatformPlan
 from shared.platform.builds.build import unlimited
@@ -143,6 +144,27 @@ class PlanInputs:
     def problems(self) -> Mapping[str, str]:
         """Why records cannot be read, by the names of their clusters."""
         return {name: str(record) for name, record in self.unreadable.items()}
+
+
+def plan_of(
+    commit: str,
+    inputs: PlanInputs,
+    fleet: FleetRecord,
+    ports: Ports,
+    approved: Collection[str] = frozenset(),
+) -> Plan:
+    """Return what a commit does now; ``approved`` are the deletes that somebody approved."""
+    return make_plan(
+        commit,
+        inputs.desired,
+        inputs.records,
+        now=ports.clock(),
+        approved=frozenset(approved),
+        reviewers=ports.reviewers,
+        replacing=fleet.expects.replacing,
+        unreadable=inputs.problems,
+        platform=inputs.platform,
+    )
 
 
 def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, KnownCluster]:

@@ -47,10 +47,16 @@ class Links:
 
 @dataclass(frozen=True)
 class DigestGroup:
-    """Notifications of one kind, with one class of error, in one region."""
+    """Notifications of one kind, with one class of error, in one region; ``began`` in the same digest."""
 
     facts: tuple[Notification, ...]
     began: bool = False
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of its notifications, and of what they have ended in the same digest."""
+        ended = (fact.id.removesuffix(":over") for fact in self.facts if self.began)
+        return (*ended, *(fact.id for fact in self.facts))
 
     @property
     def title(self) -> str:
@@ -152,34 +158,18 @@ def messages(
         were = f"{many(dropped, 'older notification')} {'was' if dropped == 1 else 'were'}"
         missed = f"{were} dropped while this route did not deliver: `roadstead events NAME`."
         some[0] = replace(some[0], text=f"{some[0].text}\n\n{missed}", dropped=dropped)
-    absorbed = _absorbed(facts)
-    return [
-        replace(
-            message,
-            facts=tuple(
-                identifier for fact in message.facts for identifier in (*absorbed.get(fact, ()), fact)
-            ),
-        )
-        for message in some
-    ]
-
-
-def _absorbed(facts: Sequence[Notification]) -> Mapping[str, Sequence[str]]:
-    """Return, by the id of each problem's end, the ids of what it was before that is sent with it."""
-    ends = {fact.id.removesuffix(":over"): fact.id for fact in facts if fact.over}
-    return {ends[fact.id]: (fact.id,) for fact in facts if fact.id in ends}
+    return some
 
 
 def _groups(facts: Sequence[Notification]) -> Sequence[DigestGroup]:
-    absorbing, by_id = _absorbed(facts), {fact.id: fact for fact in facts}
-    absorbed = {identifier for ids in absorbing.values() for identifier in ids}
+    ends, by_id = {fact.id for fact in facts if fact.over}, {fact.id: fact for fact in facts}
     groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notification]] = defaultdict(list)
     for fact in facts:
-        if fact.id in absorbing:
-            (began,) = absorbing[fact.id]
-            whole = replace(fact, detail=by_id[began].detail, diff=by_id[began].diff)
+        began = by_id.get(fact.id.removesuffix(":over")) if fact.over else None
+        if began is not None:
+            whole = replace(fact, detail=began.detail, diff=began.diff)
             groups[(True, True, fact.became, fact.group)].append(whole)
-        elif fact.id not in absorbed:
+        elif f"{fact.id}:over" not in ends:
             groups[(fact.over, False, fact.became, fact.group)].append(fact)
     found = [DigestGroup(tuple(group), began) for (_, began, _, _), group in groups.items()]
     return sorted(found, key=lambda group: (-group.severity.rank, group.since))
@@ -215,7 +205,7 @@ def _bytes(group: DigestGroup, links: Links) -> int:
 
 
 def _message(groups: Sequence[DigestGroup], fleet: str, links: Links) -> Outgoing:
-    facts = tuple(fact.id for group in groups for fact in group.facts)
+    facts = tuple(identifier for group in groups for identifier in group.ids)
     severity = max((group.severity for group in groups), key=lambda level: level.rank)
     more = f", and {len(groups) - 1} more" if len(groups) > 1 else ""
     identifier = digest_of(sorted(facts))[:32]

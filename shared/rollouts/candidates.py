@@ -132,7 +132,7 @@ def named_in(message: str) -> list[str]:
     These are the trailers that git reads (git-scm.com/docs/git-interpret-trailers), and those between which
     other lines stand: what nobody meant so is refused, and holds.
     """
-    *above, last = re.split(r"\n[ \t]*\n", message.strip())
+    *above, last = re.split(r"\n\s*\n", message.strip())
     lines = map(_NAMED.fullmatch, last.split("\n") if above else ())
     return [" ".join(line[1].split()) for line in lines if line]
 

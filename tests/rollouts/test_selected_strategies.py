@@ -60,6 +60,7 @@ def test_a_trailer_means_nothing_to_a_fleet_without_a_strategy_to_select() -> No
         ("Subject\n\nRollout: emergency\n", ["emergency"]),
         ("Subject\n\nText.\n\nROLLOUT:  emergency \nReviewed-by: somebody\n", ["emergency"]),
         ("Subject\n\nText.\n\nRollout: one\nRollout: two\n", ["one", "two"]),
+        ("Subject\r\n\r\nText.\r\n\r\nRollout: emergency\r\n", ["emergency"]),
         ("Rollout: emergency\n", []),
         ("Subject\nRollout: emergency\n", []),
         ("Subject\n\nRollout: emergency\n\nText.\n", []),

@@ -14,8 +14,8 @@ import pytest
 from localcloud.azure.world.arm_resources import WriteCondition
 from localcloud.tables.memory_state import MemoryState
 from localcloud.tables.memory_tables import MemoryTable
-from shared.app import outbox
-from shared.app.planner import approvals, branch, carry_out, compute, handover
+from shared.app import outbox, repository
+from shared.app.planner import branch, carry_out, compute, handover
 from shared.app.recovery import missed_work
 from shared.app.worker import worker
 from shared.app.worker.steps import cluster, registry
@@ -68,7 +68,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
         alive = {name: Alive(r) if r.deleting else r for name, r in recorded.items()}
         return original(commit, desired, alive, **rest)
 
-    patch.setattr(approvals, "make_plan", make_plan)
+    patch.setattr(repository, "make_plan", make_plan)
 
 
 def a_newer_spec_continues_at_the_step_of_the_older_one(patch: pytest.MonkeyPatch) -> None:

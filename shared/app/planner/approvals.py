@@ -10,12 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 
 from shared.app.notifications import store_act
 from shared.app.outbox import send_all, unlike
 from shared.app.records import again
-from shared.app.repository import PlanInputs
+from shared.app.repository import PlanInputs, plan_of
 from shared.cluster.failures.errors import ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.history import Act
@@ -26,7 +25,6 @@ from shared.cluster.review_check import IgnoredReview, ReviewCheck, Verdict
 from shared.frozen import dataclass, replace
 from shared.language.resolve.repository_layout import cluster_path
 from shared.masking import cut, without_secrets
-from shared.plan.make_plan import make_plan
 from shared.plan.plan import Plan
 from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review, ReviewState
 
@@ -276,19 +274,8 @@ def approved_plan(
     """Return the plan of ``fleet.planning``; ``earlier`` is the one that was saved for that commit before."""
     head, teams = fleet.planning, ports.reviewers
     approval = _given(request, head, earlier if fleet.commit == head else None)
-    make = partial(
-        make_plan,
-        head,
-        inputs.desired,
-        inputs.records,
-        now=ports.clock(),
-        reviewers=teams,
-        replacing=fleet.expects.replacing,
-        unreadable=inputs.problems,
-        platform=inputs.platform,
-    )
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
-    plan = make(approved=approved)
+    plan = plan_of(head, inputs, fleet, ports, approved)
     deletes = plan.deletes_needing_approval
     by_review = all(item.hold.by_review for item in plan.items if item.hold and item.needs_approval)
     if not (teams and deletes) or not by_review:
@@ -297,7 +284,7 @@ def approved_plan(
     created = {name: inputs.records[name].created for name in deletes}
     reviewed = read_reviews(head, created, fleet, ports)
     if reviewed.approval is not None:
-        plan = make(approved=approved | deletes)
+        plan = plan_of(head, inputs, fleet, ports, approved | deletes)
         return ApprovedPlan(plan, reviewed.approval, reviewed.check, reviewed.act)
     first = earlier is None or earlier.review is None
     again = reading_again(reviewed, request, head, ports, first=first)

@@ -10,7 +10,7 @@ from shared.app.notifications import store_act
 from shared.app.outbox import send, send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.gate_checks import readings_before
-from shared.app.planner.handover import hand_over
+from shared.app.planner.handover import HandedOver, hand_over
 from shared.app.planner.pins import ensure_branch
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.repository import save_fingerprints
@@ -53,15 +53,10 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
         ports.state.add_notice(notification)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan_record.plan.summary)
-    if _is_paused(computed.fleet, ports):
+    handed_over = _start(computed, ports)
+    if handed_over is None:
         return
-    ports.state.add_group_members(computed.members)  # before the first record of a new cluster
-    _begin(computed, ports)
-    send_all(readings_before(plan_record.plan, computed.held, head), ports)
-    if not write_pins(computed, ports):
-        _plan_without_branches(computed.fleet, ports)
-        return
-    plan, fleet, ended = hand_over(computed, ports)
+    plan, fleet, ended = handed_over
     if approval is not None:
         answer_approval(approval, plan, ports)
     if not ended:
@@ -80,13 +75,10 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
 
 def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
     """Start the clusters of a partial plan; raise Stale."""
-    if _is_paused(computed.fleet, ports):
+    handed_over = _start(computed, ports)
+    if handed_over is None:
         return
-    _begin(computed, ports)
-    if not write_pins(computed, ports):
-        _plan_without_branches(computed.fleet, ports)
-        return
-    plan, fleet, ended = hand_over(computed, ports)
+    plan, fleet, ended = handed_over
     if not ended or plan.items != computed.plan_record.plan.items:
         send_all([_rest(fleet, computed, ports)], ports)
         return
@@ -95,19 +87,24 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
         send(PromoteRequest(), ports)
 
 
-def _is_paused(fleet: FleetRecord, ports: Ports) -> bool:
-    """Return whether nothing is handed over, so that the plan is carried out after the end of a pause."""
+def _start(computed: ComputedPlan, ports: Ports) -> HandedOver | None:
+    """Save what the rollout decided, send what was asked for meanwhile, and hand the jobs over.
+
+    None in a pause, after whose end the plan is carried out, and where the app may write no branches.
+    """
+    fleet, plan = computed.fleet, computed.plan_record.plan
     pause = fleet.paused(ports.clock())
     if pause is not None:
         log.info("%s is not handed over: %s", fleet.planning[:8], pause)
-    return pause is not None
-
-
-def _begin(computed: ComputedPlan, ports: Ports) -> None:
-    """Save what the rollout decided before its clusters start, and send what was asked for meanwhile."""
+        return None
+    ports.state.add_group_members(computed.members)  # before the first record of a new cluster
     for rollout in computed.rollouts:
         ports.state.save_rollout(rollout)
-    send_all(computed.then, ports)
+    send_all([*computed.then, *readings_before(plan, computed.held, fleet.planning)], ports)
+    if not write_pins(computed, ports):
+        _plan_without_branches(fleet, ports)
+        return None
+    return hand_over(computed, ports)
 
 
 def _plan_without_branches(fleet: FleetRecord, ports: Ports) -> None:

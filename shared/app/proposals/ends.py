@@ -7,8 +7,9 @@ holds it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 from shared.app.outbox import send
 from shared.app.proposals.head import Head
@@ -20,7 +21,7 @@ from shared.cluster.failures.errors import Conflict, OtherRepository, Terminal, 
 from shared.cluster.lifetime import ENDS, Lifetime, lifetime_of, spared, with_lifetime
 from shared.cluster.queues.messages import ProposeRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import EndPull
+from shared.cluster.record_parts import EndPull, LifetimeState
 from shared.cluster.reporting.events import event_of
 from shared.frozen import replace
 from shared.language.desired import Desired
@@ -106,7 +107,7 @@ def settle_ends(number: int, ports: Ports) -> None:
         except (Terminal, Conflict) as error:
             with about(cluster=name):
                 log.warning("%s: its end is not proposed: %s: %s", name, error.kind, error)
-            _note(name, f"{error.kind}: {error}", ports)
+            _changed(name, lambda _: True, ports, problem=f"{error.kind}: {error}")
 
 
 def _settle(name: str, number: int, head: Head, ports: Ports) -> None:
@@ -188,13 +189,22 @@ def _with_fate(record: ClusterRecord, pull: EndPull, ports: Ports) -> ClusterRec
     declined = found is None or not (found.open or found.merged)
     if declined == pull.declined:
         return record
+    after = replace(pull, declined=declined)
+    return _changed(record.name, lambda state: state.pull == pull, ports, pull=after) or record
 
-    def decide(now: ClusterRecord | None) -> Transition | ClusterRecord | None:
-        if now is None or now.azure.lifetime.pull != pull:
-            return now
-        return Transition(with_lifetime(now, pull=replace(pull, declined=declined)))
 
-    return change(record.name, decide, ports) or record
+def _changed(
+    name: str, is_due: Callable[[LifetimeState], bool], ports: Ports, **values: Any
+) -> ClusterRecord | None:
+    """Change what is recorded of a cluster's lifetime, as long as that is due; return the record."""
+
+    def decide(record: ClusterRecord | None) -> Transition | ClusterRecord | None:
+        if record is None or not is_due(record.azure.lifetime):
+            return record
+        after = with_lifetime(record, **values)
+        return record if after == record else Transition(after)
+
+    return change(name, decide, ports)
 
 
 def _take_back(record: ClusterRecord, pull: EndPull, ports: Ports) -> None:
@@ -202,13 +212,6 @@ def _take_back(record: ClusterRecord, pull: EndPull, ports: Ports) -> None:
 
     Until that is saved it is of another end, whatever else is noted of it meanwhile.
     """
-
-    def decide(now: ClusterRecord | None) -> Transition | None:
-        known = now.azure.lifetime.pull if now is not None else None
-        if now is None or known is None or known.number != pull.number:
-            return None
-        return Transition(with_lifetime(now, pull=None))
-
     host = ports.git_host
     found = host.pull(pull.number)
     if found is not None and found.open:
@@ -218,16 +221,8 @@ def _take_back(record: ClusterRecord, pull: EndPull, ports: Ports) -> None:
     branch = _branch(record.name, pull.end, ports)
     if host.tip(branch) == pull.commit:
         host.delete_branch(branch)
-    change(record.name, decide, ports)
-
-
-def _note(name: str, problem: str, ports: Ports) -> None:
-    def decide(record: ClusterRecord | None) -> Transition | None:
-        if record is None or record.azure.lifetime.problem == problem:
-            return None
-        return Transition(with_lifetime(record, problem=problem))
-
-    change(name, decide, ports)
+    number = pull.number
+    _changed(record.name, lambda state: bool(state.pull and state.pull.number == number), ports, pull=None)
 
 
 def _text(record: ClusterRecord, life: Lifetime) -> PullText:

@@ -27,6 +27,7 @@ from shared.app.repository import (
     PlanInputs,
     ResolvedCommit,
     files_in,
+    plan_of,
     read_known,
     require_own,
     resolved,
@@ -42,7 +43,6 @@ from shared.frozen import replace
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import Files, manifest_paths
 from shared.language.resolve.work import Work
-from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE
 from shared.platform.pins import without_stages
@@ -212,18 +212,8 @@ def _planned(
     ports: Ports,
 ) -> PullPlan:
     desired, records = inputs.desired, inputs.records
-    teams = ports.reviewers
     fleet = ports.state.fleet()
-    plan: Plan = make_plan(
-        view.head,
-        desired,
-        records,
-        now=ports.clock(),
-        reviewers=teams,
-        replacing=fleet.expects.replacing,
-        unreadable=inputs.problems,
-        platform=inputs.platform,
-    )
+    plan = plan_of(view.head, inputs, fleet, ports)
     documents = {}
     for item in plan.items:
         record, cluster = records.get(item.cluster), desired.clusters.get(item.cluster)
