@@ -10,7 +10,7 @@ from shared.app.access.azure_state import FAILED_STATES, profiles_of, provisioni
 from shared.app.access.context import StepContext
 from shared.app.check.readings import Reading, Reporting, as_far_as_known
 from shared.app.check.secrets import may_apply
-from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied
+from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied, served
 from shared.app.worker.steps.flux.extension import is_suspended, wanted_configurations
 from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
 from shared.app.worker.steps.managed_namespaces import LabelledLists
@@ -22,7 +22,6 @@ from shared.azure.flux_extension import (
     reported,
     reported_revision,
 )
-from shared.cluster.failures.errors import Dependency
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health
@@ -193,9 +192,9 @@ def read(context: StepContext) -> Reading:
     api, now = context.kubernetes(), context.ports.clock()
     components = pinned_components(context)
     kinds = kinds_of_flux(context, components)
-    of_flux = {kind: _all(api, api_version, kind) for api_version, kind in kinds}
+    of_flux = {kind: served(api, api_version, kind) or () for api_version, kind in kinds}
     objects = [document for listed in of_flux.values() for document in listed]
-    workloads = {kind: _all(api, API_VERSION, kind) for kind in WORKLOADS}
+    workloads = {kind: served(api, API_VERSION, kind) or () for kind in WORKLOADS}
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
     faults = [*in_components, *health.flux_faults(objects, now)]
     wanted = sync_objects(context.desired, None)
@@ -258,16 +257,6 @@ def _reporting(alert: Json | None, objects: Sequence[Json]) -> Reporting | None:
     ]
     newest = max((health.time_of(at) for at in stored if at), default=None)
     return Reporting(health.time_of(alert["metadata"].get("creationTimestamp")), newest)
-
-
-def _all(api: KubernetesApi, api_version: str, kind: str) -> Sequence[Json]:
-    """Return the objects of a kind in all namespaces, none where the cluster does not know the kind."""
-    try:
-        return api.list(api_version, kind)
-    except Dependency as error:
-        if error.code != "NotFound":
-            raise
-        return ()
 
 
 def _component_faults(

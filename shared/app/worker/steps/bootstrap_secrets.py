@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
+from shared.app.worker.steps.flux.applied import (
+    ApplyResult,
+    add_to_inventory,
+    apply_over,
+    remove,
+    save_inventory,
+)
 from shared.cluster.failures.errors import (
-    Conflict,
     Immutable,
     NotOwned,
     ReconcileError,
@@ -34,13 +39,12 @@ from shared.kubernetes.bootstrap_secrets import (
     versions_in,
 )
 from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us, our_entry
-from shared.kubernetes.flux_objects import inventory_of, is_applied, listed_in
+from shared.kubernetes.flux_objects import listed_in
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.language.model.cluster.flux import Flux
 from shared.language.model.cluster.flux_source import MAIN
 from shared.ports import KubernetesApi, Vaults, VaultSecret
 from shared.resource_ids import ObjectRef
-from shared.sentences import some_of
 
 # The values of bootstrap secrets, each read once, however many entries and clusters of a message use it.
 
@@ -123,7 +127,7 @@ def ensure_secrets(context: StepContext) -> Outcome:
             return Fail(refused)
         ready.append((manifest, before))
     created = _create_namespaces(wanted, api)
-    record_secrets({secret_ref(secret) for secret in wanted}, api)
+    add_to_inventory(SECRETS_INVENTORY, {secret_ref(secret) for secret in wanted}, api)
     applied = sum(
         (apply_over(before, document, api, entirely=True) for document, before in ready), ApplyResult()
     )
@@ -171,19 +175,6 @@ def _create_namespaces(wanted: Sequence[BootstrapSecret], api: KubernetesApi) ->
     return f"created the namespace {', '.join(created)}" if created else ""
 
 
-def record_secrets(refs: Collection[ObjectRef], api: KubernetesApi) -> None:
-    """Add Secrets to the inventory, before they are applied; those of earlier manifests stay in it."""
-    live = api.get(SECRETS_INVENTORY)
-    save_inventory((listed_in(live) if live else frozenset()) | set(refs), live, api)
-
-
-def save_inventory(refs: Collection[ObjectRef], live: Json | None, api: KubernetesApi) -> None:
-    """Write the inventory, if it is another one."""
-    inventory = inventory_of(refs, SECRETS_INVENTORY)
-    if not is_applied(inventory, live) or (live is not None and listed_in(live) != set(refs)):
-        api.apply(inventory)
-
-
 # The Secrets that an earlier manifest named and the present one does not: removed after everything else.
 
 
@@ -198,43 +189,23 @@ def remove_former_secrets(context: StepContext, api: KubernetesApi) -> str:
         return ""
     wanted = {secret_ref(bootstrap_secret) for bootstrap_secret in context.desired.spec.bootstrap_secrets}
     former = sorted((ref for ref in listed_in(inventory) - wanted if ref.kind == "Secret"), key=str)
-    used = set(_used_by_flux(context.desired.spec.flux))
-    removed: list[str] = []
-    kept: dict[ObjectRef, str] = {}
-    left: list[str] = []
-    for ref in former:
-        if ref.namespace == MAIN and ref.name in used:
-            kept[ref] = f"the {ref} stays, because spec.flux names it"
-            continue
-        why = _remove(ref, api)
-        if why:
-            left.append(f"the {ref} stays, because {why}")
-        elif why is not None:
-            removed.append(str(ref))
-    save_inventory(wanted | kept.keys(), inventory, api)
-    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
-    return "; ".join(filter(None, (deleted, *left[:SHOWN], *list(kept.values())[:SHOWN])))
+    names = _used_by_flux(context.desired.spec.flux)
+    used = [ref for ref in former if ref.namespace == MAIN and ref.name in names]
+    found = filter(None, (api.get(ref) for ref in former if ref not in used))
+    removal = remove(found, api, _why_it_stays)
+    save_inventory(SECRETS_INVENTORY, wanted.union(used), inventory, api)
+    kept = [f"the {ref} stays, because spec.flux names it" for ref in used]
+    return "; ".join(filter(None, (removal.note, *kept[:SHOWN])))
 
 
-def _remove(ref: ObjectRef, api: KubernetesApi) -> str | None:
-    """Delete a Secret; return why it stays, "" when it was deleted, None when there is none."""
-    live = api.get(ref)
-    if live is None:
-        return None
+def _why_it_stays(live: Json) -> str:
     if not is_applied_by_us(live) or VERSIONS not in (live["metadata"].get("annotations") or {}):
         return "Roadstead did not apply it"
-    others = sorted(appliers(live) - {MANAGER})
-    if others:
-        return f"it is also applied by {' and '.join(others)}"
-    ours = our_entry(live)
-    held = {name for name in ((ours or {}).get("fieldsV1") or {}).get("f:data", {}) if name != "."}
-    if held != {f"f:{name}" for name in live.get("data") or {}}:
-        return "somebody else changed it"
-    try:
-        api.delete(live)
-    except Conflict:
-        return "somebody else changed it a moment ago"
-    return ""
+    if appliers(live) != {MANAGER}:
+        return ""
+    held = {name for name in ((our_entry(live) or {}).get("fieldsV1") or {}).get("f:data", {}) if name != "."}
+    same = held == {f"f:{name}" for name in live.get("data") or {}}
+    return "" if same else "somebody else changed it"
 
 
 def _used_by_flux(flux: Flux) -> Collection[str]:

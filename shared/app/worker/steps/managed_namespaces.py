@@ -13,6 +13,7 @@ from typing import Any
 
 from shared.app.access.azure_state import OBSERVE_SECONDS, recheck, reverted_fields
 from shared.app.access.context import StepContext
+from shared.app.worker.steps.flux.applied import served
 from shared.app.worker.steps.writable import (
     has_failed,
     hindrance,
@@ -28,7 +29,6 @@ from shared.azure.companions.managed_namespaces import (
     without_deletion,
 )
 from shared.azure.ownership import Owner
-from shared.cluster.failures.errors import Dependency
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
 from shared.frozen import dataclass, replace
@@ -52,21 +52,16 @@ class LabelledLists:
 
     def __init__(self, api: KubernetesApi) -> None:
         self._api = api
-        self._found: dict[tuple[str, str], dict[ObjectRef, Json]] = {}
-        self._unknown: set[tuple[str, str]] = set()
-        for kind in KINDS:
-            try:
-                listed = api.list(*kind, labels=SYSTEM)
-            except Dependency as error:
-                if error.code != "NotFound":
-                    raise
-                listed = ()
-                self._unknown.add(kind)
-            self._found[kind] = {ref_of(document): document for document in listed}
+        listed = {kind: served(api, *kind, labels=SYSTEM) for kind in KINDS}
+        self._found = {
+            kind: {ref_of(document): document for document in documents}
+            for kind, documents in listed.items()
+            if documents is not None
+        }
 
     def knows(self, api_version: str, kind: str) -> bool:
         """Return whether the cluster serves a kind."""
-        return (api_version, kind) not in self._unknown
+        return (api_version, kind) in self._found
 
     def get(self, ref: ObjectRef) -> Json | None:
         """Return an object, None also of a kind that the cluster does not serve."""

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 
 from shared.cluster.failures.errors import Dependency
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import is_held, lost_fields, same, transferred
-from shared.kubernetes.flux_objects import is_applied, ref_of
+from shared.kubernetes.field_ownership import MANAGER, appliers, is_held, lost_fields, same, transferred
+from shared.kubernetes.flux_objects import inventory_of, is_applied, listed_in, ref_of
 from shared.kubernetes.sync_objects import SOURCE_KINDS
 from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
 from shared.sentences import some_of
 
 # What a cluster has of some objects: a list for a kind with several of them, a read for a single one.
+
+
+def served(
+    api: KubernetesApi, api_version: str, kind: str, *, namespace: str = "", labels: str = ""
+) -> Sequence[Json] | None:
+    """Return the objects of a kind, None where the cluster does not serve it."""
+    try:
+        return api.list(api_version, kind, namespace=namespace, labels=labels)
+    except Dependency as error:
+        if error.code != "NotFound":
+            raise
+        return None
+
 
 _Place = tuple[str, str, str]
 """The apiVersion and the kind of objects, and their namespace; a kind without namespaces ignores it."""
@@ -52,16 +65,9 @@ class LiveObjects:
 
     def _list(self, place: _Place) -> Sequence[Json]:
         if place not in self._listed:
-            self._listed[place] = self._read(*place)
+            api_version, kind, namespace = place
+            self._listed[place] = served(self._api, api_version, kind, namespace=namespace) or ()
         return self._listed[place]
-
-    def _read(self, api_version: str, kind: str, namespace: str) -> Sequence[Json]:
-        try:
-            return self._api.list(api_version, kind, namespace=namespace)
-        except Dependency as error:
-            if error.code != "NotFound":
-                raise
-            return ()
 
 
 def _place(ref: ObjectRef) -> _Place:
@@ -142,3 +148,52 @@ def is_as_applied(live: Json, manifest: Json, api: KubernetesApi) -> bool:
     if not is_applied(manifest, live):
         return False
     return is_held(manifest, live) or same(live, api.apply(manifest, dry_run=True))
+
+
+# What earlier manifests had is removed. Inventories on the cluster, which are ConfigMaps, say what that is:
+# an object is added before it is applied, and leaves after it was removed.
+
+
+def add_to_inventory(at: ObjectRef, refs: Set[ObjectRef], api: KubernetesApi) -> None:
+    """Add objects to an inventory; those of earlier manifests stay in it."""
+    live = api.get(at)
+    save_inventory(at, listed_in(live or {}) | refs, live, api)
+
+
+def save_inventory(at: ObjectRef, refs: Set[ObjectRef], live: Json | None, api: KubernetesApi) -> None:
+    """Write an inventory, if it is another one."""
+    inventory = inventory_of(refs, at)
+    if not is_applied(inventory, live) or listed_in(live or {}) != refs:
+        api.apply(inventory)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What was removed, and why the rest stays."""
+
+    removed: Sequence[str]
+    stays: Mapping[str, str]
+
+    @property
+    def note(self) -> str:
+        """What was done, "" for nothing."""
+        deleted = f"removed {some_of(self.removed, REMOVED_SHOWN)}" if self.removed else ""
+        stays = [f"the {ref} stays, because {why}" for ref, why in self.stays.items()]
+        return "; ".join(filter(None, (deleted, *stays[:REMOVED_SHOWN])))
+
+
+REMOVED_SHOWN = 5
+
+
+def remove(former: Iterable[Json], api: KubernetesApi, why: Callable[[Json], str]) -> Removal:
+    """Delete what nobody else applies, and of which ``why`` says no reason to stay."""
+    removed, stays = list[str](), dict[str, str]()
+    for live in former:
+        ref, others = str(ref_of(live)), sorted(appliers(live) - {MANAGER})
+        reason = why(live) or (f"it is also applied by {' and '.join(others)}" if others else "")
+        if reason:
+            stays[ref] = reason
+        else:
+            api.delete(live)
+            removed.append(ref)
+    return Removal(removed, stays)

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.applied import ApplyResult, LiveObjects, apply_differing, apply_over
+from shared.app.worker.steps.flux.applied import (
+    ApplyResult,
+    LiveObjects,
+    add_to_inventory,
+    apply_differing,
+    apply_over,
+    remove,
+    save_inventory,
+)
 from shared.app.worker.steps.flux.pinned import instance_wait, pinned_components
 from shared.cluster.failures.advice import after_refusal
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
@@ -19,7 +27,6 @@ from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_u
 from shared.kubernetes.flux_objects import (
     INVENTORY,
     in_order_of_removal,
-    inventory_of,
     is_applied,
     listed_in,
     ref_of,
@@ -28,7 +35,7 @@ from shared.kubernetes.flux_objects import (
 from shared.kubernetes.health import DeploymentRollout, unfinished
 from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
-from shared.sentences import many, some_of
+from shared.sentences import many
 
 # The CustomResourceDefinitions of Flux: applied, established, and their objects in a version that stays.
 
@@ -148,7 +155,7 @@ def install(manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi) ->
     applied = apply_differing(
         [manifest for manifest in manifests if manifest["kind"] == "Namespace"], live, api
     )
-    record_components(manifests, api)
+    add_to_inventory(INVENTORY, removable(manifests), api)
     definitions = [manifest for manifest in manifests if manifest["kind"] == DEFINITION]
     defined = apply_definitions(definitions, live, api)
     if isinstance(defined, Wait):
@@ -204,44 +211,28 @@ def ensure_access(context: StepContext) -> Outcome:
 
 # What an earlier components file had and the present one lacks is removed.
 
-REMOVED_SHOWN = 5
-
-
-def record_components(manifests: Sequence[Json], api: KubernetesApi) -> None:
-    """Add the components to the inventory, before they are applied; those of earlier files stay in it."""
-    live = api.get(INVENTORY)
-    _save((listed_in(live) if live else frozenset()) | removable(manifests), live, api)
-
 
 def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
     """Remove what the inventory has and the components lack; return what was done, "" for nothing.
 
     Only what Roadstead alone applies is removed, no namespace, and no definition of which objects exist.
     """
-    wanted = removable(manifests)
-    live = api.get(INVENTORY)
-    former = in_order_of_removal(listed_in(live) - wanted) if live is not None else []
-    removed: list[str] = []
-    handed_over: list[str] = []
-    kept: dict[ObjectRef, str] = {}
-    for ref in former:
-        found = api.get(ref)
-        if found is None or not is_applied_by_us(found):
-            continue
-        others = sorted(appliers(found) - {MANAGER})
-        if others:
-            handed_over.append(f"the {ref} stays, because it is also applied by {' and '.join(others)}")
-            continue
-        objects = _objects_of(found, api) if ref.kind == DEFINITION else 0
-        if objects:
-            exist = f"{many(objects, 'object')} of it exist{'s' * (objects == 1)}"
-            kept[ref] = f"the {ref} stays, because {exist}: the next job removes it without them"
-            continue
-        api.delete(found)
-        removed.append(str(ref))
-    _save(wanted | kept.keys(), live, api)
-    deleted = f"removed {some_of(removed, REMOVED_SHOWN)}" if removed else ""
-    return "; ".join(filter(None, (deleted, *handed_over[:REMOVED_SHOWN], *kept.values())))
+    wanted, live = removable(manifests), api.get(INVENTORY)
+    kept = set[ObjectRef]()
+
+    def has_objects(found: Json) -> str:
+        alone = found["kind"] == DEFINITION and appliers(found) == {MANAGER}
+        objects = _objects_of(found, api) if alone else 0
+        if not objects:
+            return ""
+        kept.add(ref_of(found))
+        exist = f"{many(objects, 'object')} of it exist{'s' * (objects == 1)}"
+        return f"{exist}: the next job removes it without them"
+
+    former = map(api.get, in_order_of_removal(listed_in(live or {}) - wanted))
+    removal = remove((found for found in former if found and is_applied_by_us(found)), api, has_objects)
+    save_inventory(INVENTORY, wanted | kept, live, api)
+    return removal.note
 
 
 def _objects_of(definition: Json, api: KubernetesApi) -> int:
@@ -249,9 +240,3 @@ def _objects_of(definition: Json, api: KubernetesApi) -> int:
     spec = definition["spec"]
     version = next((version["name"] for version in spec["versions"] if version.get("served")), None)
     return 0 if version is None else len(api.list(f"{spec['group']}/{version}", spec["names"]["kind"]))
-
-
-def _save(refs: frozenset[ObjectRef] | set[ObjectRef], live: Json | None, api: KubernetesApi) -> None:
-    inventory = inventory_of(refs)
-    if not is_applied(inventory, live) or (live is not None and listed_in(live) != refs):
-        api.apply(inventory)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shared.app.access.context import StepContext
-from shared.app.worker.steps.flux.applied import LiveObjects, apply_differing
+from shared.app.worker.steps.flux.applied import LiveObjects, apply_differing, remove
 from shared.app.worker.steps.flux.live_pin import as_live, commit_in, held_back, taken_over, unless_forward
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.findings.health import corrects_flux
 from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.json_tree import Json
-from shared.kubernetes.field_ownership import MANAGER, appliers, is_applied_by_us
+from shared.kubernetes.field_ownership import is_applied_by_us
 from shared.kubernetes.flux_objects import (
     INVENTORY,
     KUSTOMIZATION,
@@ -35,9 +35,7 @@ from shared.kubernetes.sync_objects import (
 )
 from shared.ports import KubernetesApi
 from shared.resource_ids import ObjectRef
-from shared.sentences import some_of
 
-SHOWN = 5
 _REPORTING = {PROVIDER.kind, ALERT.kind}
 _OPTIONAL = {*SOURCE_KINDS, *_REPORTING} - {"GitRepository"}
 """The kinds that not every cluster needs, and that its components may lack."""
@@ -149,23 +147,9 @@ def _remove_former(wanted: set[ObjectRef], api: KubernetesApi) -> str:
     Only what Roadstead alone applies is deleted. An Alert goes before its Provider, and a Kustomization
     before the source that it uses.
     """
-    former = [sync_object for sync_object in _sync_objects_of(api) if ref_of(sync_object) not in wanted]
-    if not former:
-        return ""
-    installed = listed_in(api.get(INVENTORY) or {})
-    removed, kept = [], []
-    for live in former:
-        ref = ref_of(live)
-        if ref in installed:
-            continue
-        others = sorted(appliers(live) - {MANAGER})
-        if others:
-            kept.append(f"the {ref} stays, because it is also applied by {' and '.join(others)}")
-            continue
-        api.delete(live)
-        removed.append(str(ref))
-    deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
-    return "; ".join(filter(None, (deleted, *kept[:SHOWN])))
+    former = [live for live in _sync_objects_of(api) if ref_of(live) not in wanted]
+    installed = listed_in(api.get(INVENTORY) or {}) if former else ()
+    return remove((live for live in former if ref_of(live) not in installed), api, lambda _: "").note
 
 
 def _sync_objects_of(api: KubernetesApi) -> Iterator[Json]:
