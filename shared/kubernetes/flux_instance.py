@@ -57,11 +57,6 @@ def instance_object(
     return stamped(whole)
 
 
-def is_multitenant(live: Json) -> bool:
-    """Return whether a FluxInstance of a cluster locks Flux down."""
-    return (live["spec"].get("cluster") or {}).get("multitenant") is True
-
-
 def instance_readiness(live: Json) -> Readiness:
     """Judge a FluxInstance: Ready is only what the operator has reconciled as it is now."""
     annotations = live["metadata"].get("annotations") or {}

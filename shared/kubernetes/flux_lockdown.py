@@ -44,15 +44,6 @@ def locked_down(components: Sequence[Json]) -> tuple[Json, ...]:
     return with_flags(components, FLAGS)
 
 
-def without_lockdown(deployments: Sequence[Json]) -> Sequence[str]:
-    """Return the controllers, of these Deployments of a cluster, that lack one of the flags."""
-    return [
-        deployment["metadata"]["name"]
-        for deployment in deployments
-        if _lacking(deployment, FLAGS.get(_name(deployment), ()))
-    ]
-
-
 def with_flags(components: Sequence[Json], flags: Mapping[str, Sequence[str]]) -> tuple[Json, ...]:
     """Return components with more flags, by Deployment; a flag that the file sets itself stays."""
     return tuple(

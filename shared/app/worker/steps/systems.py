@@ -11,14 +11,12 @@ from shared.app.worker.steps.flux.live_pin import commit_in, held_back, live_pin
 from shared.app.worker.steps.managed_namespaces import LabelledLists, NamespaceRun, is_bare
 from shared.azure.companions.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
-from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Wait
+from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.ending import what_keeps
 from shared.kubernetes.field_ownership import MANAGER, appliers, other_managers
-from shared.kubernetes.flux_instance import INSTANCE, is_multitenant
-from shared.kubernetes.flux_lockdown import is_locked_down, without_lockdown
-from shared.kubernetes.flux_objects import KUSTOMIZATION, NAMESPACE, ref_of
+from shared.kubernetes.flux_objects import KUSTOMIZATION, ref_of
 from shared.kubernetes.sync_objects import SOURCE_API
 from shared.kubernetes.system_objects import TENANT, system_objects
 from shared.language.cluster_systems import ClusterSystem, read_system
@@ -58,10 +56,6 @@ def ensure_systems(context: StepContext) -> Outcome:
     desired = context.desired.with_pins(taken)
     systems = tuple(read_system(system) for system in desired.systems)
     wanted = {system.name: system_objects(system) for system in systems}
-    if is_locked_down(context.desired) and _brings_flux(wanted, found):
-        lacking = _without_lockdown(context, api)
-        if lacking:
-            return Restart(f"a team would have all rights: the lock-down is not set on {', '.join(lacking)}")
     managed = NamespaceRun(context, systems, found)
     unfit = _undefined(systems, wanted, found, context) or _foreign(systems, found)
     refused = unfit or _held_back(systems, live, desired.pins, context) or managed.before()
@@ -79,29 +73,6 @@ def ensure_systems(context: StepContext) -> Outcome:
     deleted = f"removed {some_of(removed, SHOWN)}" if removed else ""
     notes = (applied.note("object", " of systems"), deleted, *left.stays[:SHOWN], managed.note())
     return Done("; ".join(filter(None, notes)), pins=taken)
-
-
-def _brings_flux(wanted: Mapping[str, Sequence[Json]], found: LabelledLists) -> bool:
-    """Return whether a system gets a Kustomization: only then the flags of Flux are read.
-
-    The step of the components has set them, but on another cluster, if the tables were restored or if
-    somebody created the cluster again.
-    """
-    mine = (
-        ref_of(document)
-        for objects in wanted.values()
-        for document in objects
-        if document["kind"] == KUSTOMIZATION.kind
-    )
-    return any(found.get(ref) is None for ref in mine)
-
-
-def _without_lockdown(context: StepContext, api: KubernetesApi) -> Sequence[str]:
-    """Return what of Flux lacks the lock-down: controllers, or the FluxInstance that the operator follows."""
-    if context.desired.spec.flux.instance is None:
-        return without_lockdown(api.list("apps/v1", "Deployment", namespace=NAMESPACE))
-    live = api.get(INSTANCE)
-    return () if live is not None and is_multitenant(live) else (str(INSTANCE),)
 
 
 def _undefined(
