@@ -29,12 +29,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
-from shared.language.model.cluster.identity_access import (
-    CONTROL_PLANE,
-    KUBELET,
-    MOST_OF_AN_IDENTITY,
-    RoleAssignment,
-)
+from shared.language.model.cluster.identity_access import CONTROL_PLANE, KUBELET, RoleAssignment
 from shared.ports.azure import (
     DeleteFederatedCredential,
     DeleteIdentity,
@@ -58,11 +53,8 @@ from shared.ports.azure import (
 )
 from shared.ports.azure.calls import AzureCall
 from shared.resource_ids import ClusterId, ManagedIdentityId, SubscriptionId
-from shared.sentences import some_of
 
 T = TypeVar("T")
-SHOWN = 5
-"""How many federated credentials of others are named."""
 
 
 @dataclass
@@ -251,31 +243,6 @@ def _without_identity(reads: Reads, credential: CredentialCompanion) -> str:
     return missing if reads.call(ListFederatedCredentials(identity)) is None else ""
 
 
-def _without_room(reads: Reads, wanted: Sequence[CredentialCompanion], live: Live) -> Wait | None:
-    """Return the wait for an identity that has too many federated credentials of others, None for none."""
-    cluster, known = reads.context.cluster, {credential.key for credential in wanted}
-    places = {key: CREDENTIALS.place(key) for key in (*known, *live)}
-    for place in sorted({places[key][0] for key in known}):
-        here = [key for key in places if places[key][0] == place]
-        others = sorted(
-            places[key][1]
-            for key in here
-            if key not in known and not CredentialCompanion.is_ours(cluster, key, {})
-        )
-        mine = len(known.intersection(here))
-        if len(others) + mine > MOST_OF_AN_IDENTITY:
-            name, shown = ManagedIdentityId.of(place).name, some_of(others, SHOWN)
-            count = f"{mine} of this cluster and {len(others)} others ({shown})"
-            limit = f"takes {MOST_OF_AN_IDENTITY} federated credentials"
-            return Wait(
-                OBSERVE_SECONDS,
-                f"the identity {name} {limit}; {count} are too many",
-                action_required=f"Remove some from the identity {name}, or name another identity.",
-                open_ended=True,
-            )
-    return None
-
-
 def _identity(companion: CredentialCompanion | IdentityCompanion) -> ManagedIdentityId:
     """Return an identity, or that of a federated credential, as the manifests of all clusters ask for it."""
     return ManagedIdentityId.of(companion.key)
@@ -385,7 +352,6 @@ CREDENTIALS = WrittenCompanions(
         reads.call(GetFederatedCredential(ManagedIdentityId.of(place), name)) is not None
     ),
     homeless=_without_identity,
-    hindrance=_without_room,
 )
 ROLES = WrittenCompanions(
     RoleCompanion,

@@ -253,16 +253,15 @@ def test_two_clusters_that_write_to_one_identity_wait_for_each_other() -> None:
     assert list(credentials(cloud)) == [NAME]
 
 
-def test_an_identity_that_others_have_filled_is_waited_for_and_says_who() -> None:
+def test_an_identity_that_others_have_filled_is_waited_for_with_what_to_do() -> None:
     cloud = with_identity()
     for number in range(20):
         by_hand(cloud, f"other-{number:02}", f"system:serviceaccount:n{number}:a")
     push(cloud, files(ACCESS))
     cloud.run(seconds=400, until=lambda: False)
-    run = record(cloud).job.next_run
-    assert run.reason.startswith("the identity shop takes 20 federated credentials; 1 of this cluster and 20")
-    assert "other-00, other-01" in run.reason
-    assert "Remove some from the identity shop" in advice(cloud)
+    assert record(cloud).job.active
+    assert "Too many Federated Identity Credentials" in record(cloud).job.next_run.reason
+    assert "Remove some from the identity, or name another" in advice(cloud)
     assert len(credentials(cloud)) == 20
     cloud.azure.delete_federated_credential(*PLACE, "other-00")
     cloud.run()

@@ -11,11 +11,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_lockdown import CLIENT_ID, TENANT_ID
 from shared.kubernetes.flux_objects import NAMESPACE
-from shared.ports.azure import PutFederatedCredential, WriteResponse
 from shared.resource_ids import ObjectRef
 from tests.support import fleet_files
 from tests.support.identity_access import (
-    ACCESS,
     ISSUER,
     OWN,
     OWN_ACCESS,
@@ -27,7 +25,6 @@ from tests.support.identity_access import (
 )
 from tests.support.one_cluster import ONE, advice, files, pool, record
 from tests.support.pipeline_runs import phases, push
-from tests.support.replaced_ports import on_azure
 from tests.support.sources import WITH_IDENTITY
 from tests.support.team_systems import cluster_id, system
 
@@ -180,39 +177,3 @@ def test_with_systems_flux_names_the_tenant_that_azure_shows() -> None:
     push(cloud, fleet("one") | {"systems/shop.yaml": system("shop", "one")})
     cloud.run()
     assert account(cloud)[TENANT_ID] == identities(cloud)["flux-one"]["properties"]["tenantId"]
-
-
-def test_the_cluster_that_loses_the_race_for_the_last_credential_says_so_and_waits() -> None:
-    cloud = with_identity()
-    for number in range(19):
-        _by_hand(cloud, f"other-{number:02}")
-    azure = cloud.ports.azure
-
-    def another_is_faster(operation: PutFederatedCredential) -> WriteResponse:
-        if len(credentials(cloud)) < 20:
-            _by_hand(cloud, "of-another-cluster")
-        return azure.call(operation)
-
-    on_azure(cloud, PutFederatedCredential, another_is_faster)
-    push(cloud, files(ACCESS))
-    cloud.run(seconds=400, until=lambda: "Too many Federated Identity Credentials" in _failure(cloud))
-    assert record(cloud).job.active
-    cloud.run(seconds=400, until=lambda: False)
-    assert record(cloud).job.next_run.reason.startswith(
-        "the identity shop takes 20 federated credentials; 1 of this cluster and 20 others"
-    )
-    cloud.azure.delete_federated_credential(*SHOP_PLACE, "other-00")
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-
-
-def _by_hand(cloud: MemoryCloud, name: str) -> None:
-    subject = f"system:serviceaccount:{name}:a"
-    properties = {"issuer": "https://example.com/", "subject": subject, "audiences": ["x"]}
-    cloud.azure.put_federated_credential(*SHOP_PLACE, name, {"properties": properties})
-
-
-def _failure(cloud: MemoryCloud) -> str:
-    found = cloud.state.cluster(ONE.name)
-    failure = found.job.step.failure if found is not None else None
-    return failure.message if failure is not None else ""

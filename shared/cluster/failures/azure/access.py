@@ -106,7 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Azure/kars controller/src/fedcred_reaper.rs, which repeats this answer",
         Entry(
             "access/TooManyFederatedCredentials",
-            Conflict,  # the step counts before it writes: another cluster took the last one meanwhile
+            QuotaExceeded,
             ("BadRequest",),
             "The identity has as many federated credentials as Azure allows: 20, whoever created them.",
             "Remove some from the identity, or name another identity in the manifest.",
