@@ -10,7 +10,7 @@ from functools import partial
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of
-from shared.app.outbox import is_at_time, send, send_all
+from shared.app.outbox import is_at_time, send, send_all, send_unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import Sources, compared_again, conclude
@@ -99,8 +99,6 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 4
 """How often a list or a cluster is read when that fails; then the next sweep reads it."""
-EARLY_SECONDS = 5.0
-"""How much longer a part waits that came before its tokens: the clocks of two instances differ by seconds."""
 BUSY_SECONDS = 15.0
 """After so long, and then twice as long, a cluster is read again that Azure was changing when asked about."""
 TOGETHER = 200
@@ -232,18 +230,11 @@ def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports:
 
 
 def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
-    """Ask for a part again at the time for which its tokens are reserved, each time as another message.
-
-    One that has waited for that time already came too early by the clock of this instance: it waits longer.
-    """
+    """Ask for a part again, by another message, when its tokens are there by any clock."""
     ports.telemetry.record(of_reservation("sweep"))
-    waited = any(limited.at in moments for moments in part.reservations.values())
-    early = part.early + 1
-    reserved = part.model_copy(update={"reservations": dict(limiter.reserved), "early": early})
-    seconds = max(0.0, (limited.at - ports.clock()).total_seconds()) + (
-        EARLY_SECONDS * early if waited else 0
-    )
-    send(reserved, ports, after=seconds)
+    reserved = part.model_copy(update={"reservations": dict(limiter.reserved)})
+    seconds = max(0.0, (limited.at - ports.clock()).total_seconds())
+    send_unlike(reserved, ports, after=seconds + ports.config.clocks_differ.total_seconds())
 
 
 def retry(part: SweepRequest, error: ReconcileError, ports: Ports) -> bool:

@@ -298,8 +298,7 @@ class SweepRequest(QueueRequest):
     """Compare with Azure every subscription after ``after``, or one, or some ``clusters`` alone.
 
     ``sweep`` is the id of the sweep. ``absent``: an earlier read of each of the clusters showed none.
-    ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket. ``early``
-    counts how often it came and there was no token.
+    ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket.
     """
 
     SESSION = "{fleet}:sweeps"
@@ -312,7 +311,6 @@ class SweepRequest(QueueRequest):
     clusters: tuple[str, ...] = ()
     absent: bool = False
     reservations: dict[str, tuple[datetime, ...]] = Field(default_factory=dict)
-    early: int = 0
 
     def session(self, fleet: str, digest: str) -> str:
         """Return the session of lists, or one of those of single clusters."""
