@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from shared.azure.running_versions import run_lowered
@@ -50,7 +50,7 @@ def send_all(envelopes: Iterable[Envelope], ports: Ports) -> None:
     """Send messages in their order, those of a queue together."""
     queues = dict[str, list[Message]]()
     for envelope in envelopes:
-        queues.setdefault(envelope.queue or envelope.message.QUEUE, []).extend(_messages(envelope, ports))
+        queues.setdefault(envelope.queue or envelope.message.QUEUE, []).append(_timed(envelope, ports))
     for queue, messages in queues.items():
         _port(queue, ports).send(*messages)
 
@@ -66,19 +66,18 @@ def send_unlike(request: QueueRequest, ports: Ports, *, after: float) -> None:
     send_all([unlike(request, ports, after)], ports)
 
 
-def _messages(envelope: Envelope, ports: Ports) -> Iterator[Message]:
-    """Yield what is sent: two messages for a time that is near, otherwise one."""
+def _timed(envelope: Envelope, ports: Ports) -> Message:
+    """Return what is sent."""
     message, at = envelope.message, envelope.at
     if at is not None and isinstance(message, QueueRequest):
-        for name, comes in _at_time(at, ports):
-            named = message.model_copy(update={message.NAME: name}) if message.NAME else message
-            yield _message(replace(envelope, message=named), name, comes, ports)
-    elif message.WINDOW and not envelope.id:
+        name, comes = _at_time(at, ports)
+        named = message.model_copy(update={message.NAME: name}) if message.NAME else message
+        return _message(replace(envelope, message=named), name, comes, ports)
+    if message.WINDOW and not envelope.id:
         number, comes = _slot(message.WINDOW, envelope.after, ports)
-        yield _message(envelope, str(number), comes, ports)
-    else:
-        later = ports.clock() + timedelta(seconds=envelope.after) if envelope.after else at
-        yield _message(envelope, "", later, ports)
+        return _message(envelope, str(number), comes, ports)
+    later = ports.clock() + timedelta(seconds=envelope.after) if envelope.after else at
+    return _message(envelope, "", later, ports)
 
 
 def _message(envelope: Envelope, slot: str, at: datetime | None, ports: Ports) -> Message:
@@ -104,19 +103,15 @@ def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
     return number, now.fromtimestamp(number * seconds, tz=now.tzinfo) + ports.config.clocks_differ
 
 
-def _at_time(at: datetime, ports: Ports) -> Iterator[tuple[str, datetime]]:
-    """Yield the names and the times of the messages for what begins at a time.
+def _at_time(at: datetime, ports: Ports) -> tuple[str, datetime]:
+    """Return the name and the time of the message for what begins at a time: then no clock is before it.
 
-    Whoever receives one asks again while that time is still to come. So to an instance whose clock is behind,
-    another one comes when no clock is before that time any more. A time may be months away, and duplicate
+    Whoever receives it asks again while that time is still to come. A time may be months away, and duplicate
     detection looks back ten minutes: a message that comes sooner instead bounds how many come at one moment.
     """
-    now = ports.clock()
     at = min(at, _slot(FAR_SECONDS, 0, ports)[1])
-    name, comes = f"{_AT}{int(at.timestamp())}", at + timedelta(seconds=1)  # names have whole seconds
-    yield name, comes
-    if at - now <= ports.config.clocks_differ:
-        yield f"{name}:again", comes + ports.config.clocks_differ
+    comes = at + timedelta(seconds=1) + ports.config.clocks_differ  # names have whole seconds
+    return f"{_AT}{int(at.timestamp())}", comes
 
 
 def is_at_time(name: str) -> bool:
