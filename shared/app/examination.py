@@ -300,7 +300,7 @@ def _to_enter(ports: Ports) -> ClusterRecord | None:
 
 
 def _enter(record: ClusterRecord, ports: Ports) -> None:
-    ClusterAccess(record).over(ports).kubernetes.connect(record.desired.id).check()
+    ClusterAccess(record, ports).connect(record.desired.id).check()
 
 
 def _is_current(ports: Ports) -> None:

@@ -295,7 +295,7 @@ def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> Rea
         return _unread(record, message, why, ports)
     limited = RateLimiter(None, ports).over(ports)
     try:
-        context = StepContext.of(record, ClusterAccess(record).over(limited))
+        context = StepContext.of(record, ClusterAccess(record, limited).ports)
         if message.counting:
             counted = count(context, message.counting)
             return ReadinessRecord(record.name, record.uid, counted=counted)

@@ -26,11 +26,11 @@ from shared.cluster.failures.errors import (
 from shared.cluster.job import Job
 from shared.cluster.outcomes import Fail, Outcome, Retry
 from shared.cluster.record import ClusterRecord
-from shared.frozen import dataclass, field, replace
+from shared.frozen import dataclass, replace
 from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig, KubeconfigError, read_kubeconfig
 from shared.language.desired import Desired
-from shared.ports import Kubernetes, KubernetesApi, Ports
-from shared.ports.azure import AzureCall
+from shared.ports import KubernetesApi, Ports
+from shared.ports.azure import AzureCall, GetKubeconfig
 from shared.resource_ids import ClusterId, ObjectRef
 
 _UNAUTHORIZED = "Unauthorized"
@@ -38,24 +38,33 @@ _UNAUTHORIZED = "Unauthorized"
 
 
 class ClusterAccess:
-    """How one run of a step entered the cluster of its record; ``opened`` is whether it did."""
+    """The ports of one run of a step, which enters the cluster of its record as that, or Azure, says.
 
-    def __init__(self, record: ClusterRecord) -> None:
+    ``opened`` is whether it has entered.
+    """
+
+    def __init__(self, record: ClusterRecord, ports: Ports) -> None:
         self._known, self._found = record.observation.api_server, record.observation.api_server
-        self._tried, self.opened = False, False
-
-    def over(self, ports: Ports) -> Ports:
-        """Return the ports with every connection to the cluster through this access."""
-        return replace(ports, kubernetes=_AccessedKubernetes(ports.kubernetes, self))
+        self._tried, self.opened, self._inner = False, False, ports
+        self.ports = replace(ports, kubernetes=self)
 
     def connect(
-        self, inner: Kubernetes, cluster: ClusterId, kubeconfig: Callable[[ClusterId], str] | None
+        self,
+        cluster: ClusterId,
+        *,
+        known: ApiServer | None = None,
+        kubeconfig: Callable[[ClusterId], str] | None = None,
     ) -> KubernetesApi:
-        """Return the API of the cluster."""
+        """Return the API of the cluster; a kubeconfig is fetched within Azure's limits."""
         self._tried = True
-        api = inner.connect(cluster, known=self._known, kubeconfig=kubeconfig)
+        fetch = kubeconfig or (lambda target: self._inner.azure.call(GetKubeconfig(target)))
+        api = self._inner.kubernetes.connect(cluster, known=known or self._known, kubeconfig=fetch)
         self._found, self.opened = api.server(), True
         return api
+
+    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
+        """Return the API of a cluster that is not in Azure."""
+        return self._inner.kubernetes.open(cluster, kubeconfig)
 
     @property
     def with_secret(self) -> bool:
@@ -72,24 +81,6 @@ def _may_be_another_server(error: ReconcileError) -> bool:
     if isinstance(error, VaultUnavailable):
         return False
     return isinstance(error, Unavailable | Unauthenticated) or error.code == _UNAUTHORIZED
-
-
-@dataclass(frozen=True)
-class _AccessedKubernetes:
-    inner: Kubernetes
-    access: ClusterAccess = field(repr=False)
-
-    def connect(
-        self,
-        cluster: ClusterId,
-        *,
-        known: ApiServer | None = None,  # noqa: ARG002 - the record knows
-        kubeconfig: Callable[[ClusterId], str] | None = None,
-    ) -> KubernetesApi:
-        return self.access.connect(self.inner, cluster, kubeconfig)
-
-    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
-        return self.inner.open(cluster, kubeconfig)
 
 
 # The way into a cluster outside Azure: a kubeconfig from a vault, and the proof that it is the same

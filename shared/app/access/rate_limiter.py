@@ -33,10 +33,8 @@ from shared.cluster.failures.errors import Retryable, Stale, Throttled
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions.lease import EARLY
 from shared.frozen import dataclass, replace
-from shared.kubernetes.kubeconfig import ApiServer, Kubeconfig
-from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
-from shared.ports.azure import AzureCall, GetKubeconfig, WriteResponse
-from shared.resource_ids import ClusterId
+from shared.ports import Azure, Ports
+from shared.ports.azure import AzureCall, WriteResponse
 
 BATCHES = {ARM_READ: 5, ARM_WRITE: 2}
 """How many tokens are taken in one batch; a new cluster writes its group and itself."""
@@ -103,8 +101,7 @@ class RateLimiter:
 
     def over(self, ports: Ports) -> Ports:
         """Return the ports with every call to Azure rate limited."""
-        azure = _LimitedAzure(ports.azure, self)
-        return replace(ports, azure=azure, kubernetes=_LimitedKubernetes(ports.kubernetes, azure))
+        return replace(ports, azure=_LimitedAzure(ports.azure, self))
 
     def call(self, subscription: str, limits: Sequence[Limit], send: Callable[[], T]) -> T:
         """Take a token of each limit, then send the call; raise RateLimited when a token is missing."""
@@ -322,24 +319,3 @@ class _LimitedAzure:
             self.limiter.wrote = True
             self.limiter.request_ids += filter(None, [result.request_id])
         return result
-
-
-@dataclass(frozen=True)
-class _LimitedKubernetes:
-    """Fetches credentials for a new connection within Azure's limits."""
-
-    inner: Kubernetes
-    azure: Azure
-
-    def connect(
-        self,
-        cluster: ClusterId,
-        *,
-        known: ApiServer | None = None,
-        kubeconfig: Callable[[ClusterId], str] | None = None,
-    ) -> KubernetesApi:
-        fetch = kubeconfig or (lambda target: self.azure.call(GetKubeconfig(target)))
-        return self.inner.connect(cluster, known=known, kubeconfig=fetch)
-
-    def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
-        return self.inner.open(cluster, kubeconfig)

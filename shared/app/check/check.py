@@ -175,9 +175,9 @@ def _check(
     if why:
         conclude(record, unknown(why, record), record.observation.api_server, message, ports)
         return True
-    access = ClusterAccess(record)
+    access = ClusterAccess(record, limiter.over(ports))
     try:
-        context = StepContext.of(record, access.over(limiter.over(ports)))
+        context = StepContext.of(record, access.ports)
         reading, secrets = read(context), check_secrets(context, reads)
         renewed = renewed_facts(context, reading) | (secrets.events if secrets else {})
     except RateLimited as limited:

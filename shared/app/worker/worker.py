@@ -183,14 +183,14 @@ def _run(record: ClusterRecord, ports: Ports) -> None:
 
 def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     """Run a step; return whether ``leased`` is at the one that follows it at once."""
-    limiter, access = RateLimiter(leased.record, ports), ClusterAccess(leased.record)
-    inside = access.over(limiter.over(with_lease_guard(leased, ports)))
+    limiter = RateLimiter(leased.record, ports)
+    access = ClusterAccess(leased.record, limiter.over(with_lease_guard(leased, ports)))
     stay, first = Stay(leased, ports, access, last_start), leased.found.job.step.name
 
     def run(current: ClusterRecord) -> Outcome:
         limiter.run_again()
         limiter.hold(current.document["spec"]["subscriptionId"], _write_ahead(current))
-        return _outcome(current, inside, first)
+        return _outcome(current, access.ports, first)
 
     try:
         outcome = stay.run(run)

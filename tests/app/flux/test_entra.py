@@ -98,15 +98,14 @@ class Opens:
     ],
 )
 def test_an_error_that_may_mean_another_server_ends_what_is_known(outcome: Outcome, known: bool) -> None:
-    access = ClusterAccess(record())
-    access.connect(Opens(), one_cluster.ONE, None)
+    access = ClusterAccess(record(), replace(MemoryCloud().ports, kubernetes=Opens()))
+    access.connect(one_cluster.ONE)
     assert access.server_after(outcome) == (API_SERVER if known else None)
 
 
 def test_a_step_that_does_not_enter_the_cluster_changes_nothing() -> None:
-    access = ClusterAccess(
-        replace(record(), observation=replace(record().observation, api_server=API_SERVER))
-    )
+    known = replace(record(), observation=replace(record().observation, api_server=API_SERVER))
+    access = ClusterAccess(known, MemoryCloud().ports)
     assert access.server_after(Retry(Unavailable("Azure is away"))) == API_SERVER
 
 

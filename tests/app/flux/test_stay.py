@@ -20,6 +20,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_change
+from shared.ports import Ports
 from shared.ports.process import Stays
 from tests.support import one_cluster
 from tests.support.cluster_records import record
@@ -67,8 +68,8 @@ def test_places_are_free_again_after_a_stay() -> None:
 class Entered(ClusterAccess):
     """The access of a worker that has a kubeconfig, or a token."""
 
-    def __init__(self, *, with_secret: bool) -> None:
-        super().__init__(record())
+    def __init__(self, ports: Ports, *, with_secret: bool) -> None:
+        super().__init__(record(), ports)
         self._secret = with_secret
 
     @property
@@ -99,9 +100,8 @@ def runs(
         seen.append(current)
         return outcome
 
-    stay = Stay(
-        leased(cloud, step), cloud.ports, Entered(with_secret=with_secret), cloud.ports.elapsed() + left
-    )
+    access = Entered(cloud.ports, with_secret=with_secret)
+    stay = Stay(leased(cloud, step), cloud.ports, access, cloud.ports.elapsed() + left)
     assert stay.run(run) == outcome
     return len(seen)
 
@@ -154,7 +154,10 @@ def test_a_commit_that_is_accepted_meanwhile_ends_the_stay() -> None:
 def test_a_limit_that_is_free_soon_does_not_end_the_message_and_a_later_one_does() -> None:
     cloud, left = MemoryCloud(), [True, False]
     stay = Stay(
-        leased(cloud, Step.VERIFY), cloud.ports, Entered(with_secret=True), cloud.ports.elapsed() + 999
+        leased(cloud, Step.VERIFY),
+        cloud.ports,
+        Entered(cloud.ports, with_secret=True),
+        cloud.ports.elapsed() + 999,
     )
 
     def limited_once(_: ClusterRecord) -> Outcome:
@@ -176,7 +179,7 @@ def test_a_limit_that_is_free_soon_does_not_end_the_message_and_a_later_one_does
 def test_a_worker_that_stays_has_saved_its_lease_and_notices_a_newer_commit() -> None:
     cloud = MemoryCloud()
     mine = leased(cloud, Step.VERIFY)
-    stay = Stay(mine, cloud.ports, Entered(with_secret=True), cloud.ports.elapsed() + 999)
+    stay = Stay(mine, cloud.ports, Entered(cloud.ports, with_secret=True), cloud.ports.elapsed() + 999)
     seen: list[str] = []
 
     def accept_meanwhile(_: ClusterRecord) -> Outcome:
