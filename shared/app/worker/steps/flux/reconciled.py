@@ -18,10 +18,10 @@ from shared.app.worker.steps.flux.waiting import (
 )
 from shared.cluster.outcomes import Outcome, Restart
 from shared.cluster.record_parts import AppliedRevision
-from shared.frozen import dataclass
+from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import flux_objects
-from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Readiness, Ready, readiness, reconciled
+from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Ready, readiness, reconciled
 from shared.kubernetes.sync_objects import source_ref, sync_objects
 from shared.language.model.cluster.flux_source import MAIN
 from shared.ports import KubernetesApi
@@ -31,15 +31,6 @@ _OWNER = "kustomize.toolkit.fluxcd.io"
 """The prefix of the labels with which Flux marks what a Kustomization applied."""
 _Source = tuple[str, str]
 """The kind and the name of a source in the namespace of Flux."""
-
-
-@dataclass(frozen=True)
-class _ObjectState:
-    """An object of Flux as it is; a state of None: it no longer exists. ``child``: Flux applied it."""
-
-    ref: ObjectRef
-    state: Readiness | None
-    child: bool = False
 
 
 def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevision | Outcome:
@@ -71,7 +62,7 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevisio
 
 
 def _other_credentials(
-    context: StepContext, api: KubernetesApi, manifests: Iterable[Json], states: Iterable[_ObjectState]
+    context: StepContext, api: KubernetesApi, manifests: Iterable[Json], states: Iterable[FluxProgress]
 ) -> Restart | None:
     """Return the restart of a job where Flux fails, and has other credentials than there are now.
 
@@ -97,19 +88,20 @@ def _key(ref: ObjectRef) -> _Source:
     return ref.kind, ref.name
 
 
-def _found(manifest: Json, live: LiveObjects, context: StepContext) -> _ObjectState:
+def _found(manifest: Json, live: LiveObjects, context: StepContext) -> FluxProgress:
     ref = flux_objects.ref_of(manifest)
     found = live.get(ref)
-    return _ObjectState(ref, None if found is None else readiness(found, request_of(context)))
+    state = None if found is None else readiness(found, request_of(context))
+    return FluxProgress(ref, state, _place(ref), _resume(ref))
 
 
-def _revision(found: _ObjectState) -> str:
+def _revision(found: FluxProgress) -> str:
     return found.state.revision if isinstance(found.state, Ready) else ""
 
 
 def _at_revision(
-    found: _ObjectState, manifest: Json, revisions: Mapping[_Source, str], context: StepContext
-) -> _ObjectState:
+    found: FluxProgress, manifest: Json, revisions: Mapping[_Source, str], context: StepContext
+) -> FluxProgress:
     """Return a Kustomization, as one in progress where it has not applied yet what its source fetched."""
     source = manifest["spec"].get("sourceRef") or {}
     fetched = revisions.get((str(source.get("kind")), str(source.get("name"))))
@@ -120,15 +112,15 @@ def _at_revision(
     if is_first and follows(context, applied):
         return found
     text = f"it applied {applied or 'nothing'}, the source is at {fetched}"
-    return _ObjectState(found.ref, Progressing(text), found.child)
+    return replace(found, state=Progressing(text))
 
 
 def _children(
     context: StepContext,
     api: KubernetesApi,
-    parents: Iterable[_ObjectState],
+    parents: Iterable[FluxProgress],
     revisions: Mapping[_Source, str],
-) -> Iterator[_ObjectState]:
+) -> Iterator[FluxProgress]:
     """Yield the objects of Flux that our Kustomizations applied, and those that these applied in turn."""
     manifests = flux_objects.components(context.ports.git_host.blob(context.desired.components))
     objects = [document for kind in kinds_of_flux(context, manifests) for document in api.list(*kind)]
@@ -136,7 +128,7 @@ def _children(
         ref, spec = flux_objects.ref_of(live), live.get("spec") or {}
         if spec.get("suspend"):
             continue
-        found = _ObjectState(ref, reconciled(live), child=True)
+        found = FluxProgress(ref, reconciled(live), "", _resume(ref))
         in_our_namespace = (spec.get("sourceRef") or {}).get("namespace", ref.namespace) == _NAMESPACE
         yield _at_revision(found, live, revisions, context) if in_our_namespace else found
 
@@ -173,14 +165,12 @@ def _parent(live: Json) -> tuple[str, str]:
     return ("", "") if itself else parent
 
 
-def _first_wait(context: StepContext, found: Iterable[_ObjectState]) -> Outcome | None:
-    return first_wait(context, map(_seen, found), until_next_look(context))
+def _first_wait(context: StepContext, found: Iterable[FluxProgress]) -> Outcome | None:
+    return first_wait(context, found, until_next_look(context))
 
 
-def _seen(found: _ObjectState) -> FluxProgress:
-    ref = found.ref
-    resume = f"flux -n {ref.namespace} resume {_FLUX_NAMES.get(ref.kind, ref.kind.lower())} {ref.name}"
-    return FluxProgress(ref, found.state, _place(found), resume)
+def _resume(ref: ObjectRef) -> str:
+    return f"flux -n {ref.namespace} resume {_FLUX_NAMES.get(ref.kind, ref.kind.lower())} {ref.name}"
 
 
 _FLUX_NAMES = {
@@ -192,11 +182,9 @@ _FLUX_NAMES = {
 """What the Flux command calls these kinds."""
 
 
-def _place(found: _ObjectState) -> str:
-    """Return the field of the manifest with a Flux object, "" for what Flux itself applied."""
-    if found.child:
-        return ""
-    if found.ref.name == _NAMESPACE:
+def _place(ref: ObjectRef) -> str:
+    """Return the field of the manifest with a Flux object."""
+    if ref.name == _NAMESPACE:
         return "spec.flux"
-    kind = "kustomizations" if found.ref.kind == flux_objects.KUSTOMIZATION.kind else "sources"
-    return f"spec.flux.{kind}[{found.ref.name}]"
+    kind = "kustomizations" if ref.kind == flux_objects.KUSTOMIZATION.kind else "sources"
+    return f"spec.flux.{kind}[{ref.name}]"
