@@ -119,14 +119,8 @@ def _sweep(sweep: schema.Sweep, head: Text) -> None:
         names = few([orphan["resource"] for orphan in sweep["orphans"]], sweep["orphanCount"])
         orphans = many(sweep["orphanCount"], "cluster")
         head.append(f"\n{orphans} with this fleet's tags that git does not have: {names}", style="yellow")
-    paths = sweep["paths"]
-    if paths["problem"]:
-        head.append(f"\n{paths['problem']}", style="yellow")
-    if paths["after"]:
-        commit = paths["commit"][:8]
-        head.append(
-            f"\nwhat Flux applies of {commit} is checked on the clusters up to {paths['after']}", style="dim"
-        )
+    if sweep["paths"]["problem"]:
+        head.append(f"\n{sweep['paths']['problem']}", style="yellow")
 
 
 def to_approve(commit: str, names: Sequence[str], total: int = 0, releases: int = 0) -> str:

@@ -94,7 +94,7 @@ def test_the_record_of_the_sweeps_is_written_only_over_the_version_that_was_read
     assert state.sweep() == SweepRecord()
     orphan = Orphan("/subscriptions/s/x", "one", "0a0b@main", NOW)
     listing = Listing("s", NOW, "no answer", (orphan,), "", ("one",), NOW)
-    paths = PathsCheck("a" * 40, "b" * 40, NOW, "one", "no answer")
+    paths = PathsCheck("a" * 40, "no answer")
     first = SweepRecord(NOW, later(60), (listing,), paths=paths)
     state.save_sweep(first)
     saved = state.sweep()

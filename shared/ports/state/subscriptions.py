@@ -54,15 +54,10 @@ class Listing:
 class PathsCheck:
     """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
 
-    ``covered`` is that commit, "" for none. ``commit`` is the newer one that comes next, "" for none, and
-    ``since`` when it was planned; the checks of the clusters up to the name ``after`` are requested.
-    ``problem`` is why a commit could not be compared, "" for nothing; it stays until another one was.
+    ``covered`` is that commit, "" for none. ``problem`` is why it could not be compared, "" for nothing.
     """
 
     covered: str = ""
-    commit: str = ""
-    since: datetime | None = None
-    after: str = ""
     problem: str = ""
 
 

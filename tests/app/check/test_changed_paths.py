@@ -13,13 +13,13 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
-from shared.app.check import changed_paths
 from shared.app.check.changed_paths import SETTLED, check_changed_paths
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
+from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
-from tests.support.checks import check, condition, refused_since
+from tests.support.checks import condition, refused_since
 from tests.support.one_cluster import branch_files, pool, ready, record, suspended
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Noted, around, calls_of
@@ -33,12 +33,10 @@ def fleet(*names: str) -> dict[str, bytes]:
     return fleet_files.following_branch(fleet_files.fleet(*names))
 
 
-def tick(cloud: MemoryCloud, seconds: float = SETTLED.total_seconds()) -> None:
-    """Run the timer so many seconds later, and what follows."""
-    cloud.sleep(seconds / 2)
-    cloud.sleep(seconds / 2)
+def tick(cloud: MemoryCloud, seconds: float = SETTLED.total_seconds() + 30) -> None:
+    """Run the timer, and what follows within so many seconds."""
     check_changed_paths(cloud.ports)
-    cloud.run(seconds=30)
+    cloud.run(seconds=seconds, until=lambda: False)
 
 
 def checked(cloud: MemoryCloud, name: str = "one") -> bool:
@@ -95,17 +93,18 @@ def test_so_it_is_where_the_job_of_the_commit_verifies_nothing_because_it_failed
     assert condition(record(cloud)).reason == "BuildFailed"
 
 
-def test_a_commit_is_compared_once_and_not_before_flux_had_the_time() -> None:
+def test_a_commit_is_compared_once_and_its_clusters_are_checked_when_flux_had_the_time() -> None:
     cloud = known()
     before = cloud.repository.head("main")
     commit = push(cloud, branch_files() | BROKEN)
     cloud.run()
     trees = calls_of(cloud, "git_host", "tree")
     tick(cloud, 60)
-    assert trees == []
+    assert not checked(cloud)
     tick(cloud)
     tick(cloud)
     assert trees == [before, commit]
+    assert checked(cloud)
 
 
 def test_a_commit_that_changes_manifests_or_other_folders_reads_no_record_and_checks_nothing() -> None:
@@ -149,47 +148,6 @@ def test_the_first_run_checks_nothing_that_jobs_have_just_verified_and_compares_
     assert (checked(cloud), trees, covered(cloud)) == (False, [], cloud.state.fleet().commit)
 
 
-def test_the_checks_of_many_clusters_are_requested_by_several_runs_and_none_is_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(changed_paths, "MOST", 2)
-    names = ["a", "b", "c", "d", "e"]
-    cloud = known(fleet(*names))
-    commit = push(cloud, fleet(*names) | BROKEN)
-    cloud.run()
-    for expected in (names[:2], names[:4]):
-        tick(cloud)
-        assert [name for name in names if checked(cloud, name)] == expected
-        shown = fleet_view(cloud.ports)["sweep"]
-        assert shown is not None
-        assert (shown["paths"]["commit"], shown["paths"]["after"]) == (commit, expected[-1])
-    tick(cloud)
-    assert all(checked(cloud, name) for name in names)
-    assert covered(cloud) == commit
-
-
-def test_a_newer_commit_comes_after_the_one_whose_checks_are_not_all_requested(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(changed_paths, "MOST", 1)
-    cloud = known(TWO)
-    first = push(cloud, TWO | BROKEN)
-    cloud.run()
-    tick(cloud)
-    second = push(cloud, TWO)
-    cloud.run()
-    tick(cloud)
-    assert covered(cloud) == first
-    requested = calls_of(cloud, "jobs", "send")
-    tick(cloud)
-    tick(cloud)
-    assert covered(cloud) == second
-    assert [condition(cluster).status for cluster in cloud.state.clusters()] == [True, True]
-    assert [json.loads(message.body)["clusters"] for message in requested] == [["one"]], (
-        "two has just been read"
-    )
-
-
 @pytest.mark.parametrize("pause", [60, 120])
 def test_commits_that_follow_each_other_put_no_check_off(pause: float) -> None:
     cloud = known()
@@ -205,33 +163,25 @@ def test_commits_that_follow_each_other_put_no_check_off(pause: float) -> None:
     assert condition(record(cloud)).reason == "BuildFailed"
 
 
-def test_a_commit_is_compared_later_where_github_does_not_show_it() -> None:
-    cloud = known()
-    push(cloud, branch_files() | BROKEN)
-    cloud.run()
-    tree = cloud.ports.git_host.tree
-    around(cloud, "git_host", tree=_fails)
-    tick(cloud, 300)
-    assert not checked(cloud)
-    assert "GitHub did not answer" in problem(cloud)
-    around(cloud, "git_host", tree=tree)
-    tick(cloud)
-    assert checked(cloud)
-    assert (covered(cloud), problem(cloud)) == (cloud.repository.head("main"), "")
-
-
-def test_every_cluster_is_checked_where_github_does_not_show_a_commit_for_half_an_hour() -> None:
+def test_every_cluster_is_checked_where_github_does_not_show_a_commit() -> None:
     cloud = known(TWO)
     commit = push(cloud, TWO | {"README.md": b"news"})
     cloud.run()
+    tree = cloud.ports.git_host.tree
     around(cloud, "git_host", tree=_fails)
-    tick(cloud, 1800)
+    tick(cloud)
     assert [condition(cluster).status for cluster in cloud.state.clusters()] == [True, True]
     assert covered(cloud) == commit
     assert problem(cloud) == (
         f"what {commit[:8]} changes is not known: Unavailable: GitHub did not answer;"
         " every cluster is checked instead"
     )
+    around(cloud, "git_host", tree=tree)
+    newest = push(cloud, TWO | BROKEN)
+    cloud.run()
+    tick(cloud)
+    assert [condition(cluster).status for cluster in cloud.state.clusters()] == [False, False]
+    assert (covered(cloud), problem(cloud)) == (newest, "")
 
 
 def test_a_planner_that_hands_over_for_long_puts_no_check_off() -> None:
@@ -261,15 +211,23 @@ def problem(cloud: MemoryCloud) -> str:
     return shown["paths"]["problem"]
 
 
-def test_a_cluster_that_was_read_since_flux_had_the_time_is_not_read_again() -> None:
-    cloud = known()
-    push(cloud, branch_files() | BROKEN)
-    cloud.run()
-    check(cloud)
+def test_the_check_of_a_cluster_on_which_an_older_job_works_is_requested_too() -> None:
+    cloud = known(TWO)
+    changed = {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra="  tags: {a: b}\n")}
+    push(cloud, TWO | changed)
+    cloud.run(until=lambda: record_of(cloud, "one").job.active)
+    commit = push(cloud, TWO | changed | {"platform/more.yaml": b"{}"})
+    cloud.run(until=lambda: cloud.state.fleet().commit == commit)
+    assert record_of(cloud, "one").job.active
     requested = calls_of(cloud, "jobs", "send")
     check_changed_paths(cloud.ports)
-    assert requested == []
-    assert covered(cloud) == cloud.repository.head("main")
+    assert [name for message in requested for name in json.loads(message.body)["clusters"]] == ["one", "two"]
+
+
+def record_of(cloud: MemoryCloud, name: str) -> ClusterRecord:
+    found = cloud.state.cluster(name)
+    assert found is not None
+    return found
 
 
 def test_a_run_costs_two_trees_one_list_of_the_records_and_one_batch_of_requests() -> None:
@@ -277,7 +235,6 @@ def test_a_run_costs_two_trees_one_list_of_the_records_and_one_batch_of_requests
     cloud = known(fleet(*names))
     push(cloud, fleet(*names) | {"platform/more.yaml": b"{}"})
     cloud.run()
-    cloud.sleep(300)
     calls = list[str]()
     watched: dict[str, Any] = {
         name: Noted(getattr(cloud.ports, name), calls.append) for name in ("git_host", "state", "jobs")

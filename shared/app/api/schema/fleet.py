@@ -127,14 +127,10 @@ class OrphanView(TypedDict):
 class PathsCheckView(TypedDict):
     """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
 
-    ``commit`` is the newer one that comes next; the checks of the clusters up to the name ``after`` are
-    requested. ``problem`` is why a commit could not be compared. Each is "" for nothing.
+    ``problem`` is why it could not be compared. Each is "" for nothing.
     """
 
     covered: str
-    commit: str
-    plannedAt: str | None
-    after: str
     problem: str
 
 

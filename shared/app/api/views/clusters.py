@@ -79,7 +79,6 @@ def sweep_view(record: SweepRecord) -> schema.Sweep:
         problemCount=len(problems),
         orphans=orphans[:SHOWN],
         orphanCount=len(orphans),
-        paths=projected(schema.PathsCheckView, record.paths, plannedAt=record.paths.since),
     )
 
 
