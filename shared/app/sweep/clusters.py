@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from shared.app.access.azure_state import busy
@@ -23,17 +23,18 @@ from shared.cluster.queues.envelopes import Envelope, continuation
 from shared.cluster.queues.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import correction_event
-from shared.cluster.reporting.measurements import of_read, of_reservation
+from shared.cluster.reporting.measurements import AZURE_EVENTS, Measurement, of_read, of_reservation
 from shared.cluster.transitions.acceptance import look_again
 from shared.cluster.transitions.apply_comparison import start_correction
-from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.logs import about_record
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 from shared.ports.state.clusters import readable
+from shared.ports.state.subscriptions import NAMED
 from shared.rollouts.calendar import Start
 from shared.rollouts.shut import held_start
+from shared.sentences import some_of
 
 # What a sweep does for a cluster that is not in Azure: it lists and compares nothing of it there.
 #
@@ -103,6 +104,8 @@ BUSY_SECONDS = 15.0
 """After so long, and then twice as long, a cluster is read again that Azure was changing when asked about."""
 TOGETHER = 200
 """How many clusters one message names."""
+ANNOUNCED = timedelta(hours=6)
+"""So long before a sweep, which comes every four hours, an event may have announced what it finds."""
 
 
 def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> None:
@@ -112,16 +115,8 @@ def request_checks(names: Sequence[str], part: SweepRequest, ports: Ports) -> No
         send(SweepRequest(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)
 
 
-@dataclass(frozen=True)
-class ListCheck:
-    """Whether a record changed, and whose, for a list."""
-
-    changed: bool
-    news: Sequence[str] = ()
-
-
-def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> ListCheck:
-    """Read clusters one by one, and conclude what is so of each.
+def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> bool:
+    """Read clusters one by one, conclude what is so of each; return whether a record changed.
 
     A cluster that does not exist is read a second time, some seconds later, and so is one that Azure is
     changing, where an operator asks. The rest continues in another message from ``end`` on, by the clock that
@@ -151,7 +146,8 @@ def check(part: SweepRequest, end: float, sources: Sources, ports: Ports) -> Lis
             continue
         comparison.conclude(record, live, read_at)
     comparison.read_again()
-    return ListCheck(comparison.changed, comparison.news)
+    count_missed(comparison.news, part.subscription, ports)
+    return comparison.changed
 
 
 class _Comparison:
@@ -235,6 +231,21 @@ def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, por
     reserved = part.model_copy(update={"reservations": dict(limiter.reserved)})
     seconds = max(0.0, (limited.at - ports.clock()).total_seconds())
     send_unlike(reserved, ports, after=seconds + ports.config.clocks_differ.total_seconds())
+
+
+def count_missed(news: Sequence[str], subscription: str, ports: Ports) -> None:
+    """Count the clusters of which a sweep found something new, and no event had announced anything.
+
+    Only where some events of the subscription arrive.
+    """
+    changes = {known.cluster: known for known in ports.state.changes() if known.changes} if news else {}
+    place, since = f"/subscriptions/{subscription}/", ports.clock() - ANNOUNCED
+    if not any(known.changes[-1].resource.startswith(place) for known in changes.values()):
+        return
+    missed = [name for name in news if name not in changes or changes[name].changes[-1].at < since]
+    if missed:
+        log.warning("no event of Azure announced what was found of %s", some_of(missed, NAMED))
+        ports.telemetry.record([Measurement(AZURE_EVENTS, len(missed), {"result": "missed"})])
 
 
 def retry(part: SweepRequest, error: ReconcileError, ports: Ports) -> bool:

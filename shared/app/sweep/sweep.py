@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
@@ -20,7 +20,7 @@ from shared.app.planner.reporter import reopen
 from shared.app.records import again
 from shared.app.runs import record_end
 from shared.app.sweep.activity import ActivityLog
-from shared.app.sweep.clusters import check, look_at_sleep, postpone, request_checks, retry
+from shared.app.sweep.clusters import check, count_missed, look_at_sleep, postpone, request_checks, retry
 from shared.app.sweep.conclusions import Sources, conclude_from_list, conclude_still_missing
 from shared.app.sweep.verdicts import (
     installation_in,
@@ -41,7 +41,6 @@ from shared.cluster.queues.messages import (
     ReportRequest,
     SweepRequest,
 )
-from shared.cluster.reporting.measurements import AZURE_EVENTS, Measurement
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
@@ -55,8 +54,6 @@ from shared.sentences import some_of
 
 log = logging.getLogger(__name__)
 
-ANNOUNCED = timedelta(hours=6)
-"""So long before a sweep, which comes every four hours, an event may have announced what it finds."""
 SWEEP_SECONDS = 120.0
 """After so many seconds another message continues: less than half of ``functionTimeout``."""
 MOST_LACKING = 200
@@ -84,9 +81,7 @@ def _handle(part: SweepRequest, ports: Ports) -> None:
     end, fleet = ports.elapsed() + SWEEP_SECONDS, ports.state.fleet()
     sources = Sources(fleet.commit, ports)
     if part.clusters:
-        checked = check(part, end, sources, ports)
-        _count_missed(checked.news, part.subscription, ports)
-        changed, lost = checked.changed, False
+        changed, lost = check(part, end, sources, ports), False
     else:
         changed, lost = _sweep(part, end, fleet, sources, ports)
     newest = ports.state.plan(fleet.commit) if lost and not changed else None
@@ -186,23 +181,8 @@ def _list(
         strange = f"{some_of(compared.strange, NAMED)} cannot be compared: the log has the details"
         problem = "; ".join(filter(None, (problem, strange)))
     after = Listing(before.subscription, started, problem, orphans, unread, compared.undecided, before.at)
-    _count_missed(compared.news, before.subscription, ports)
+    count_missed(compared.news, before.subscription, ports)
     return after, compared.changed
-
-
-def _count_missed(news: Sequence[str], subscription: str, ports: Ports) -> None:
-    """Count the clusters of which a sweep found something new, and no event had announced anything.
-
-    Only where some events of the subscription arrive.
-    """
-    changes = {known.cluster: known for known in ports.state.changes() if known.changes} if news else {}
-    place, since = f"/subscriptions/{subscription}/", ports.clock() - ANNOUNCED
-    if not any(known.changes[-1].resource.startswith(place) for known in changes.values()):
-        return
-    missed = [name for name in news if name not in changes or changes[name].changes[-1].at < since]
-    if missed:
-        log.warning("no event of Azure announced what was found of %s", some_of(missed, NAMED))
-        ports.telemetry.record([Measurement(AZURE_EVENTS, len(missed), {"result": "missed"})])
 
 
 def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:
