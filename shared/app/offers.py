@@ -172,7 +172,6 @@ def newest_images(
 
 
 def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
-    """Yield the lists of what there is, and of what is left."""
     for place in sorted({request.place for request in requests}):
         yield ListLocations(SubscriptionId(place.subscription))
         yield from (list_of(place) for list_of in _REGIONAL)
@@ -305,7 +304,6 @@ def _grants(
 
 
 def _unregistered(requests: Sequence[Request], said: Said) -> Iterator[str]:
-    """Yield what is not registered, a subscription at a time."""
     for subscription in sorted({request.place.subscription for request in requests}):
         target = SubscriptionId(subscription)
         specs = {

@@ -110,7 +110,6 @@ def again(attempt: Callable[P, T]) -> Callable[P, T]:
 
 
 def _prepare(decided: Transition, ports: Ports) -> ClusterRecord:
-    """Store what comes before the record, and return the record with its events."""
     send_all(decided.first, ports)
     for notification in decided.notifications:
         ports.state.add_notice(notification)

@@ -240,7 +240,6 @@ def resolved(
 
 
 def _prices(files: Files, read: Callable[[Iterable[str]], Mapping[str, bytes]]) -> QuotaPrices:
-    """Return the list prices of a commit for its quotas; one read."""
     return QuotaPrices(prices_from(read([PRICE_FILE])[PRICE_FILE] if PRICE_FILE in files.blobs else None))
 
 
@@ -260,7 +259,6 @@ def open_files(commit: str, ports: Ports, check: Callable[[], None] = unlimited)
 def _contents(
     commit: str, files: Files, ports: Ports, check: Callable[[], None], paths: Iterable[str]
 ) -> Mapping[str, bytes]:
-    """Return the contents of files of a commit, by their paths."""
     wanted = {path: files.blobs[path] for path in paths}
     blobs = read_blobs(commit, wanted, ports, check=check)
     return {path: blobs[sha] for path, sha in wanted.items()}

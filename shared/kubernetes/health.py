@@ -79,7 +79,6 @@ def _rollout(deployment: Json) -> DeploymentRollout | None:
 
 
 def _deadline_exceeded(status: Json) -> str | None:
-    """Return what Kubernetes says about a rollout that exceeded its deadline, None for any other."""
     for condition in status.get("conditions") or ():
         if condition.get("type") == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded":
             return f"ProgressDeadlineExceeded: {condition.get('message', '')}".strip(": ")

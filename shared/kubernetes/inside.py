@@ -75,7 +75,6 @@ def _of_numbers(live: Json) -> Fault | None:
 
 
 def _numbers(live: Json) -> tuple[int, int]:
-    """Return how many pods of a workload there should be, and how many are available."""
     spec, status = live.get("spec") or {}, live.get("status") or {}
     if live["kind"] == "DaemonSet":
         return int(status.get("desiredNumberScheduled", 0)), int(status.get("numberAvailable", 0))

@@ -288,7 +288,6 @@ def _ids(reads: Reads, entry: RoleAssignment) -> Fields:
 
 
 def _principal(reads: Reads, entry: RoleAssignment) -> str:
-    """Return the object id of who gets a role."""
     identity = entry.identity
     if identity is None:
         return entry.principal
@@ -304,7 +303,6 @@ def _principal(reads: Reads, entry: RoleAssignment) -> str:
 
 
 def _role(reads: Reads, entry: RoleAssignment) -> str:
-    """Return the GUID of a role."""
     if role_id(entry.role):
         return role_id(entry.role)
     found = reads.call(ListRoles(SubscriptionId(entry.subscription.lower()), entry.role))

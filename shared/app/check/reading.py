@@ -128,7 +128,6 @@ def _of_configurations(wanted: Mapping[str, Json], found: Mapping[str, Json]) ->
 
 
 def _of_objects(objects: Sequence[ObjectReport], now: datetime) -> Iterator[Fault]:
-    """Yield the objects that failed, or that take too long."""
     for report in objects:
         match report.state:
             case FluxFailure(reason, message):
@@ -234,7 +233,6 @@ def read(context: StepContext) -> Reading:
 
 
 def _revisions(context: StepContext, live: Mapping[ObjectRef, Json]) -> dict[str, str]:
-    """Return what Flux says that it applied last of each system, by the name of the system."""
     systems = map(read_system, context.desired.systems)
     kind = flux_objects.KUSTOMIZATION
     synced = {own.name: replace(kind, name=own.name, namespace=own.home) for own in systems}
@@ -288,7 +286,6 @@ def _component_faults(
 
 
 def _of_operator(deployment: Json) -> bool:
-    """Return whether the Flux Operator applied a Deployment."""
     labels = deployment["metadata"].get("labels") or {}
     return bool(labels.get(OWNER) == INSTANCE.name)
 

@@ -84,7 +84,6 @@ def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | Non
 def _check(
     secret: BootstrapSecret, live: Json | None, context: StepContext, reads: VaultReads, found: SecretsFound
 ) -> None:
-    """Compare one Secret with its vault."""
     ref = secret_ref(secret)
     if live is None:
         found.faults.append(health.missing(ref))
@@ -114,7 +113,6 @@ def _check(
 def _renew(
     manifest: Json, live: Json, secret: BootstrapSecret, api: KubernetesApi, found: SecretsFound
 ) -> None:
-    """Apply a new version over the one that the cluster has."""
     apply_over(live, manifest, api)
     found.renewed.append(f"the Secret {secret.place}")
 

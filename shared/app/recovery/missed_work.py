@@ -148,7 +148,6 @@ def _with_expiry(read: BranchHead, fleet: FleetRecord, ports: Ports) -> FleetRec
 
 
 def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
-    """Return whether a plan that is not finished has progressed a short time ago."""
     return fleet.handover is not None and now - fleet.handover.at < STANDS_STILL
 
 

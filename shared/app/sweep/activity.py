@@ -113,7 +113,6 @@ class ActivityLog:
     def _act(
         self, record: ClusterRecord, operation: str, seen: datetime, now: datetime
     ) -> FieldAuthor | None:
-        """Return who did something to a cluster since its last job, and before that was ``seen``."""
         cluster, after = record.desired.id, max(now - LONGEST, record.job.step.since)
         if seen < self.asked_since(cluster.subscription, now):
             return None

@@ -189,7 +189,6 @@ def is_beside(current: ClusterRecord, record: ClusterRecord) -> bool:
 def _conclusion(
     record: ClusterRecord, live: Json | None, sources: Sources, activity: ActivityLog, ports: Ports
 ) -> tuple[Transition, bool]:
-    """Read what else is needed to know; return what is saved and sent, and whether that is news."""
     context, now = StepContext.of(record, ports), ports.clock()
     found = verdict(live, context.owner, unfinished=is_unfinished(record))
     if found:

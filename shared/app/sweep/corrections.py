@@ -141,7 +141,6 @@ def is_news(before: ClusterRecord, compared: SweepComparison, after: ClusterReco
 def _corrected(
     before: ClusterRecord, compared: SweepComparison, shown: Sighting
 ) -> tuple[ClusterRecord, str]:
-    """Return the record with the job that the policy starts, and what that corrects, "" for no job."""
     record, now, live = compared.record, shown.now, shown.live
     if compared.of_values:
         if compared.decided is None:
@@ -387,7 +386,6 @@ def _started_again(record: ClusterRecord, live: Json, owner: Owner, now: datetim
 
 
 def _recreated(record: ClusterRecord, now: datetime) -> ClusterRecord:
-    """Return the record of a cluster that does not exist, with the job that the policy may ask for."""
     if not record.recreated or MISSING in exhausted(record.divergence.corrections, now):
         return record
     return start_correction(record, [DriftDecision(MISSING_CLUSTER, DriftAction.CORRECT)], now=now)[0]

@@ -69,7 +69,6 @@ def _contested(live: Json, owner: Owner) -> SweepVerdict | None:
 
 
 def _failed(live: Json, owner: Owner) -> ClusterFailed | None:
-    """Return what failed on the cluster, or on a node pool of ours."""
     properties = live["properties"]
     parts = [("the cluster", properties)]
     pools = properties.get("agentPoolProfiles") or ()

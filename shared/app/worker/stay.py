@@ -97,7 +97,6 @@ def _passes(result: Outcome | RateLimited) -> TypeGuard[Wait | RateLimited]:
 
 
 def _waiting(record: ClusterRecord, result: Wait | RateLimited) -> ClusterRecord:
-    """Return the record whose step knows what it waits on."""
     if isinstance(result, RateLimited):
         return record
     step = replace(record.job.step, waiting_on=result.waiting_on)

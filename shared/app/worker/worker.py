@@ -261,7 +261,6 @@ def _write_ahead(record: ClusterRecord) -> Sequence[Limit]:
 
 
 def _reported(record: ClusterRecord) -> tuple[Phase, bool, bool]:
-    """Return what a report says of a cluster that is not verified."""
     return record.phase, record.needs_action, record.contested
 
 
@@ -270,7 +269,6 @@ def _is_last_step(record: ClusterRecord) -> bool:
 
 
 def _outcome(record: ClusterRecord, ports: Ports, first: Step) -> Outcome:
-    """Run the record's step; turn an error into the outcome of its class."""
     step = record.job.step
     if step.abandoned_leases >= MAX_ABANDONED_LEASES:
         problem = f"the worker died {step.abandoned_leases} times in {step.name}, or was cut off"

@@ -194,7 +194,6 @@ def _is_counted(document: Json) -> bool:
 
 
 def _needs_one_of_one(spec: Json) -> bool:
-    """Return whether a budget needs the one pod that there is."""
     if spec.get("maxUnavailable") is not None:
         return _portion(spec["maxUnavailable"]) < 1
     return _portion(spec.get("minAvailable", 0)) >= 1

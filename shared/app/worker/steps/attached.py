@@ -99,14 +99,12 @@ def _tags(context: StepContext, tagged: Json) -> dict[str, str]:
 
 
 def _is_written(context: StepContext, tagged: Json) -> bool:
-    """Return whether the cluster is marked as a job would mark it."""
     wanted = context.owner.cluster_tags(tagged)
     same = all(tag(tagged, key) == value for key, value in wanted.items())
     return same and tag(tagged, CONTEST_TAG) is None
 
 
 def _hindrance(context: StepContext, api: KubernetesApi, live: Json, tagged: Json) -> Outcome | None:
-    """Return why the cluster is not ours to write to, None where it is."""
     owner, record = context.owner, context.record
     if not owner.owns(tagged):
         problem = f"the cluster {record.name} is not touched: {OWNER_MAP} says that it is not this one"

@@ -209,7 +209,6 @@ def _why_it_stays(live: Json) -> str:
 
 
 def _used_by_flux(flux: Flux) -> Collection[str]:
-    """Return the Secrets that what Flux pulls and applies names."""
     references = [flux.secret_ref, *(source.secret_ref for source in flux.sources)]
     references += [
         kustomization.decryption.secret_ref

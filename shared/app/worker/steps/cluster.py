@@ -135,7 +135,6 @@ def _create(context: StepContext, write: PlannedWrite) -> Outcome:
 
 
 def _hindrance(context: StepContext, live: Json) -> Outcome | None:
-    """Return what prevents a write to the cluster now, None when nothing does."""
     owner = context.owner
     if context.desired.adopt and not owner.owns(live) and not owner.is_others(live):
         unsafe = not_taken_over(live, f"the cluster {context.record.name}")
@@ -165,7 +164,6 @@ def _observed(context: StepContext, live: Json) -> Outcome | None:
 
 
 def _not_created(context: StepContext) -> Outcome | None:
-    """Return why a cluster that Azure does not show is not created, None when it is."""
     record = context.record
     exempt = record.was_ready and exemption_of(record, ClusterMissing, context.ports.clock())
     if exempt or not record.may_create:
@@ -205,7 +203,6 @@ def _impossible_upgrade(context: StepContext, live: Json) -> Fail | None:
 
 
 def _obstacle(context: StepContext, live: Json, offered: Sequence[str]) -> str:
-    """Return what prevents the control plane from reaching its version, "" when nothing does."""
     wanted, current = context.desired.spec.kubernetes_version, control_plane(live)
     old = outdated_foreign_pools(context.desired, context.owner, live)
     if old:

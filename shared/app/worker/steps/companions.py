@@ -129,7 +129,6 @@ def _write(kind: WrittenCompanions[Any], context: StepContext, companion: Compan
 
 
 def _removed(kind: WrittenCompanions[Any], context: StepContext, resources: Sequence[str]) -> str:
-    """Remove resources; return what was done, "" for nothing."""
     if kind.delete is None:
         return ""
     for resource in resources:

@@ -166,7 +166,6 @@ def _evicted(
 
 
 def _drain_since(context: StepContext, old: str, write: AcceptedWrite | None, now: datetime) -> datetime:
-    """Return when the time limit of a drain started."""
     waiting, step = context.job.step.waiting_on, context.job.step
     if waiting is None or (waiting.kind, waiting.key) != (WaitKind.DRAIN, old):
         return now

@@ -109,7 +109,6 @@ def _stage(context: StepContext, live: Json, pool: NodePool, profiles: Sequence[
 
 
 def _advanced(context: StepContext, live: Json, pool: NodePool, stage: Stage) -> Outcome | None:
-    """Make the next change that a pool of the manifest needs; None when it needs none."""
     owner, plane = context.owner, control_plane(live)
     match stage:
         case Create(name):
@@ -159,13 +158,11 @@ def _create(context: StepContext, name: str, write: PlannedWrite, reason: str) -
 
 
 def _wrote_to(context: StepContext, *names: str) -> bool:
-    """Return whether the last write was one to these node pools that brings them to the manifest."""
     last = context.job.step.last_write
     return last is not None and last.kind in _POOL_WRITES and last.target in names
 
 
 def _updated(context: StepContext, live: Json, pool: NodePool, profile: Json) -> Outcome | None:
-    """Write a pool if it differs, then compare its node image."""
     name, plane = str(profile["name"]), control_plane(live)
     what = f"the node pool {name}"
     try:

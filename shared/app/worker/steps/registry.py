@@ -105,7 +105,6 @@ def _refused(context: StepContext) -> Fail | None:
 
 
 def _held(context: StepContext, would: str) -> Outcome:
-    """Return the wait of a step that would write to a cluster whose record is recovering."""
     found = None if context.desired.is_attached else context.azure(GetCluster(context.cluster))
     return held(context, found, would)
 

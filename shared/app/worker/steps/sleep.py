@@ -98,7 +98,6 @@ def ensure_awake(context: StepContext) -> Outcome:
 
 
 def _read(context: StepContext) -> Json | Outcome:
-    """Return the cluster if it is certainly ours, or why nothing is done to it."""
     found = read_ours(context)
     if not isinstance(found, Restart):
         return found

@@ -175,7 +175,6 @@ _AT_GROUP = (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
 
 
 def _in_group(context: StepContext) -> RecordList[ClusterRecord]:
-    """Return the records of the other clusters in the resource group, or to be in it."""
     group, state = group_of(context.record), context.ports.state
     members = {member.cluster for member in state.group_members(group)} - {context.record.name}
     found = state.clusters_named(sorted(members))

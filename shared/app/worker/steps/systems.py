@@ -81,7 +81,6 @@ def _undefined(
     found: LabelledLists,
     context: StepContext,
 ) -> Fail | None:
-    """Return the failure for an object of a kind that the components of Flux do not define."""
     for system in systems:
         for manifest in wanted[system.name]:
             if not found.knows(manifest["apiVersion"], manifest["kind"]):

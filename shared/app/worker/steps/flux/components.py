@@ -133,7 +133,6 @@ def _rolled_out_later(context: StepContext, waiting: Outcome) -> Outcome:
 
 
 def _rolling_out(context: StepContext) -> bool:
-    """Return whether an earlier run of the step applied these components, and they only have to roll out."""
     waiting = context.job.step.waiting_on
     return waiting is not None and (waiting.kind, waiting.key) == (WaitKind.ROLLOUT, _key(context))
 
@@ -236,7 +235,6 @@ def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
 
 
 def _objects_of(definition: Json, api: KubernetesApi) -> int:
-    """Return how many objects of a definition exist."""
     spec = definition["spec"]
     version = next((version["name"] for version in spec["versions"] if version.get("served")), None)
     return 0 if version is None else len(api.list(f"{spec['group']}/{version}", spec["names"]["kind"]))

@@ -183,7 +183,6 @@ _FLUX_NAMES = {
 
 
 def _place(ref: ObjectRef) -> str:
-    """Return the field of the manifest with a Flux object."""
     if ref.name == _NAMESPACE:
         return "spec.flux"
     kind = "kustomizations" if ref.kind == flux_objects.KUSTOMIZATION.kind else "sources"

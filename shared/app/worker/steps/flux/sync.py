@@ -101,7 +101,6 @@ def other_source(context: StepContext) -> list[str]:
 
 
 def _undefined(context: StepContext, wanted: Sequence[Json]) -> Fail | None:
-    """Return the failure for a source of a kind that the components do not define."""
     needed = {
         (document["kind"], document["apiVersion"]) for document in wanted if document["kind"] in _OPTIONAL
     }
@@ -134,7 +133,6 @@ def _defined(manifests: Sequence[Json]) -> set[tuple[str, str]]:
 
 
 def _without_address(context: StepContext) -> Fail | None:
-    """Return the failure where Flux is to report, and nobody has said where the app receives that."""
     if context.desired.spec.flux.events is None or context.ports.config.public_url:
         return None
     remedy = "set PUBLIC_URL, a setting of the app, or remove the field"
