@@ -11,14 +11,12 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
-from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, NAMESPACE, SOURCE, GitCredentials
 from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Readiness, Ready, Suspended, message_of
-from shared.kubernetes.health import time_of
+from shared.kubernetes.health import ObjectReport, time_of
 from shared.kubernetes.inside import PREFIX
 from shared.kubernetes.sync_objects import git_ref, has_app_credentials
 from shared.language.desired import Desired
@@ -262,15 +260,6 @@ _APIS: Mapping[str, str] = {
 }
 _REVISION = re.compile(r"revision:? '?([^\s']+)", re.IGNORECASE)
 """Where the conditions of Flux have the revision that a source stored, or that a Kustomization applied."""
-
-
-@dataclass(frozen=True)
-class ObjectReport:
-    """An object of a configuration: how far it is, and since when."""
-
-    ref: ObjectRef
-    state: Readiness
-    since: datetime
 
 
 def reported(live: Json) -> list[ObjectReport]:

@@ -7,7 +7,7 @@ at work is no fault before ``PATIENCE`` has passed: a new node takes minutes, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shared.frozen import dataclass
@@ -27,9 +27,13 @@ from shared.kubernetes.flux_readiness import (
     NO_ATTEMPT,
     WAITS_FOR_ANOTHER,
     Attempt,
-    attempt_of,
+    FluxFailure,
+    Progressing,
+    Readiness,
+    Suspended,
     message_of,
     ready_condition,
+    reconciled,
 )
 from shared.masking import cut
 from shared.resource_ids import ObjectRef
@@ -256,33 +260,33 @@ def deployment_faults(deployments: Sequence[Json], now: datetime) -> Iterator[Fa
         yield Fault(named[rollout.name], "NotRunning", rollout.message)
 
 
-def flux_faults(objects: Sequence[Json], now: datetime) -> Iterator[Fault]:
+@dataclass(frozen=True)
+class ObjectReport:
+    """An object of Flux, as its cluster or Azure shows it: how far it is, and since when."""
+
+    ref: ObjectRef
+    state: Readiness
+    since: datetime
+
+
+def report_of(live: Json) -> ObjectReport:
+    """Return how far an object of Flux on a cluster is."""
+    ready, suspended = ready_condition(live), (live.get("spec") or {}).get("suspend")
+    seen = ready is not None and ready.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
+    since = time_of((ready or {}).get("lastTransitionTime")) if seen else changed_at(live)
+    return ObjectReport(ref_of(live), Suspended() if suspended else reconciled(live), since)
+
+
+def flux_faults(reports: Iterable[ObjectReport], now: datetime) -> Iterator[Fault]:
     """Yield the objects of Flux that failed, or that take too long; what somebody suspended is at rest."""
-    for live in objects:
-        if (live.get("spec") or {}).get("suspend"):
-            continue
-        fault = _flux_fault(live, now)
-        if fault is not None:
-            yield fault
-
-
-def _flux_fault(live: Json, now: datetime) -> Fault | None:
-    ref, ready = ref_of(live), ready_condition(live)
-    since = time_of((ready or {}).get("lastTransitionTime"))
-    if ready is None or ready.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
-        since = changed_at(live)
-        if now - since <= PATIENCE:
-            return None
-        message = f"Flux has not reconciled it since {since:%H:%M} UTC"
-        return Fault(ref, "NotReconciled", message, since=since)
-    if ready.get("status") == "True":
-        return None
-    reason = str(ready.get("reason") or "Failed")
-    if ready.get("status") == "False" and reason != WAITS_FOR_ANOTHER:
-        return Fault(ref, reason, f"{reason}: {message_of(ready)}", attempt_of(live), since)
-    if now - since <= PATIENCE:
-        return None
-    return Fault(ref, reason, f"{reason} since {since:%H:%M} UTC: {message_of(ready)}", since=since)
+    for report in reports:
+        late, since = now - report.since > PATIENCE, report.since
+        match report.state:
+            case FluxFailure(reason, message, attempt) if late or reason != WAITS_FOR_ANOTHER:
+                yield Fault(report.ref, reason or "Failed", f"{reason}: {message}", attempt, since)
+            case Progressing(message) if late:
+                text = f"{message}, since {since:%H:%M} UTC"
+                yield Fault(report.ref, "NotReconciled", text, since=since)
 
 
 def node_faults(nodes: Sequence[Json], now: datetime) -> Iterator[Fault]:

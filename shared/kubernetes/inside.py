@@ -14,8 +14,8 @@ from datetime import datetime
 from shared.frozen import dataclass, field, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
-from shared.kubernetes.flux_readiness import message_of, ready_condition
-from shared.kubernetes.health import PATIENCE, Fault, changed_at, in_order, time_of
+from shared.kubernetes.flux_readiness import Ready, Suspended, message_of, ready_condition
+from shared.kubernetes.health import PATIENCE, Fault, ObjectReport, changed_at, in_order, time_of
 from shared.kubernetes.kubeconfig import Certificate
 from shared.language.desired import Desired
 from shared.masking import cut
@@ -144,18 +144,12 @@ class Count:
         """Return what Roadstead applied of Flux and of systems; the faults are in it."""
         return self._with(Part(COMPONENT, total, total - len(faults)), faults)
 
-    def flux(self, kind: str, objects: Sequence[Json], faults: Iterable[Fault]) -> Part:
+    def flux(self, kind: str, reports: Sequence[ObjectReport], faults: Iterable[Fault]) -> Part:
         """Return the objects of a kind of Flux; the faults may be those of other kinds too."""
-        own = list({fault.ref: fault for fault in faults if fault.ref.kind == kind}.values())
-        rest = _without(objects, own)
-        suspended = [document for document in rest if (document.get("spec") or {}).get("suspend")]
-        ready = sum(_reconciled(document) for document in rest if document not in suspended)
-        return self._with(Part(kind, len(objects), ready, suspended=len(suspended)), own)
-
-    def reported(self, kind: str, total: int, ready: int, suspended: int, faults: Iterable[Fault]) -> Part:
-        """Return the objects of a kind of Flux as Azure shows them; the faults may be those of others too."""
-        own = [fault for fault in faults if fault.ref.kind == kind]
-        return self._with(Part(kind, total, ready, suspended=suspended), own)
+        own = {fault.ref: fault for fault in faults if fault.ref.kind == kind}
+        states = [report.state for report in reports if report.ref not in own]
+        ready, suspended = (sum(isinstance(state, of) for state in states) for of in (Ready, Suspended))
+        return self._with(Part(kind, len(reports), ready, suspended=suspended), [*own.values()])
 
     def workloads(self, kind: str, objects: Sequence[Json], faults: Sequence[Fault]) -> Part:
         """Return the workloads of a kind; the faults are in them."""
@@ -208,11 +202,6 @@ def _info(node: Json) -> Json:
 
 def _is_ready(live: Json) -> bool:
     return (ready_condition(live) or {}).get("status") == "True"
-
-
-def _reconciled(live: Json) -> bool:
-    observed = (ready_condition(live) or {}).get("observedGeneration", 0)
-    return _is_ready(live) and bool(observed >= live["metadata"].get("generation", 0))
 
 
 # The facts of a cluster: what manifests on it, and programs around it, need to know of it. Pure.

@@ -20,6 +20,7 @@ from shared.kubernetes.health import (
     kinds_of_flux,
     missing,
     node_faults,
+    report_of,
     sync_faults,
 )
 from shared.kubernetes.inside import NAMED, Count
@@ -72,7 +73,7 @@ def live(
 
 
 def faults(*objects: Json) -> list[tuple[str, str]]:
-    return [(fault.reason, fault.message) for fault in flux_faults(objects, NOW)]
+    return [(fault.reason, fault.message) for fault in flux_faults(map(report_of, objects), NOW)]
 
 
 def test_an_object_that_is_ready_or_suspended_is_no_fault() -> None:
@@ -92,14 +93,14 @@ def test_a_revision_is_named_that_flux_could_not_apply(
     tried: str | None, applied: str | None, revision: str
 ) -> None:
     failed = live(status="False", lastAttemptedRevision=tried, lastAppliedRevision=applied)
-    (fault,) = flux_faults([failed], NOW)
+    (fault,) = flux_faults(map(report_of, [failed]), NOW)
     assert fault.attempt.revision == revision
 
 
 def test_flux_at_work_is_a_fault_only_after_a_while() -> None:
     assert faults(live(status="Unknown", reason="Progressing", since=LATELY)) == []
     assert faults(live(status="Unknown", reason="Progressing")) == [
-        ("Progressing", "Progressing since 11:49 UTC: what Flux says")
+        ("NotReconciled", "Progressing: what Flux says, since 11:49 UTC")
     ]
 
 
@@ -107,7 +108,7 @@ def test_a_new_generation_that_flux_does_not_see_is_a_fault_after_a_while_whatev
     for status in ("True", "False"):
         assert faults(live(status=status, generation=2, changed=LATELY)) == []
         assert faults(live(status=status, generation=2)) == [
-            ("NotReconciled", "Flux has not reconciled it since 11:49 UTC")
+            ("NotReconciled", "Flux has not reconciled its newest version yet, since 11:49 UTC")
         ]
 
 
@@ -186,7 +187,7 @@ def test_what_waits_for_another_is_at_work_and_comes_after_what_it_waits_for() -
     assert faults(waits) == []
     waits = live("Kustomization", "addons", status="False", reason="DependencyNotReady")
     failed = live("Kustomization", "infrastructure", status="False", reason="BuildFailed")
-    assert [fault.reason for fault in in_order(list(flux_faults([waits, failed], NOW)))] == [
+    assert [fault.reason for fault in in_order(list(flux_faults(map(report_of, [waits, failed]), NOW)))] == [
         "BuildFailed",
         "DependencyNotReady",
     ]

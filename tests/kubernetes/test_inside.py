@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.json_tree import Json
-from shared.kubernetes.health import PATIENCE, Fault, flux_faults, missing, node_faults
+from shared.kubernetes.health import PATIENCE, Fault, flux_faults, missing, node_faults, report_of
 from shared.kubernetes.inside import MESSAGE_LIMIT, NAMED, Count, Inside, Part, workload_faults
 from shared.resource_ids import ObjectRef
 
@@ -35,13 +35,13 @@ def kustomization(name: str, state: str) -> Json:
 
 
 def counted(objects: list[Json], faults: list[Fault]) -> Part:
-    return Count(NOW).flux("Kustomization", objects, faults)
+    return Count(NOW).flux("Kustomization", [*map(report_of, objects)], faults)
 
 
 @given(st.lists(st.sampled_from(STATES), max_size=30))
 def test_each_object_is_counted_once_and_few_are_named(states: list[str]) -> None:
     objects = [kustomization(f"apps-{number}", state) for number, state in enumerate(states)]
-    part = counted(objects, list(flux_faults(objects, NOW)))
+    part = counted(objects, list(flux_faults(map(report_of, objects), NOW)))
     assert (part.total, part.ready) == (len(states), states.count("True"))
     assert part.suspended == states.count("suspended")
     assert part.failed == states.count("False") + states.count("Unknown")
@@ -58,7 +58,7 @@ def test_an_object_that_is_missing_is_failed_although_the_cluster_has_no_such_on
 
 def test_an_object_with_two_faults_is_one_object() -> None:
     objects = [kustomization("apps", "False")]
-    (fault,) = flux_faults(objects, NOW)
+    (fault,) = flux_faults(map(report_of, objects), NOW)
     assert counted(objects, [fault, replace(fault, reason="Suspended")]).failed == 1
 
 

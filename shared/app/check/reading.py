@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 from shared.app.access.azure_state import FAILED_STATES, profiles_of, provisioning_error, state_of
 from shared.app.access.context import StepContext
@@ -16,7 +15,6 @@ from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
 from shared.app.worker.steps.managed_namespaces import LabelledLists
 from shared.azure.changes.upgrades import POOL_LABEL
 from shared.azure.flux_extension import (
-    ObjectReport,
     changed_fields,
     extension_body,
     reported,
@@ -27,8 +25,8 @@ from shared.json_tree import Json
 from shared.kubernetes import flux_objects, health
 from shared.kubernetes.flux_instance import INSTANCE, OWNER, instance_readiness
 from shared.kubernetes.flux_objects import EXTENSION_NAME, ref_of
-from shared.kubernetes.flux_readiness import FluxFailure, Progressing, Ready, Suspended, last_applied
-from shared.kubernetes.health import PATIENCE, SUSPENDED, Fault, changed, in_order, missing
+from shared.kubernetes.flux_readiness import Suspended, last_applied
+from shared.kubernetes.health import SUSPENDED, Fault, changed, in_order, missing
 from shared.kubernetes.inside import (
     API_VERSION,
     DEPLOYMENT,
@@ -68,15 +66,11 @@ def read_extension(context: StepContext) -> Reading:
     differing = [*_of_extension(context, extension), *_of_configurations(wanted, found)]
     ours = as_far_as_known(differing, context.record)
     objects = [report for name in wanted if name in found for report in reported(found[name])]
-    faults = [*ours, *_of_objects(objects, now)]
+    faults = [*ours, *health.flux_faults(objects, now)]
     count = Count(now, context.record.observation.inside)
     parts = [count.components(1 + len(wanted), ours)]
     for kind in dict.fromkeys(report.ref.kind for report in objects):
-        own = [report for report in objects if report.ref.kind == kind]
-        ready, suspended = (
-            sum(isinstance(report.state, state) for report in own) for state in (Ready, Suspended)
-        )
-        parts.append(count.reported(kind, len(own), ready, suspended, faults))
+        parts.append(count.flux(kind, [report for report in objects if report.ref.kind == kind], faults))
     live = context.azure(GetCluster(cluster))
     pools = [] if live is None else profiles_of(live)
     inside = Inside(now, tuple(parts))
@@ -125,16 +119,6 @@ def _of_configurations(wanted: Mapping[str, Json], found: Mapping[str, Json]) ->
         if state_of(live) in FAILED_STATES:
             error = (live.get("properties") or {}).get("errorMessage") or "Azure gives no reason"
             yield Fault(ref, "Failed", f"Azure could not write it: {error}")
-
-
-def _of_objects(objects: Sequence[ObjectReport], now: datetime) -> Iterator[Fault]:
-    for report in objects:
-        match report.state:
-            case FluxFailure(reason, message):
-                yield Fault(report.ref, reason or "Failed", f"{reason}: {message}", since=report.since)
-            case Progressing(message) if now - report.since > PATIENCE:
-                text = f"{message}, since {report.since:%H:%M} UTC"
-                yield Fault(report.ref, "NotReconciled", text, since=report.since)
 
 
 def _of_pools(pools: Sequence[Json]) -> Iterator[Fault]:
@@ -195,7 +179,7 @@ def read(context: StepContext) -> Reading:
     objects = [document for listed in of_flux.values() for document in listed]
     workloads = {kind: served(api, API_VERSION, kind) or () for kind in WORKLOADS}
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
-    faults = [*in_components, *health.flux_faults(objects, now)]
+    faults = [*in_components, *health.flux_faults(map(health.report_of, objects), now)]
     wanted = sync_objects(context.desired, None)
     by_ref = {flux_objects.ref_of(document): document for document in objects}
     faults += health.sync_faults(wanted, by_ref)
@@ -219,7 +203,7 @@ def read(context: StepContext) -> Reading:
     own = as_far_as_known(ours, context.record)
     total = len(components) + with_secret + has_facts + others_of_ours.count
     parts = [count.components(total, own)]
-    parts += [count.flux(kind, listed, faults) for kind, listed in of_flux.items()]
+    parts += [count.flux(kind, [*map(health.report_of, listed)], faults) for kind, listed in of_flux.items()]
     renamed = context.record.observation.running.renamed if context.record.observation.running else {}
     parts += count.pools(nodes, POOL_LABEL, renamed, node_faults)
     for kind, listed in workloads.items():
@@ -278,7 +262,7 @@ def _component_faults(
         elif ref.kind == DEPLOYMENT:
             deployments.append(found)
         elif ref == INSTANCE:
-            faults += health.flux_faults([found], context.ports.clock())
+            faults += health.flux_faults([health.report_of(found)], context.ports.clock())
             if isinstance(instance_readiness(found), Suspended):
                 faults.append(Fault(ref, "Disabled", "somebody disabled its reconciliation"))
             deployments += [document for document in listed if _of_operator(document)]

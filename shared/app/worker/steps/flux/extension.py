@@ -19,7 +19,6 @@ from shared.app.worker.steps.writable import BelowCluster, bring, is_at_work, se
 from shared.azure.flux_extension import (
     EXTENSION_TYPE,
     UNREPORTED,
-    ObjectReport,
     changed_fields,
     configuration_bodies,
     extension_body,
@@ -40,6 +39,7 @@ from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import EXTENSION_NAME, KUSTOMIZATION, NAMESPACE
 from shared.kubernetes.flux_readiness import Attempt, FluxFailure, Progressing, Readiness, Ready, commit_of
+from shared.kubernetes.health import ObjectReport
 from shared.language.model.cluster.flux_source import MAIN
 from shared.ports.azure import (
     DeleteFluxConfiguration,
