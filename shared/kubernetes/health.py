@@ -37,6 +37,7 @@ from shared.kubernetes.flux_readiness import (
 )
 from shared.masking import cut
 from shared.resource_ids import ObjectRef
+from shared.sentences import some_of
 
 # Whether a Deployment runs its newest version, by the rules of ``kubectl rollout status``.
 #
@@ -97,11 +98,11 @@ def _refused_pods(status: Json) -> str:
     for condition in status.get("conditions") or ():
         if (condition.get("type"), condition.get("status")) == ("ReplicaFailure", "True"):
             said = " ".join(str(condition.get("message") or "").split())
-            return f"{condition.get('reason') or 'ReplicaFailure'}: {cut(said, _LONGEST, '...')}"
+            return f"{condition.get('reason') or 'ReplicaFailure'}: {cut(said, _MOST_OF_REFUSAL, '...')}"
     return ""
 
 
-_LONGEST = 500
+_MOST_OF_REFUSAL = 500
 """So many characters are shown of what is said of pods that are refused."""
 PATIENCE = timedelta(minutes=10)
 _SOURCES = ("GitRepository", "OCIRepository", "Bucket")
@@ -334,3 +335,42 @@ def changed_at(live: Json) -> datetime:
 def time_of(text: object) -> datetime:
     """Return a time of Kubernetes; long ago without one."""
     return datetime.fromisoformat(str(text)) if text else datetime(1970, 1, 1, tzinfo=UTC)
+
+
+# What keeps an object that is being deleted: its finalizers, and what is left in a namespace.
+#
+# The namespace controller writes into the conditions of a namespace why it does not end yet (kubernetes
+# ``pkg/controller/namespace/deletion/status_condition_utils.go``).
+
+LONGEST = 300
+"""So many characters of a condition are shown: it may list every kind that is left."""
+_OF_KUBERNETES = "kubernetes"
+"""The finalizer of every namespace, which Kubernetes takes away when the namespace is empty."""
+_CONDITIONS = (
+    "NamespaceFinalizersRemaining",
+    "NamespaceContentRemaining",
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionContentFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+)
+"""Those that are True while something keeps a namespace, the one that says most first."""
+
+
+def what_keeps(live: Json) -> str:
+    """Return what keeps an object that is being deleted, "" where it does not show it."""
+    return "; ".join(_reasons(live))
+
+
+def _reasons(live: Json) -> Iterator[str]:
+    spec = live.get("spec") or {}
+    of_namespace = spec.get("finalizers") or () if live.get("kind") == "Namespace" else ()
+    finalizers = [*(live["metadata"].get("finalizers") or ()), *of_namespace]
+    own = [str(finalizer) for finalizer in finalizers if finalizer != _OF_KUBERNETES]
+    if own:
+        yield f"it has the finalizer{'s' * (len(own) > 1)} {some_of(own, 3)}"
+    if live.get("kind") == "Namespace":
+        conditions = (live.get("status") or {}).get("conditions") or ()
+        found = {condition["type"]: condition for condition in conditions if condition["status"] == "True"}
+        for kind in _CONDITIONS:
+            if kind in found:
+                yield cut(" ".join(str(found[kind].get("message") or kind).split()), LONGEST, "...")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.kubernetes.ending import LONGEST, what_keeps
+from shared.kubernetes.health import LONGEST, what_keeps
 
 DISCOVERY = (
     "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs:"

@@ -20,8 +20,7 @@ from shared.app.access.companions import WINDOWS
 from shared.app.access.context import ClusterAccess, StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.check.companions import CompanionReading, SharedReads, read_companions, with_companions
-from shared.app.check.reading import read, renewed_facts
-from shared.app.check.readings import Reading
+from shared.app.check.reading import Reading, read, renewed_facts
 from shared.app.check.secrets import check_secrets, has_secrets
 from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send, send_all, unlike

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from shared.app.access.azure_state import FAILED_STATES, profiles_of, provisioning_error, state_of
 from shared.app.access.context import StepContext
-from shared.app.check.readings import Reading, Reporting, as_far_as_known
-from shared.app.check.secrets import may_apply
+from shared.app.check.secrets import as_far_as_known, may_apply
 from shared.app.worker.steps.flux.applied import LiveObjects, apply_over, is_as_applied, served
 from shared.app.worker.steps.flux.extension import is_suspended, wanted_configurations
 from shared.app.worker.steps.flux.pinned import kinds_of_flux, pinned_components
@@ -50,6 +50,37 @@ from shared.masking import cut
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetExtension, ListFluxConfigurations
 from shared.resource_ids import ObjectRef
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """Since when Flux is to report what it does, and when a source had something new last, None for never."""
+
+    since: datetime
+    newest: datetime | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is wrong in a cluster, what hurts most first, and what it has.
+
+    ``nodes`` and ``objects`` of Flux were read. ``facts`` is the ConfigMap with the facts of the cluster, as
+    Roadstead applied it; None where there is none. ``reporting`` is None where Flux reports nothing.
+    ``revision`` is what the first Kustomization says it applied last, "" for nothing, and None where Azure
+    does not say it. ``from_azure``: nothing was read inside; ``nodes`` are then node pools, as Azure shows
+    them.
+    """
+
+    flux: Sequence[Fault]
+    platform: Sequence[Fault]
+    objects: int
+    nodes: int
+    inside: Inside
+    facts: Json | None = None
+    reporting: Reporting | None = None
+    from_azure: bool = False
+    revision: str | None = None
+
 
 # What a check reads of a cluster whose Flux is Microsoft's extension: in Azure alone, nothing inside.
 

@@ -7,10 +7,10 @@ the vault no longer gives stays in the cluster.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shared.app.access.context import StepContext
-from shared.app.check.readings import as_far_as_known
 from shared.app.sweep.conclusions import is_beside
 from shared.app.worker.steps.bootstrap_secrets import VaultReads
 from shared.app.worker.steps.flux.applied import apply_over, is_as_applied
@@ -18,11 +18,13 @@ from shared.cluster.failures.errors import ReconcileError, SecretMissing
 from shared.cluster.findings.conditions import is_unfinished
 from shared.cluster.findings.health import HEALTHY, HealthCondition, HealthFinding
 from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
+from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes import health
 from shared.kubernetes.bootstrap_secrets import fields_of_others, secret_ref, versions_in
 from shared.kubernetes.field_ownership import is_applied_by_us
-from shared.kubernetes.health import Fault
+from shared.kubernetes.health import CHANGED, MISSING, Fault
 from shared.language.model.cluster.bootstrap_secrets import BootstrapSecret
 from shared.ports import KubernetesApi, Ports
 
@@ -126,3 +128,21 @@ def may_apply(record: ClusterRecord, ports: Ports) -> bool:
         return False
     current = ports.state.cluster(record.name)
     return current is not None and is_beside(current, record)
+
+
+# What a check says of a cluster whose last job failed or is suspended: not everything may be applied.
+
+_APPLIED = frozenset({CHANGED, MISSING})
+
+
+def as_far_as_known(faults: Iterable[Fault], record: ClusterRecord) -> list[Fault]:
+    """Return the faults; what the last job may not have applied is not called a change by somebody."""
+    if not is_unfinished(record):
+        return list(faults)
+    job = "is suspended" if record.phase is Phase.SUSPENDED else "has failed"
+    return [_by_job(fault, job) if fault.reason in _APPLIED else fault for fault in faults]
+
+
+def _by_job(fault: Fault, job: str) -> Fault:
+    what = "it does not exist" if fault.reason == MISSING else "it is not as git has it"
+    return replace(fault, message=f"{what}, and the job that applies it {job}")

@@ -38,7 +38,7 @@ from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.cluster.recipes import IN_THE_CLUSTER, Recipe, Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
-from shared.kubernetes.ending import what_keeps
+from shared.kubernetes.health import what_keeps
 from shared.ports import Ports
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ObjectRef

@@ -14,9 +14,9 @@ from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.frozen import dataclass
 from shared.json_tree import Json
-from shared.kubernetes.ending import what_keeps
 from shared.kubernetes.field_ownership import MANAGER, appliers, other_managers
 from shared.kubernetes.flux_objects import KUSTOMIZATION, ref_of
+from shared.kubernetes.health import what_keeps
 from shared.kubernetes.sync_objects import SOURCE_API
 from shared.kubernetes.system_objects import TENANT, system_objects
 from shared.language.cluster_systems import ClusterSystem, read_system
