@@ -8,6 +8,7 @@ import pytest
 
 from shared.app.check import secrets as checks
 from shared.app.worker.steps import bootstrap_secrets
+from shared.app.worker.steps.flux.applied import Removal
 from shared.kubernetes.bootstrap_secrets import secret_ref
 from shared.language.model.cluster.grants import BootstrapSecret
 from shared.ports import KubernetesApi
@@ -21,7 +22,7 @@ def a_new_version_is_not_applied(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_git_no_longer_has_stays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bootstrap_secrets, "_remove", lambda *_: None)
+    patch.setattr(bootstrap_secrets, "remove", lambda *_: Removal((), {}))
 
 
 def every_secret_counts_as_former(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from shared.app.worker.steps import managed_namespaces as managed_step
-from shared.app.worker.steps import systems as systems_step
 from shared.app.worker.steps.flux import pinned
 from shared.azure.companions import managed_namespaces
 from shared.kubernetes import sync_objects
@@ -18,7 +17,7 @@ from tests.simulation.mutations import mutation
 
 
 def flux_is_not_locked_down(patch: pytest.MonkeyPatch) -> None:
-    for module in (pinned, sync_objects, systems_step):
+    for module in (pinned, sync_objects):
         patch.setattr(module, "is_locked_down", lambda _: False)
 
 

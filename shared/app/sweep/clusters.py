@@ -10,7 +10,7 @@ from functools import partial
 from shared.app.access.azure_state import busy
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of
-from shared.app.outbox import is_at_time, send, send_all
+from shared.app.outbox import is_at_time, send, send_all, send_unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import Sources, compared_again, conclude
@@ -226,11 +226,11 @@ def _is_read_again(record: ClusterRecord, live: Json, part: SweepRequest, ports:
 
 
 def postpone(part: SweepRequest, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
-    """Ask for a part again at the time for which its tokens are reserved, by any clock."""
+    """Ask for a part again, by another message, when its tokens are there by any clock."""
     ports.services.telemetry.record(of_reservation("sweep"))
     reserved = part.model_copy(update={"reservations": dict(limiter.reserved)})
     seconds = max(0.0, (limited.at - ports.clock()).total_seconds())
-    send(reserved, ports, after=seconds + ports.config.clocks_differ.total_seconds())
+    send_unlike(reserved, ports, after=seconds + ports.config.clocks_differ.total_seconds())
 
 
 def count_missed(news: Sequence[str], subscription: str, ports: Ports) -> None:
