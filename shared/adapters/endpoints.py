@@ -8,9 +8,9 @@ a Prometheus refuses a query: prometheus.io/docs/prometheus/latest/querying/api.
 from __future__ import annotations
 
 import socket
-import time
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -20,7 +20,6 @@ from requests.adapters import HTTPAdapter
 from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
-from shared.adapters.answers import as_it_comes
 from shared.adapters.transport import Reached, address_of, looking
 from shared.cluster.failures.errors import (
     Dependency,
@@ -37,7 +36,7 @@ from shared.reachable_addresses import Network, refused_address
 SECONDS = 5.0
 """Limit on connecting, and on each wait for more of an answer."""
 TOTAL_SECONDS = 10.0
-"""Limit on the body of an answer."""
+"""Limit on a question, from its first connection to the end of the answer."""
 MAX_BYTES = 64 << 10
 """Limit on an answer of a Prometheus."""
 _EXCERPT = 100
@@ -68,17 +67,22 @@ class HttpsEndpoints:
     @contextmanager
     def _asked(self, url: str, query: Mapping[str, str]) -> Iterator[requests.Response]:
         host = self._allowed(url)
-        headers = {"User-Agent": "roadstead", "Accept-Encoding": "identity"}
-        options: Any = {"timeout": SECONDS, "allow_redirects": False, "stream": True}
-        try:
-            with (
-                _session(self._look(host), url) as session,
-                session.get(url, params=query, headers=headers, **options) as response,
-            ):
-                yield response
-        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-            # Not chained: the library's text may have parts of an answer.
-            raise Unavailable(f"{host} does not answer: {type(error).__name__}") from None
+        with _Deadline(TOTAL_SECONDS) as deadline, _session(self._look(host, deadline), url) as session:
+            try:
+                with session.get(
+                    url,
+                    params=query,
+                    headers={"User-Agent": "roadstead", "Accept-Encoding": "identity"},
+                    timeout=SECONDS,
+                    allow_redirects=False,
+                    stream=True,
+                ) as response:
+                    yield response
+                if deadline.over:  # an answer that was cut off may look like one
+                    raise Unavailable(f"{host} does not answer within {TOTAL_SECONDS:g} s")
+            except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+                # Not chained: the library's text may have parts of an answer.
+                raise Unavailable(f"{host} does not answer: {type(error).__name__}") from None
 
     def _allowed(self, url: str) -> str:
         """Return the host of an address with its port; raise Dependency for one that nobody has allowed."""
@@ -97,13 +101,51 @@ class HttpsEndpoints:
             )
         return host
 
-    def _look(self, host: str) -> Reached:
+    def _look(self, host: str, deadline: _Deadline) -> Reached:
         def reached(opened: socket.socket) -> None:
             why = refused_address(address_of(opened), self._networks)
             if why:
                 raise Dependency(f"{host} is left alone: {why}; see the app setting ROLLOUT_CHECK_NETWORKS")
+            deadline.watch(opened)
 
         return reached
+
+
+class _Deadline:
+    """Shuts the connections down that are still in use after so many seconds, whatever they wait for.
+
+    A limit on each read alone lets somebody who sends a byte in time, and again, go on without end.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._watched, self._over = list[socket.socket](), threading.Event()
+        self._timer = threading.Timer(seconds, self._end)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return self._over.is_set()
+
+    def watch(self, opened: socket.socket) -> None:
+        """Shut a connection down at the end, also once it is TLS."""
+        self._watched.append(opened.dup())
+        if self.over:
+            self._end()
+
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        for connection in self._watched:
+            connection.close()
+
+    def _end(self) -> None:
+        self._over.set()
+        for connection in self._watched:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _session(reached: Reached, url: str) -> requests.Session:
@@ -131,14 +173,10 @@ class _Looking(HTTPAdapter):
 
 
 def _body(response: requests.Response) -> bytes:
-    """Return the body of an answer; raise TooLarge, and Unavailable for one that takes too long."""
-    body, until = bytearray(), time.monotonic() + TOTAL_SECONDS
-    for part in as_it_comes(response):
-        body += part
-        if len(body) > MAX_BYTES:
-            raise TooLarge(f"the answer is larger than {MAX_BYTES >> 10} KiB; aggregate in the query")
-        if time.monotonic() > until:
-            raise Unavailable(f"Prometheus does not answer within {TOTAL_SECONDS:g} s")
+    """Return the body of an answer; raise TooLarge."""
+    body = response.raw.read(MAX_BYTES + 1, decode_content=False)
+    if len(body) > MAX_BYTES:
+        raise TooLarge(f"the answer is larger than {MAX_BYTES >> 10} KiB; aggregate in the query")
     return bytes(body)
 
 

@@ -233,7 +233,7 @@ def test_an_endpoint_that_hangs_or_closes_is_unavailable(
 
 @contextmanager
 def dripping_server(authority: Authority) -> Iterator[str]:
-    """Answer with a byte of a body every few moments, without end; yield an https:// address."""
+    """Answer with a byte of a header every few moments, without end; yield an https:// address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ends = threading.Event()
 
@@ -241,7 +241,7 @@ def dripping_server(authority: Authority) -> Iterator[str]:
             plain, _ = listener.accept()
             with suppress(OSError), authority.server_context().wrap_socket(plain, server_side=True) as served:
                 served.recv(1000)
-                served.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                served.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
                 while not ends.wait(0.05):
                     served.sendall(b"x")
 
@@ -257,8 +257,8 @@ def test_an_answer_that_drips_is_cut_off(trusted: Authority, monkeypatch: pytest
     with dripping_server(trusted) as url:
         asked = HttpsEndpoints(frozenset({urlsplit(url).netloc}), LOOPBACK)
         began = time.monotonic()
-        with pytest.raises(Unavailable, match="does not answer within"):
-            asked.query(url, QUERY)
+        with pytest.raises(Unavailable, match="does not answer"):
+            asked.status(url)
         assert time.monotonic() - began < endpoints.SECONDS
 
 

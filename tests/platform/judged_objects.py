@@ -87,7 +87,7 @@ OBJECTS: list[tuple[dict[str, Any], str]] = [
         "is no part of",
     ),
     (policy(**{"from": [{"ipBlock": {"cidr": "fd00::/8", "except": ["fd00:1::/32"]}}]}), ""),
-    (cron(startingDeadlineSeconds=-1), "must be at least 0, got -1"),
+    (cron(startingDeadlineSeconds=-1), "must be 0 or more, got -1"),
     (
         manifest("ConfigMap", "platform/c", data={"a": "b"}, binaryData={"a": "Yg=="}),
         "binaryData.a: is a key of data too",

@@ -26,7 +26,7 @@ SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
         (
             {"tolerations": [{"key": "a", "operator": "Exist"}]},
             {},
-            "must be Exists, Equal, Lt or Gt, got Exist",
+            "must be Equal or Exists or Gt or Lt, got Exist; did you mean Exists?",
         ),
         ({"tolerations": [{"key": "a", "operator": "Exists"}]}, {}, ""),
         (
@@ -34,7 +34,7 @@ SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
             {},
             "does not go with operator Exists",
         ),
-        ({"topologySpreadConstraints": [{**SPREAD, "maxSkew": 0}]}, {}, "must be at least 1, got 0"),
+        ({"topologySpreadConstraints": [{**SPREAD, "maxSkew": 0}]}, {}, "must be 1 or more, got 0"),
         ({"topologySpreadConstraints": [{**SPREAD, "maxSkew": 1}]}, {}, ""),
         (
             {"topologySpreadConstraints": [{**SPREAD, "maxSkew": 1, "whenUnsatisfiable": "Never"}]},

@@ -9,6 +9,7 @@ cycle also keeps every Kustomization of the same source from hearing of a new re
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from shared.frozen import dataclass
 from shared.json_tree import Json
@@ -94,30 +95,15 @@ def depends_on(waiter: ObjectId, spec: Json) -> Iterator[tuple[Path, ObjectId, J
 
 
 def _cycles(graph: Mapping[ObjectId, Sequence[ObjectId]]) -> Iterator[Sequence[ObjectId]]:
-    """Yield one cycle of each group of objects that reach each other; it begins with its first name.
-
-    A depth-first search that keeps its path itself, because a chain may be longer than Python's stack.
-    """
-    done: set[ObjectId] = set()
-    for start in sorted(graph):
-        path: list[ObjectId] = []
-        on_path: set[ObjectId] = set()
-        stack: list[tuple[ObjectId, bool]] = [(start, True)]
-        while stack:
-            node, enters = stack.pop()
-            if not enters:
-                path.pop()
-                on_path.discard(node)
-                done.add(node)
-                continue
-            if node in done or node not in graph:
-                continue
-            if node in on_path:
-                cycle = path[path.index(node) :]
-                least = cycle.index(min(cycle))
-                yield [*cycle[least:], *cycle[:least]]
-                continue
-            path.append(node)
-            on_path.add(node)
-            stack.append((node, False))
-            stack.extend((below, True) for below in reversed(graph[node]))
+    """Yield cycles that share no object, until none is left; each begins with its first name."""
+    left = dict(sorted(graph.items()))
+    while True:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:  # its second argument: each is waited for by the next
+            cycle = error.args[1][:0:-1]
+        else:
+            return
+        least = cycle.index(min(cycle))
+        yield [*cycle[least:], *cycle[:least]]
+        left = {name: wanted for name, wanted in left.items() if name not in cycle}

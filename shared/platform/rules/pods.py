@@ -84,7 +84,6 @@ def _container(container: Mapping[str, Any], place: Path, volumes: Collection[st
     elif isinstance(image, str) and not (is_open(image) or _IMAGE.fullmatch(image)):
         yield (*place, "image"), f"{image} is no name of an image, so the kubelet starts no container of it"
     for number, port in objects_in(container.get("ports")):
-        yield from port_number(port, "containerPort", (*place, "ports", number))
         yield from port_name(port, "name", (*place, "ports", number))
     ports = names_in(container.get("ports"))
     for probe in _PROBES:
@@ -156,40 +155,14 @@ def _memory(container: Mapping[str, Any], place: Path) -> Iterator[Fault]:
 
 
 _LEAST_MEMORY = 1 << 20
-_TOLERATION = {
-    "operator": ("Exists", "Equal", "Lt", "Gt"),
-    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
-}
-
-
-def _chosen(given: Mapping[str, Any], choices: Mapping[str, tuple[str, ...]], place: Path) -> Iterator[Fault]:
-    """Yield the fields with another value than those that there are."""
-    for field, values in choices.items():
-        value = given.get(field)
-        if value and value not in values and not is_open(value):
-            several = f"{', '.join(values[:-1])} or {values[-1]}"
-            yield (*place, field), f"must be {several}, got {value}"
 
 
 def _placing(spec: Mapping[str, Any], path: Path) -> Iterator[Fault]:
-    """Yield what ``ValidateTolerations`` and ``validateTopologySpreadConstraints`` refuse, and the like."""
+    """Yield what ``ValidateTolerations`` refuses beyond the values of fields."""
     for number, toleration in objects_in(spec.get("tolerations")):
         place: Path = (*path, "tolerations", number)
-        yield from _chosen(toleration, _TOLERATION, place)
         if toleration.get("operator") == "Exists" and toleration.get("value"):
             yield (*place, "value"), "does not go with operator Exists; remove one of the two"
-    for number, spread in objects_in(spec.get("topologySpreadConstraints")):
-        place = (*path, "topologySpreadConstraints", number)
-        if isinstance(spread.get("maxSkew"), int) and spread["maxSkew"] < 1:
-            yield (*place, "maxSkew"), f"must be at least 1, got {spread['maxSkew']}"
-        yield from _chosen(spread, {"whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway")}, place)
-
-
-def port_number(port: Mapping[str, Any], field: str, place: Path) -> Iterator[Fault]:
-    """Yield a fault where a number is no port."""
-    number = port.get(field)
-    if isinstance(number, int) and not isinstance(number, bool) and not 1 <= number <= 65535:
-        yield (*place, field), f"must be 1 to 65535, got {number}"
 
 
 def once(value: Any, keys: tuple[str, ...], place: Path) -> Iterator[Fault]:

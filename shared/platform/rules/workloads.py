@@ -29,7 +29,7 @@ from shared.platform.changes.objects import (
 from shared.platform.rules.cluster_kinds import OF_CLUSTERS
 from shared.platform.rules.finding import ClusterPlatform, Finding, is_unknown, lacks
 from shared.platform.rules.names import is_label
-from shared.platform.rules.pods import of_pod, once, port_name, port_number
+from shared.platform.rules.pods import of_pod, once, port_name
 from shared.platform.schemas.fields import Fault
 from shared.platform.source.documents import UnreadableFile, documents
 
@@ -83,7 +83,6 @@ def _service(manifest: Mapping[str, Any]) -> Iterator[Fault]:
     seen: set[str] = set()
     for number, port in ports:
         place: Path = ("spec", "ports", number)
-        yield from port_number(port, "port", place)
         yield from port_name(port, "targetPort", place)
         of_node = port.get("nodePort")
         if kind in ("ClusterIP", "ExternalName") and of_node:
@@ -141,9 +140,6 @@ def _cron(manifest: Mapping[str, Any]) -> Iterator[Fault]:
             ("spec", "schedule"),
             f"{schedule} is no schedule; write minute, hour, day, month and weekday, as 0 3 * * 1, or @daily",
         )
-    deadline = value_at(manifest, "spec.startingDeadlineSeconds")
-    if isinstance(deadline, int) and deadline < 0:
-        yield ("spec", "startingDeadlineSeconds"), f"must be at least 0, got {deadline}"
     zone = value_at(manifest, "spec.timeZone")
     known = _time_zones() if isinstance(zone, str) and not is_open(zone) else frozenset()
     if known and zone not in known:

@@ -53,16 +53,6 @@ OPTIONAL = frozenset(
 )
 """Fields that the documents mark required, and whose empty value validation accepts. Source: the rules of
 ``pkg/apis/*/validation/validation.go``, and what a later document no longer requires."""
-_POSITIVE = frozenset(
-    (
-        *((f"{_CORE}ContainerPort", "containerPort"), (f"{_CORE}ServicePort", "port")),
-        *((f"{_CORE}TopologySpreadConstraint", "maxSkew"), (f"{_CORE}WeightedPodAffinityTerm", "weight")),
-        *((f"{_CORE}PreferredSchedulingTerm", "weight"), (f"{_CORE}TCPSocketAction", "port")),
-        *((f"{_CORE}HTTPGetAction", "port"), (f"{_CORE}GRPCAction", "port")),
-        *((f"io.k8s.api.autoscaling.{v}.HorizontalPodAutoscalerSpec", "maxReplicas") for v in ("v1", "v2")),
-    )
-)
-"""Required numbers of which 0 is refused; of others, a missing one is 0."""
 _NUMBERS = ("i", "n", "b", INT_OR_STRING)
 _TYPES = {
     **{"s": "string", "i": "integer", "n": "number", "b": "boolean"},
@@ -84,6 +74,7 @@ VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     (f"{_CORE}ServiceSpec", "internalTrafficPolicy"): ("Cluster", "Local"),
     (f"{_CORE}Taint", "effect"): ("NoExecute", "NoSchedule", "PreferNoSchedule"),
     (f"{_CORE}Toleration", "effect"): ("NoExecute", "NoSchedule", "PreferNoSchedule"),
+    (f"{_CORE}Toleration", "operator"): ("Equal", "Exists", "Gt", "Lt"),
     (f"{_CORE}NodeSelectorRequirement", "operator"): ("DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn"),
     (f"{_CORE}TopologySpreadConstraint", "whenUnsatisfiable"): ("DoNotSchedule", "ScheduleAnyway"),
     (f"{_CORE}PersistentVolumeSpec", "persistentVolumeReclaimPolicy"): ("Delete", "Recycle", "Retain"),
@@ -122,6 +113,21 @@ _LISTS_OF_VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ),
     ("io.k8s.api.networking.v1.NetworkPolicySpec", "policyTypes"): ("Egress", "Ingress"),
 }
+_PORT, _WEIGHT = {"minimum": 1, "maximum": 65535}, {"minimum": 1, "maximum": 100}
+_BOUNDS: Mapping[tuple[str, str], Mapping[str, int]] = {
+    (f"{_CORE}ContainerPort", "containerPort"): _PORT,
+    (f"{_CORE}ServicePort", "port"): _PORT,
+    (f"{_CORE}TCPSocketAction", "port"): _PORT,
+    (f"{_CORE}HTTPGetAction", "port"): _PORT,
+    (f"{_CORE}GRPCAction", "port"): _PORT,
+    (f"{_CORE}WeightedPodAffinityTerm", "weight"): _WEIGHT,
+    (f"{_CORE}PreferredSchedulingTerm", "weight"): _WEIGHT,
+    (f"{_CORE}TopologySpreadConstraint", "maxSkew"): {"minimum": 1},
+    ("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec", "maxReplicas"): {"minimum": 1},
+    ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec", "maxReplicas"): {"minimum": 1},
+    ("io.k8s.api.batch.v1.CronJobSpec", "startingDeadlineSeconds"): {"minimum": 0},
+}
+"""The bounds of a number, as ``validation.go`` of its group has them; a missing required number is 0."""
 _NOT_EXAMINED = ("status", "metadata")
 """Flux removes a status, and metadata has rules of its own."""
 _ENVELOPE = ("apiVersion", "kind", "metadata")
@@ -166,6 +172,7 @@ def _published(name: str, minor: Minor) -> Schema:
     for field in known.fields:
         if (name, field) in VALUES:
             properties[field] = {**properties[field], "enum": VALUES[name, field], _DEFAULTED: True}
+        properties[field] = {**properties[field], **_BOUNDS.get((name, field), {})}
         if (name, field) in _LISTS_OF_VALUES:
             items = {"type": "string", "enum": _LISTS_OF_VALUES[name, field]}
             properties[field] = {**properties[field], "items": items}
@@ -192,7 +199,7 @@ def _is_required(name: str, field: str, kind: str, minor: Minor) -> bool:
     if kind.startswith(REFERENCE):
         below = definition(kind[1:], minor)
         return any(_is_required(below.name, inner, below.fields[inner], minor) for inner in below.required)
-    return kind not in _NUMBERS or (name, field) in _POSITIVE
+    return kind not in _NUMBERS or _BOUNDS.get((name, field), {}).get("minimum", 0) > 0
 
 
 def _of_value(schema: Schema, value: Any, path: Path) -> Iterator[Fault]:
