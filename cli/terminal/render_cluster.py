@@ -1,4 +1,4 @@
-"""One cluster as text for a terminal: its facts and events, why it is in its phase, what blocks an upgrade."""
+"""One cluster as text for a terminal: facts, events, why it is in its phase, and what blocks its upgrade."""
 
 from __future__ import annotations
 

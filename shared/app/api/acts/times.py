@@ -1,6 +1,6 @@
 """What operators order about when a cluster sleeps and when it ends, each for once: git stays.
 
-An order of sleep ends by itself; the end of a lifetime is put off once for each end in git, or held.
+An order of sleep ends by itself; an end is put off once for each end in git, or a hold puts it off.
 """
 
 from __future__ import annotations
