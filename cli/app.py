@@ -109,7 +109,7 @@ COMMANDS: Sections = {
         "ready": Entry("cli.commands.watch.ready:ready", "Show what blocks an upgrade of Kubernetes."),
         "cost": Entry("cli.commands.watch.cost:cost", "Show what the fleet is listed at for a month."),
         "events": Entry("cli.commands.watch.cluster:events", "List the events of a cluster."),
-        "plans": Entry("cli.commands.watch.plans:plans", "List the newest plans."),
+        "plans": Entry("cli.commands.watch.log:plans", "List the newest plans."),
         "log": Entry("cli.commands.watch.log:log", "List the commits after those that an environment has."),
         "audit": Entry("cli.commands.watch.audit:audit", "List who did what."),
     },

@@ -18,7 +18,7 @@ from pydantic import (
 
 from shared.app.api.acts import suspensions
 from shared.app.api.acts.cluster import MAX_CLUSTERS
-from shared.app.api.acts.lifetime import LONGEST as MOST
+from shared.app.api.acts.times import LONGEST_EXTENSION
 from shared.app.api.acts.tries import LONGEST, USUAL
 from shared.app.api.schema import LIVE_CLUSTERS, OFFERED_CLUSTERS
 from shared.cluster.divergence.drift import FIELDS
@@ -102,7 +102,7 @@ class TryBody(PullBody):
 class LifetimeBody(Body):
     """For how long the end of a cluster is put off, or the cluster is on hold."""
 
-    lasts: Annotated[timedelta, _up_to(MOST)] = Field(alias="for")
+    lasts: Annotated[timedelta, _up_to(LONGEST_EXTENSION)] = Field(alias="for")
     hold: Annotated[bool, BeforeValidator(lambda given: given is True)] = False
 
 

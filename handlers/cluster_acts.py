@@ -8,10 +8,10 @@ from handlers import bodies
 from handlers.act_route import ActCall, ActRoute, denial, of_cluster, of_clusters
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.acts import WITHOUT_REASON, azure, cluster, lifetime, pulls, requests, suspensions, tries
+from shared.app.api.acts import WITHOUT_REASON, azure, cluster, pulls, requests, suspensions, tries
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.request_limits import ClusterRequest
-from shared.app.api.acts.sleep import OrderKind, order_sleep
+from shared.app.api.acts.times import OrderKind, extend, order_sleep
 from shared.app.api.audit import AuditedAct
 from shared.app.http_result import HttpResult, rejected
 from shared.cluster.history import LIVE
@@ -156,7 +156,7 @@ CLUSTER_ACTS = (
         Role.OPERATOR,
         schema.LifetimeReceipt,
         audit=lambda call: _on_cluster("hold" if call.body.hold else "extend", call),
-        act=lambda call: lifetime.extend(
+        act=lambda call: extend(
             call.path["name"], call.body.lasts, call.by, call.ports, call.reason, hold=call.body.hold
         ),
         body=bodies.LifetimeBody,

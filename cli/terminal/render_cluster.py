@@ -1,15 +1,16 @@
-"""One cluster as text for a terminal: its facts and conditions, its events, and why it is in its phase."""
+"""One cluster as text for a terminal: facts, events, why it is in its phase, and what blocks its upgrade."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal.cluster_table import applied, not_carried_out, phase
+from cli.terminal.cluster_table import applied, indented, not_carried_out, phase
 from cli.text import printable
 from cli.times import age, times, until
 from shared.app.api import schema
@@ -264,3 +265,45 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
         who = by_whom(act["by"], act["reason"])
         table.add_row("act", Text(f"{act['action']} {age(act['at'], now)} ago by {who} ({act['result']})"))
     return table
+
+
+READINESS = {"blocked": "red", "unknown": "yellow", "ready": "green"}
+"""The states, in the order in which clusters are shown."""
+BLOCKERS_SHOWN = 10
+"""So many blockers of a cluster are shown; wide shows all."""
+
+
+def readiness(view: schema.ReadinessView, now: datetime, *, wide: bool = False) -> RenderableType:
+    """Return the clusters with what blocks each, those that are ready last."""
+    view = printable(view)
+    clusters = view["clusters"]
+    if not clusters:
+        return Text("no cluster is selected")
+    states = Counter(found["state"] for found in clusters)
+    counts = ", ".join(f"{states[state]} {state}" for state in READINESS if states[state])
+    ordered = sorted(clusters, key=lambda found: [*READINESS].index(found["state"]))
+    parts = [part for found in ordered for part in _blockers(found, now, wide=wide)]
+    note = Text(f"Deprecated APIs: {view['note']}", style="dim")
+    return Group(Text(f"{many(len(clusters), 'cluster')}: {counts}"), *parts, note)
+
+
+def _blockers(found: schema.ClusterReadiness, now: datetime, *, wide: bool) -> Iterator[RenderableType]:
+    to = f" for Kubernetes {found['to']}" if found["to"] else ""
+    read = f", read {age(found['readAt'], now)} ago" if found["readAt"] else ""
+    state = Text(found["state"], style=READINESS[found["state"]])
+    yield Text.assemble(f"{found['name']}: ", state, f"{to}{read}")
+    shown = found["blockers"] if wide else found["blockers"][:BLOCKERS_SHOWN]
+    for blocker in shown:
+        yield indented(Text(f"{blocker['object']} {blocker['why']}", style="red"), 2)
+        yield indented(Text(f"{blocker['who']}: {blocker['act']}"), 4)
+        if wide:
+            yield indented(Text(blocker["source"], style="dim"), 4)
+    more = len(found["blockers"]) - len(shown)
+    if more:
+        yield indented(Text(f"and {many(more, 'more blocker')}: -o wide shows all", style="dim"), 2)
+    for unknown in found["unknown"]:
+        yield indented(Text(f"unknown: {unknown}", style="yellow"), 2)
+    for note in found["notes"]:
+        yield indented(Text(f"note: {note}", style="dim"), 2)
+    if not found["readAt"]:
+        yield indented(Text(f"roadstead ready {found['name']} --wait reads it", style="dim"), 2)

@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from cli.commands.write.prices import ATTEMPTS, RetailPrices
 from cli.errors import CommandError, ExitCode
-from cli.retail_prices import ATTEMPTS, RetailPrices
 from localcloud.common.front_door import ScriptedFault
 from localcloud.prices.prices_server import PricesServer, recorded
 from shared.prices.price_file import Kind, Unit, read_prices

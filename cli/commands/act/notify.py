@@ -12,8 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from cli.options import Address, Reason
-from cli.terminal.cluster_table import BELOW, indented
-from cli.terminal.columns import fitted
+from cli.terminal.cluster_table import BELOW, fitted, indented
 from cli.terminal.output import Output, OutputOption, show
 from cli.text import printable
 from cli.times import age, until

@@ -12,8 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.options import Address
-from cli.terminal.cluster_table import indented
-from cli.terminal.columns import fitted
+from cli.terminal.cluster_table import fitted, indented
 from cli.terminal.output import Output, OutputOption, console, show
 from cli.text import line
 from shared.app.api import schema

@@ -1,8 +1,9 @@
-"""``roadstead log``: the commits between what an environment pulls and the head of the branch."""
+"""``roadstead plans`` and ``roadstead log``: what the newest commits do, and which of them clusters lack."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.options import Address
+from cli.terminal import render
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import Output, OutputOption, show
 from cli.text import printable
@@ -81,3 +83,15 @@ def _place(pulled: schema.PulledCommit, most: int) -> RenderableType:
     unknown = "; over 250 commits behind, or not on the branch" * (pulled["behind"] is None)
     style = "yellow" if unknown or unverified else "green"
     return Text(f"{pulled['commit'][:8]}  {who}{unverified}{unknown}", style=style)
+
+
+def plans(address: Address, *, output: OutputOption = Output.TABLE) -> None:
+    """List the newest plans: at most 50 of the last 30 days, each with its changes and its commit status."""
+    with address.connect() as api:
+        view = api.plans()
+    show(
+        view,
+        output,
+        table=lambda wide: render.plans(view, datetime.now(UTC), wide=wide),
+        names=lambda: (f"plan/{plan['commit']}" for plan in view["plans"]),
+    )

@@ -14,7 +14,7 @@ from cli.errors import CommandError, ExitCode, NoAnswer
 from cli.fleet_api.polling import polled
 from cli.options import Address, Reason, cluster_name
 from cli.terminal.output import Output, OutputOption, show
-from cli.terminal.readiness_view import readiness as rendered
+from cli.terminal.render_cluster import readiness as rendered
 from shared.app.api import schema
 
 if TYPE_CHECKING:

@@ -118,11 +118,11 @@ def _names(view: Any) -> Iterable[str]:
 
 
 def _rendered(view: Any, *, wide: bool) -> RenderableType:
-    from cli.terminal import readiness_view, render, render_cluster
+    from cli.terminal import render, render_cluster
 
     now = datetime.now(UTC)
     if "note" in view:
-        return readiness_view.readiness(view, now, wide=wide)
+        return render_cluster.readiness(view, now, wide=wide)
     if "clusters" in view:
         return render.fleet(view, now, wide=wide)
     return render_cluster.cluster(view, now, wide=wide)

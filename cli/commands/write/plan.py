@@ -5,17 +5,17 @@ It only reads. Deletes that were approved at a commit need approval here, becaus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.charts import chart_changes
 from cli.errors import CommandError, ExitCode, UsageError
-from cli.fleet_api.offers import what_azure_lacks
+from cli.fleet_api.client import Api
 from cli.fleet_api.recorded import Against, committed, recorded
 from cli.options import Address, RepositoryPath
 from cli.platform import Platform, platform_of
@@ -24,6 +24,7 @@ from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.platform_view import NO_PLATFORM, PlatformView
 from cli.text import line
 from cli.worktree import Worktree, open_commit, open_worktree
+from shared.app.api.schema import OFFERED_CLUSTERS, OffersView
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import Guards
@@ -37,9 +38,7 @@ from shared.platform.changes.report import sections_of
 from shared.platform.inventory import Inventory
 from shared.rollouts.of_plan import expected_rollout, held_now
 from shared.rollouts.shut import calendar_of
-
-if TYPE_CHECKING:
-    pass
+from shared.sentences import many
 
 
 def plan(
@@ -188,3 +187,21 @@ def chosen_items(planned: Plan, names: list[str]) -> list[Item]:
             hint = f"did you mean {near}?" if near else "it is neither in the repository nor recorded"
             raise CommandError(f"there is no cluster {line(name)}; {hint}")
     return [item for item in planned.items if not names or item.cluster in names]
+
+
+def what_azure_lacks(items: Sequence[Item], desired: DesiredFleet, api: Api) -> tuple[str, ...]:
+    """Return a sentence for each thing that Azure does not have; also where the app does not say."""
+    touched = (desired.clusters.get(item.cluster) for item in items if item.action in ASKING_AZURE)
+    asked = [cluster for cluster in touched if cluster is not None and not cluster.is_attached]
+    if not asked:
+        return ()
+    documents = [
+        {"name": cluster.name, "spec": cluster.document()["spec"], "adopt": cluster.adopt}
+        for cluster in asked
+    ]
+    try:
+        short = api.act(OffersView, "offers", {"clusters": documents[:OFFERED_CLUSTERS]})["short"]
+    except CommandError as error:
+        return (f"what Azure has is unknown: {error}",)
+    more = len(asked) - OFFERED_CLUSTERS
+    return (*short, *([f"Azure was not asked about {many(more, 'more cluster')}"] if more > 0 else ()))
