@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from typing import TypeVar
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.actors import kinds as named
@@ -31,32 +32,31 @@ from simulation.actors.secrets import Secrets
 from simulation.actors.sleepers import Sleepers
 from simulation.actors.sweeps import SweepActor
 from simulation.actors.systems import Systems
-from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.actors.versions import Versions
-from simulation.history import AzureHistory
 from simulation.observed_ports import ObservedState
-from simulation.operators import Operators
-from simulation.oracle import Oracle
+
+ACTORS: tuple[type[ActorUpkeep], ...] = (
+    *(SweepActor, Checks, Systems, Grants, RebuildActor, Replacements, RollbackActor, Pauses, Sleepers),
+    *(PlatformTeam, PinsBack, OtherSources, PromotionActor, Channels, Secrets, Versions, Lifetimes),
+    *(Requests, LostWebhooks),
+)
+"""Those who act on all fleets, in their order."""
+A = TypeVar("A", bound=ActorUpkeep)
 
 
 class Cast:
     """The actors of some kinds; one that a seed does not have is None, or absent.
 
     ``contributors``, ``others`` and ``second``, which is set by whoever can start an app, act on the first
-    fleet, all others on every one. ``replaced`` counts how often the tables of a fleet were lost.
+    fleet, all others on every one.
     """
 
     def __init__(
-        self,
-        seed: int,
-        kinds: Collection[str],
-        everybody: Sequence[Operators],
-        states: Mapping[MemoryCloud, ObservedState],
-        oracle: Oracle,
-        history: AzureHistory,
-        replaced: Mapping[str, int],
+        self, kinds: Collection[str], around: Surroundings, states: Mapping[MemoryCloud, ObservedState]
     ) -> None:
-        first, loop = everybody[0], everybody[0].loop
+        seed, everybody, loop = around.seed, around.everybody, around.loop
+        first = everybody[0]
         self.contributors = Contributors(seed, first) if named.PULL_REQUESTS in kinds else None
         self.others: dict[str, LargeRecords | Reviewers] = {}
         if named.LARGE_RECORDS in kinds:
@@ -65,59 +65,26 @@ class Cast:
         if named.TEAM_REVIEWS in kinds and self.contributors is None:
             self.others[named.TEAM_REVIEWS] = Reviewers(seed, first)
         self.second: SecondApp | None = None
-        self.upkeep: dict[str, ActorUpkeep] = {}
-        if {named.SWEEPS, named.AZURE_EVENTS} & set(kinds):  # people change clusters by hand
-            self.upkeep[named.SWEEPS] = SweepActor(seed, everybody, loop, oracle, history, replaced)
-        if named.CHECKS in kinds:
-            self.upkeep[named.CHECKS] = Checks(seed, everybody, loop, history)
-        if named.SYSTEMS in kinds:
-            self.upkeep[named.SYSTEMS] = Systems(seed, everybody, loop)
-        if named.IDENTITY_ACCESS in kinds:
-            self.upkeep[named.IDENTITY_ACCESS] = Grants(seed, everybody, loop, history, replaced)
-        if named.REBUILDS in kinds:
-            self.upkeep[named.REBUILDS] = RebuildActor(seed, everybody, loop)
-        if named.REPLACEMENTS in kinds:
-            self.upkeep[named.REPLACEMENTS] = Replacements(seed, everybody, loop)
-        if named.ROLLBACKS in kinds:
-            self.upkeep[named.ROLLBACKS] = RollbackActor(seed, everybody, loop, replaced)
-        self.sources: OtherSources | None = None
-        if named.PAUSES in kinds:
-            self.upkeep[named.PAUSES] = Pauses(seed, everybody, loop)
-        if named.SLEEPERS in kinds:
-            self.upkeep[named.SLEEPERS] = Sleepers(seed, everybody, loop, oracle)
-        self.platform_team: PlatformTeam | None = None
-        if named.PLATFORM in kinds:
-            self.platform_team = self.upkeep[named.PLATFORM] = PlatformTeam(seed, everybody, loop)
-            if named.ROLLOUTS in kinds:
-                self.upkeep[PINS_BACK] = PinsBack(seed, everybody, loop)
-                self.sources = self.upkeep[OTHER_SOURCES] = OtherSources(seed, everybody, loop)
-        self.promotions = (
-            PromotionActor(seed, everybody, loop, replaced) if named.PROMOTIONS in kinds else None
-        )
-        if self.promotions is not None:
-            self.upkeep[named.PROMOTIONS] = self.promotions
-        self.channels: Channels | None = None
-        if named.CHANNELS in kinds:
-            self.channels = self.upkeep[named.CHANNELS] = Channels(seed, everybody, loop, oracle, replaced)
-        self.secrets = Secrets(seed, everybody, loop) if named.SECRETS in kinds else None
-        if self.secrets is not None:
-            self.upkeep[named.SECRETS] = self.secrets
-        self.versions = Versions(seed, everybody, loop) if named.VERSIONS in kinds else None
-        if self.versions is not None:
-            self.upkeep[named.VERSIONS] = self.versions
-        self.lifetimes: Lifetimes | None = None
-        if named.LIFETIMES in kinds:
-            self.lifetimes = self.upkeep[named.LIFETIMES] = Lifetimes(seed, everybody, loop, replaced)
-        self.requests: Requests | None = None
-        if named.REQUESTS in kinds:
-            self.requests = self.upkeep[named.REQUESTS] = Requests(seed, everybody, loop)
-        if named.LOST_WEBHOOKS in kinds:
-            self.upkeep[named.LOST_WEBHOOKS] = LostWebhooks(seed, everybody, loop)
+        present = {*kinds}
+        if named.AZURE_EVENTS in kinds:  # people change clusters by hand
+            present.add(named.SWEEPS)
+        if {named.PLATFORM, named.ROLLOUTS} <= present:
+            present |= {PINS_BACK, OTHER_SOURCES}
+        self.upkeep: dict[str, ActorUpkeep] = {
+            actor.kind: actor(around)
+            for actor in ACTORS
+            if actor.kind in present and not (actor.in_one_fleet and len(everybody) > 1)
+        }
         histories = {operators.cloud: operators.history for operators in everybody}
         routes = named.ROUTES in kinds
         self.routes = RouteFaults(seed, states, histories, loop) if routes else None
-
+        replaced = around.replaced
         self.rollouts = RolloutActor(seed, everybody, loop, replaced) if named.ROLLOUTS in kinds else None
+
+    def find(self, actor: type[A]) -> A | None:
+        """Return those of a class, None where a seed has none."""
+        found = self.upkeep.get(actor.kind)
+        return found if isinstance(found, actor) else None
 
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""
@@ -128,12 +95,10 @@ class Cast:
 
     def calm(self) -> None:
         """End what only they can end, when the faults have ended."""
-        if self.versions is not None:
-            self.versions.calm()
+        for actor in self.upkeep.values():
+            actor.calm()
         if self.routes is not None:
             self.routes.calm()
-        if self.secrets is not None:
-            self.secrets.calm()
         if self.contributors is not None:
             self.contributors.deliver_again()
 

@@ -13,10 +13,14 @@ from typing import Any
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
-from simulation.actors.channels import BEFORE_AN_END
+from simulation.actors.channels import BEFORE_AN_END, Channels
 from simulation.actors.kinds import AZURE_EVENTS, CHANNELS, CHECKS, SECOND_APP, SLEEPERS, VERSIONS, rare_kinds
+from simulation.actors.lifetimes import Lifetimes
+from simulation.actors.platform_team import PlatformTeam
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sleepers import BEFORE_THE_CHANGE
+from simulation.actors.upkeep import Surroundings
+from simulation.actors.versions import Versions
 from simulation.cast import Cast
 from simulation.clouds import clouds_of, hear_events, names_of
 from simulation.desired_state import DesiredCluster, RequestedFleet
@@ -165,21 +169,21 @@ class Simulation:
             self.loop, history, {operator.cloud: operator for operator in self._operators.values()}, kinds
         )
         first = next(iter(self._operators.values()))
-        everybody, states_of = [*self._operators.values()], dict(zip(clouds, states, strict=True))
-        lost = self._context.replaced
-        self._cast = cast = Cast(seed, kinds, everybody, states_of, oracle, history, lost)
-        if cast.lifetimes is not None:
-            cast.lifetimes.put_off = self._invariants.lifetimes.put_off
-        if cast.channels is not None:
+        everybody, lost = [*self._operators.values()], self._context.replaced
+        around = Surroundings(seed, everybody, self.loop, oracle, history, lost)
+        self._cast = cast = Cast(kinds, around, dict(zip(clouds, states, strict=True)))
+        if (lifetimes := cast.find(Lifetimes)) is not None:
+            lifetimes.put_off = self._invariants.lifetimes.put_off
+        if (channels := cast.find(Channels)) is not None:
             self._invariants.promotions.withheld.append({*self.loop.azure.withheld})
-            cast.channels.withheld = self._invariants.promotions.withheld
+            channels.withheld = self._invariants.promotions.withheld
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
-        if cast.versions is not None:
+        if (upgrades := cast.find(Versions)) is not None:
             formers = {cloud: former for cloud, (_, former) in zip(clouds, versions, strict=True)}
             former = {cloud: self._workers(cloud, injector, formers[cloud]) for cloud in clouds}
-            cast.versions.install(former, self.loop.workers)
+            upgrades.install(former, self.loop.workers)
         if SECOND_APP in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
             cast.second = SecondApp(seed, first, lambda cloud: create(cloud, first.names), start)
@@ -235,12 +239,9 @@ class Simulation:
             budget = chance.choice((1, 1, 2))
             wanted = RequestedFleet({cluster.name: cluster for cluster in clusters}, budget)
             wanted = replace(wanted, notified=self._cast.routes is not None)
-            rollouts, promotions, sources = self._cast.rollouts, self._cast.promotions, self._cast.sources
-            wanted = sources.prepared(wanted) if sources else wanted
-            wanted = promotions.prepared(operators, wanted) if promotions else wanted
-            channels = self._cast.channels
-            wanted = channels.prepared(operators, wanted) if channels else wanted
-            wanted = self._cast.requests.prepared(operators, wanted) if self._cast.requests else wanted
+            for actor in self._cast.upkeep.values():
+                wanted = actor.prepared(operators, wanted)
+            rollouts = self._cast.rollouts
             operators.push(rollouts.staged(operators, wanted) if rollouts else wanted)
         passed = 0.0
         for _ in range(chance.randint(2, 7)):
@@ -318,7 +319,7 @@ class Simulation:
         self._cast.calm()
         if self._cast.second is not None and self._cast.second.both():
             everybody = [self._remaining(self._cast.second)]
-        team, ends = self._cast.platform_team, list[Callable[[], None]]()
+        team, ends = self._cast.find(PlatformTeam), list[Callable[[], None]]()
         ends += [team.try_more] if team is not None and rollouts is not None else []
         ends += [team.burst] if team is not None else []
         ends += [rollouts.check] if rollouts is not None else []

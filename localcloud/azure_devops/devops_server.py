@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
@@ -23,8 +23,8 @@ from localcloud.azure_devops import devops_repository as repositories
 from localcloud.azure_devops.devops_json import ORGANIZATION, DevOpsError, JsonObject, Place, identity_id
 from localcloud.azure_devops.service_hooks import ServiceHooks
 from localcloud.common.clock import system_clock
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 from localcloud.git.wire.git_http import GitRefused, Push, SmartHttp
 from localcloud.git.wire.ref_changes import changes as ref_changes
 from localcloud.git.wire.repository_folder import RepositoryStore
@@ -33,11 +33,6 @@ from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.people import OPERATOR, Teams
 from shared.cluster.failures.errors import ReconcileError
 from shared.ports import Clock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 _GIT = re.compile(rf"^/{ORGANIZATION}/([^/]+)/_git/([^/]+)/(info/refs|git-upload-pack|git-receive-pack)$")
 _REPOSITORY = f"/{ORGANIZATION}/<project>/_apis/git/repositories/<name>"
@@ -84,7 +79,7 @@ _PREVIEW = (_CONNECTION,)
 _REDELIVER = re.compile(r"^/_local/deliveries/(\d+)/redeliver$")
 
 
-class DevOpsServer:
+class DevOpsServer(LocalService):
     """Serves the organization. A context manager; ``accepts`` says whether a bearer token is one of ours."""
 
     def __init__(
@@ -101,9 +96,7 @@ class DevOpsServer:
         self._statuses: dict[str, dict[int, list[JsonObject]]] = {}
         self.teams, self.hooks = Teams(), ServiceHooks(clock)
         self._git = SmartHttp(self._store, self, self._pushed)
-        self.door = FrontDoor(self._answer, "azure-devops", log_file=log_file, clock=clock)
-        self._http = HttpServer(self.door, port=port)
-        self.port, self.url = self._http.port, self._http.url
+        super().__init__(self._answer, "azure-devops", port=port, log_file=log_file, clock=clock)
 
     @property
     def organization(self) -> str:
@@ -123,15 +116,9 @@ class DevOpsServer:
 
     def close(self) -> None:
         """Stop serving and delivering."""
-        self._http.close()
+        super().close()
         self.hooks.close()
         self._store.close()
-
-    def __enter__(self) -> DevOpsServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def check_basic(self, authorization: str) -> None:
         """Let git pass with no credential at all, so that a person can clone and push, or with our token."""
@@ -143,19 +130,17 @@ class DevOpsServer:
         if scheme.lower() != "bearer" or not self._accepts(token):
             raise GitRefused(401, "TF400813: The user '' is not authorized to access this resource.")
 
-    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = Request(environ)
+    def _answer(self, request: Request) -> Response:
         try:
-            reply = self._answered(request)
+            return self._answered(request)
         except GitRefused as error:
-            reply = _refusal(DevOpsError(error.status, error.message, "UnauthorizedRequestException"))
+            return _refusal(DevOpsError(error.status, error.message, "UnauthorizedRequestException"))
         except DevOpsError as error:
-            reply = _refusal(error)
+            return _refusal(error)
         except HTTPException:
-            reply = _refusal(DevOpsError(404, "The controller for path was not found.", "HttpException"))
+            return _refusal(DevOpsError(404, "The controller for path was not found.", "HttpException"))
         except (ReconcileError, GitError) as error:
-            reply = _refusal(DevOpsError(500, str(error), "VssServiceException"))
-        return reply(environ, start_response)
+            return _refusal(DevOpsError(500, str(error), "VssServiceException"))
 
     def _answered(self, request: Request) -> Response:
         if request.path.startswith("/_local/"):

@@ -16,8 +16,8 @@ from uuid import uuid4
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.certificates import Authority
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 from localcloud.keyvault.vault_world import SecretVersion, VaultError, VaultWorld
 
 VERSIONS = (*("2016-10-01", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "2025-07-01", "2026-04-01"),)
@@ -32,7 +32,7 @@ _SECRET = re.compile(r"/secrets/(?P<name>[^/]+)(/(?P<version>[^/]*))?/?")
 _LOCAL = re.compile(r"/_local/secrets/(?P<name>[^/]+)")
 
 
-class VaultServer:
+class VaultServer(LocalService):
     """Serves a vault at a loopback port until closed; a context manager.
 
     ``tenant`` is where tokens come from, ``accepts`` decides whether one is valid for an audience, and
@@ -54,20 +54,8 @@ class VaultServer:
         log_file: Path | None = None,
     ) -> None:
         self._world, self._tenant, self._accepts, self._granted = world, tenant, accepts, granted
-        self.door = FrontDoor(Request.application(self._application), "vault", log_file=log_file)
-        self._http = HttpServer(self.door, port=port, tls=authority.server_context())
-        self.port, self.url = self._http.port, self._http.url
+        super().__init__(self._application, "vault", authority=authority, port=port, log_file=log_file)
         self.resource = resource or f"https://0.0.1:{self.port}"
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._http.close()
-
-    def __enter__(self) -> VaultServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _application(self, request: Request) -> Response:
         try:

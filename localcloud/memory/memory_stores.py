@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Mapping
 
 from werkzeug.test import Client
+from werkzeug.wrappers import Request
 
 from localcloud.flux.flux_controllers import Stores
 from localcloud.flux.sources.bucket_source import Blob, BlobError
@@ -40,7 +41,7 @@ class MemoryStores:
         self.registry = RegistryStore()
         self.containers: dict[str, dict[str, bytes]] = {}
         self.readers: set[str] | None = None
-        self._client = Client(RegistryApp(self.registry).wsgi)
+        self._client = Client(Request.application(RegistryApp(self.registry).answer))
         self.stores = Stores(DistributionClient(self._send), self._blobs)
 
     def push(

@@ -17,8 +17,8 @@ from uuid import uuid4
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.certificates import Authority
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 from localcloud.monitor.vulnerability_data import MemoryVulnerabilities, report
 
 METRICS, LOGS = "https://prometheus.monitor.azure.com", "https://api.loganalytics.io"
@@ -33,7 +33,7 @@ _QUERY = re.compile(r"/v1/workspaces/(?P<workspace>[^/]+)/query")
 _MOST_POINTS = 11_000
 
 
-class MonitorServer:
+class MonitorServer(LocalService):
     """Serves both workspaces at a loopback port until closed; a context manager.
 
     ``accepts`` decides whether a token is valid for an audience, and ``granted`` which actions its holder
@@ -53,19 +53,7 @@ class MonitorServer:
         self._values: dict[str, float] = {}
         self._answers: dict[str, Any] = {}
         self.vulnerabilities = MemoryVulnerabilities()
-        self.door = FrontDoor(Request.application(self._application), "monitor", log_file=log_file)
-        self._http = HttpServer(self.door, port=port, tls=authority.server_context())
-        self.port, self.url = self._http.port, self._http.url
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._http.close()
-
-    def __enter__(self) -> MonitorServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(self._application, "monitor", authority=authority, port=port, log_file=log_file)
 
     def _application(self, request: Request) -> Response:
         match, published = _QUERY.fullmatch(request.path), _REPORT.fullmatch(request.path)

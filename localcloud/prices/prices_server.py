@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import yaml
 from werkzeug.wrappers import Request, Response
 
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 
 PATH = "/api/retail/prices"
 RECORDED = Path(__file__).parent / "recorded.yaml"
@@ -51,20 +51,13 @@ def shown(entry: Entry) -> Entry:
     }
 
 
-class PricesServer:
+class PricesServer(LocalService):
     """Serves the list; a context manager. ``entries`` are the recorded ones, unless a test gives its own."""
 
     def __init__(self, entries: list[Entry] | None = None, *, page: int = PAGE, port: int = 0) -> None:
         self._entries, self._page = recorded() if entries is None else entries, page
-        self.door = FrontDoor(Request.application(self._answer), "prices")
-        self._http = HttpServer(self.door, port=port)
-        self.address = f"{self._http.url}{PATH}"
-
-    def __enter__(self) -> PricesServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.close()
+        super().__init__(self._answer, "prices", port=port)
+        self.address = f"{self.url}{PATH}"
 
     def _answer(self, request: Request) -> Response:
         if request.path != PATH or request.method != "GET":
@@ -86,7 +79,7 @@ class PricesServer:
         items, following = found[skipped : skipped + self._page], None
         if skipped + self._page < len(found):
             query = {**request.args.to_dict(), "$skip": skipped + self._page}
-            following = f"{self._http.url}{PATH}?{urlencode(query)}"
+            following = f"{self.url}{PATH}?{urlencode(query)}"
         answer = {
             "BillingCurrency": currency,
             "CustomerEntityId": "Default",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.certificates import Authority
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 from localcloud.registry.registry_store import RegistryRefusal, RegistryStore, digest_of_bytes
 
 _NAME = r"/v2/(?P<name>[a-z0-9]+(?:[._/-][a-z0-9]+)*)"
@@ -22,7 +21,7 @@ _STORAGE = "/storage"
 
 
 class RegistryApp:
-    """The WSGI application of a registry."""
+    """The distribution API of a registry, and its sign-in."""
 
     def __init__(self, store: RegistryStore) -> None:
         self._store = store
@@ -37,9 +36,9 @@ class RegistryApp:
             (re.compile(rf"{_STORAGE}{_NAME}/(?P<digest>sha256:[0-9a-f]{{64}})"), self._stored_blob),
             (re.compile(rf"{_NAME}/tags/list"), self._tags),
         )
-        self.wsgi = Request.application(self._answer)
 
-    def _answer(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Response:
+        """Answer one request."""
         try:
             self._admit(request)
             return self._routed(request)
@@ -154,22 +153,12 @@ def _content(request: Request, content: bytes, kind: str) -> Response:
     return Response(content, content_type=kind, headers={_DIGEST: digest_of_bytes(content)})
 
 
-class RegistryServer:
+class RegistryServer(LocalService):
     """Serves a registry over TLS at a loopback port until closed; a context manager."""
 
     def __init__(
         self, store: RegistryStore, authority: Authority, *, port: int = 0, log_file: Path | None = None
     ) -> None:
-        self.door = FrontDoor(RegistryApp(store).wsgi, "registry", log_file=log_file)
-        self._http = HttpServer(self.door, port=port, tls=authority.server_context())
-        self.port, self.url = self._http.port, self._http.url
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._http.close()
-
-    def __enter__(self) -> RegistryServer:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
+        super().__init__(
+            RegistryApp(store).answer, "registry", authority=authority, port=port, log_file=log_file
+        )

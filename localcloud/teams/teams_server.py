@@ -13,14 +13,14 @@ from urllib.parse import parse_qs, urlsplit
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.certificates import Authority
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 
 MOST_BYTES = 28 * 1024
 CARD = "application/vnd.microsoft.card.adaptive"
 
 
-class TeamsServer:
+class TeamsServer(LocalService):
     """Serves the workflow at ``address``, whose port is taken, and writes each message to ``shown``.
 
     A context manager.
@@ -30,15 +30,7 @@ class TeamsServer:
         parts = urlsplit(address)
         self._path, self._signature = parts.path, parse_qs(parts.query)["sig"][0]
         self._shown, self._lock = shown, threading.Lock()
-        self.door = FrontDoor(Request.application(self._answer), "teams", log_file=log_file)
-        self._http = HttpServer(self.door, port=parts.port or 0, tls=authority.server_context())
-        self.url = self._http.url
-
-    def __enter__(self) -> TeamsServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.close()
+        super().__init__(self._answer, "teams", authority=authority, port=parts.port or 0, log_file=log_file)
 
     def _answer(self, request: Request) -> Response:
         right = hmac.compare_digest(request.args.get("sig", "").encode(), self._signature.encode())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
 from simulation.actors.kinds import REBUILDS
 from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 
 ACTS = (2, 5)
@@ -19,14 +17,11 @@ REGRETTED = (2.0, 5.0, 20.0, 90.0)
 class RebuildActor(ActorUpkeep):
     """They act on every fleet."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(REBUILDS, seed, everybody, loop)
+    kind = REBUILDS
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds."""
-        for _ in range(self._chance.randint(*ACTS)):
-            operators = self._chance.choice(self._everybody)
-            self._loop.schedule(self._chance.uniform(0, seconds), partial(self._act, operators))
+        self._in_fleets(ACTS, seconds, self._act)
 
     def _act(self, operators: Operators) -> None:
         """Ask for a rebuild of a cluster, or set a time back to an earlier one, which asks for nothing."""
@@ -46,6 +41,3 @@ class RebuildActor(ActorUpkeep):
         cluster = operators.now.clusters.get(name)
         if cluster is not None and cluster.rebuild == number and not self._loop.peaceful:
             operators.push(operators.now.with_cluster(replace(cluster, rebuild=before)))
-
-    def check(self) -> None:
-        """Leave the check to the rules of the end: operators approve before it."""

@@ -9,7 +9,7 @@ its promotion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,7 +22,7 @@ from shared.cluster.failures.errors import Conflict, Unavailable
 from shared.ports.process import KnownAnswers
 from simulation.actors.kinds import CHANNELS
 from simulation.actors.promotions import idle, settled
-from simulation.actors.upkeep import EnvironmentActor
+from simulation.actors.upkeep import EnvironmentActor, Surroundings
 from simulation.channel_values import CHANNEL as RULE
 from simulation.channel_values import as_numbers, given_in, values_of, what_follows
 from simulation.desired_files import files_of, path_of
@@ -36,9 +36,7 @@ from simulation.desired_state import (
     RequestedFleet,
     SharedEnvironment,
 )
-from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id
-from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
 
 FIRST, LAST = "test", "prod"
@@ -57,19 +55,13 @@ REMEMBERED = timedelta(hours=7)
 class Channels(EnvironmentActor):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
+    kind = CHANNELS
+
     fewest_acts, most_acts = 5, 12
 
-    def __init__(
-        self,
-        seed: int,
-        everybody: Iterable[Operators],
-        loop: EventLoop,
-        oracle: Oracle,
-        replaced: Mapping[str, int],
-    ) -> None:
-        super().__init__(CHANNELS, seed, everybody, loop)
-        self._oracle, self._replaced = oracle, replaced
-        loop.azure.withheld.update(NOT_YET)
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._loop.azure.withheld.update(NOT_YET)
         self.withheld: list[Set[str]] = []
 
     def prepared(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:

@@ -5,7 +5,7 @@ When the faults have ended, a check runs to its end, and what every record says 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from localcloud.azure.world.arm_keys import key_of
@@ -25,9 +25,6 @@ from simulation.actors.kinds import CHECKS
 from simulation.actors.shown_after_sweep import conditions_of
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_state import RECREATED
-from simulation.event_loop import EventLoop
-from simulation.history import AzureHistory
-from simulation.operators import Operators
 from simulation.rule import RuleViolated
 
 ACTS = (2, 6)
@@ -51,18 +48,11 @@ FLUX_HEALTHY, RULE = "FluxHealthy", "stale health"
 class Checks(ActorUpkeep):
     """They check each app's clusters, and break Flux; ``acts`` counts what was done by hand."""
 
-    def __init__(
-        self, seed: int, everybody: Iterable[Operators], loop: EventLoop, history: AzureHistory
-    ) -> None:
-        super().__init__(CHECKS, seed, everybody, loop)
-        self._history = history
+    kind = CHECKS
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and checks begin, at some moments of so many seconds."""
-        for _ in range(self._chance.randint(*ACTS)):
-            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
-            self._loop.schedule(self._chance.uniform(0, seconds), self._check)
-            self._loop.schedule(self._chance.uniform(0, seconds), self._compare)
+        self._at_times(ACTS, seconds, self._act, self._check, self._compare)
 
     def _act(self) -> None:
         """Break Flux on a cluster that is Ready, or was and whose later job has failed or is suspended."""

@@ -7,7 +7,6 @@ a cluster that no longer exists has left nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -16,11 +15,9 @@ from shared.app.outbox import request_whole_check
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import IDENTITY_ACCESS
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.granted import OF_PERSONS, Granted, create_by_hand, granted_in
-from simulation.history import AzureHistory
-from simulation.operators import Operators, cluster_id
+from simulation.operators import cluster_id
 from simulation.oracle import is_going
 from simulation.rule import RuleViolated
 
@@ -28,7 +25,6 @@ ACTS = (4, 9)
 CHECK = timedelta(hours=1)
 FIELDS = {"credential": "federatedCredentials", "assignment": "roleAssignments", "policy": "policies"}
 NAMES = ("api", "web")
-_SEEN_EVERY = 10.0
 
 
 class _Life(NamedTuple):
@@ -39,31 +35,20 @@ class _Life(NamedTuple):
 
 
 class Grants(ActorUpkeep):
-    """They act on the first fleet, where there is only one. ``replaced`` counts lost tables by fleet."""
+    """They act where there is one fleet."""
 
-    def __init__(
-        self,
-        seed: int,
-        everybody: Iterable[Operators],
-        loop: EventLoop,
-        history: AzureHistory,
-        replaced: Mapping[str, int],
-    ) -> None:
-        super().__init__(IDENTITY_ACCESS, seed, everybody, loop)
-        self._operators, self._history, self._replaced = self._everybody[0], history, replaced
+    kind = IDENTITY_ACCESS
+    in_one_fleet = True
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._seen: dict[Granted, _Life] = {}
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds, and let Azure be looked at all the time."""
-        if len(self._everybody) > 1:
-            return
         create_by_hand(self._loop.azure)
-        for _ in range(self._chance.randint(*ACTS)):
-            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
-        at = 0.0
-        while at < seconds + 600:
-            self._loop.schedule(at, self._look)
-            at += _SEEN_EVERY
+        self._at_times(ACTS, seconds, self._act)
+        self._all_the_time(self._look, seconds)
 
     def _act(self) -> None:
         """Push a cluster that grants more, less or something else."""
@@ -77,8 +62,6 @@ class Grants(ActorUpkeep):
 
     def check(self) -> None:
         """Check that Azure has what the head grants, and nothing more."""
-        if len(self._everybody) > 1:
-            return
         self._look()
         desired, state = self._operators.now, self._operators.cloud.state
         live = self._live() - OF_PERSONS

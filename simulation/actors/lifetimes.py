@@ -6,8 +6,7 @@ without them. When the faults have ended, the end of a cluster must be proposed.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,10 +21,9 @@ from shared.cluster.failures.errors import Conflict
 from shared.cluster.record_parts import Phase
 from shared.ports import CommitStatus, Ports
 from simulation.actors.kinds import LIFETIMES
-from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster
-from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
 from simulation.staging import Shut, StagedGroup, StagedStage, Staging
@@ -48,12 +46,11 @@ REQUIRED = "roadstead/plan"
 class Lifetimes(ActorUpkeep):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
-    def __init__(
-        self, seed: int, everybody: Iterable[Operators], loop: EventLoop, replaced: Mapping[str, int]
-    ) -> None:
-        super().__init__(LIFETIMES, seed, everybody, loop)
-        self._replaced, self._freezes = replaced, random.Random(f"{seed} frozen ends")  # noqa: S311
-        self._by_host = random.Random(f"{seed} ends by the host")  # noqa: S311
+    kind = LIFETIMES
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._freezes, self._by_host = self._stream("frozen ends"), self._stream("ends by the host")
         self.put_off: dict[tuple[str, str], datetime] = {}
 
     def schedule(self, seconds: float) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
 from simulation.actors.kinds import LOST_WEBHOOKS
 from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
 
@@ -23,16 +21,11 @@ FOUND = timedelta(hours=1)
 class LostWebhooks(ActorUpkeep):
     """Commits of each fleet of which some are announced; ``acts`` counts the others."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(LOST_WEBHOOKS, seed, everybody, loop)
+    kind = LOST_WEBHOOKS
 
     def schedule(self, seconds: float) -> None:
         """Let commits that nobody announces come at some moments of so many seconds."""
-        for _ in range(self._chance.randint(*ACTS)):
-            operators = self._chance.choice(self._everybody)
-            self._loop.schedule(
-                self._chance.uniform(0, seconds), partial(self._commit, operators, silent=True)
-            )
+        self._in_fleets(ACTS, seconds, partial(self._commit, silent=True))
 
     def check(self) -> None:
         """Push some commits at a time, and see after each time that the head was planned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -11,8 +11,7 @@ from shared.app.api.acts import fleet
 from shared.app.http_result import HttpResult
 from shared.ports import Ports
 from simulation.actors.kinds import PAUSES
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.operators import Operators
 
 ACTS = (1, 3)
@@ -25,8 +24,10 @@ FOUND = timedelta(minutes=15)
 class Pauses(ActorUpkeep):
     """They act on every fleet; ``acts`` counts the pauses."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(PAUSES, seed, everybody, loop)
+    kind = PAUSES
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._last = Counter[Operators]()
 
     def schedule(self, seconds: float) -> None:

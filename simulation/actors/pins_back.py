@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable
 from functools import partial
 
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.ports import Ports
 from shared.rollouts.rollout_acts import ActKind
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.operators import Operators
 
 PINS_BACK = "pins-back"
@@ -23,17 +20,16 @@ ACCEPTED = 202
 class PinsBack(ActorUpkeep):
     """They act on all fleets; those who see to rollouts push a commit at the end that takes all along."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(PINS_BACK, seed, everybody, loop)
-        self._times = random.Random(f"{seed} when pins go back")  # noqa: S311
+    kind = PINS_BACK
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._times = self._stream("when pins go back")
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds."""
         for _ in range(self._chance.randint(*ACTS)):
             self._loop.schedule(self._times.uniform(0, seconds), self._act)
-
-    def check(self) -> None:
-        """Do nothing more: what went back is brought to the head by a commit."""
 
     def _act(self) -> None:
         operators = self._chance.choice(self._everybody)

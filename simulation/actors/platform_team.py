@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -11,8 +9,7 @@ from shared.app.api.acts.rollout import act_on_rollout
 from shared.language.pin import Pin
 from shared.rollouts.rollout_acts import ActKind
 from simulation.actors.kinds import PLATFORM
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.operators import Operators
 from simulation.platforms import CHANGED, EDITIONS, INVALID, LESS, MORE, UNAPPLIED, UNBUILT, USUAL, WHOLE
 
@@ -28,16 +25,16 @@ REVERTS, WITH_A_MANIFEST, APPROVES, REMOVES = 0.2, 0.3, 0.2, 0.3
 class PlatformTeam(ActorUpkeep):
     """They act on all fleets; some of their commits change a manifest, too."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(PLATFORM, seed, everybody, loop)
-        self._trials = random.Random(f"{seed} what is tried")  # noqa: S311
+    kind = PLATFORM
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._trials = self._stream("what is tried")
 
     def schedule(self, seconds: float) -> None:
         """Let them push at some moments of so many seconds."""
-        for _ in range(self._chance.randint(*ACTS)):
-            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
-        for _ in range(self._chance.randint(*BURSTS)):
-            self._loop.schedule(self._chance.uniform(0, seconds), self.burst)
+        self._at_times(ACTS, seconds, self._act)
+        self._at_times(BURSTS, seconds, self.burst)
 
     def check(self) -> None:
         """Change the platform once more, without a fault."""

@@ -8,7 +8,7 @@ nothing that was taken back; without a rule, somebody promotes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -26,7 +26,7 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports import Ports
 from simulation.actors.kinds import PROMOTIONS
-from simulation.actors.upkeep import EnvironmentActor
+from simulation.actors.upkeep import EnvironmentActor, Surroundings
 from simulation.desired_files import files_of
 from simulation.desired_state import RequestedFleet, SharedEnvironment
 from simulation.event_loop import EventLoop
@@ -46,11 +46,11 @@ QUIET = timedelta(hours=4)
 class PromotionActor(EnvironmentActor):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
-    def __init__(
-        self, seed: int, everybody: Iterable[Operators], loop: EventLoop, replaced: Mapping[str, int]
-    ) -> None:
-        super().__init__(PROMOTIONS, seed, everybody, loop)
-        self._replaced, self._values = replaced, 0
+    kind = PROMOTIONS
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._values = 0
 
     def prepared(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
         """Return a fleet with its environments, and the rule, if it has one."""

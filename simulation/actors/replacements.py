@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
 from simulation.actors.kinds import REPLACEMENTS
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_state import RequestedFleet
-from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 
 ACTS = (2, 5)
@@ -20,14 +18,11 @@ REGRETTED = (5.0, 60.0, 200.0, 600.0)
 class Replacements(ActorUpkeep):
     """They act on every fleet."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(REPLACEMENTS, seed, everybody, loop)
+    kind = REPLACEMENTS
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds."""
-        for _ in range(self._chance.randint(*ACTS)):
-            operators = self._chance.choice(self._everybody)
-            self._loop.schedule(self._chance.uniform(0, seconds), partial(self._act, operators))
+        self._in_fleets(ACTS, seconds, self._act)
 
     def _act(self, operators: Operators) -> None:
         """Replace a cluster by one that the fleet does not have; git keeps the old one now and then."""
@@ -60,6 +55,3 @@ class Replacements(ActorUpkeep):
             now.with_cluster(replace(successor, replaces="")),
         )
         operators.push(self._chance.choice(choices))
-
-    def check(self) -> None:
-        """Leave the check to the rules of the end: operators approve before it."""

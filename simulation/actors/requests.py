@@ -6,8 +6,7 @@ folder, and never a second cluster of a person. A request over the limit opens n
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -22,9 +21,8 @@ from shared.frozen import replace
 from shared.ports import CommitStatus, Ports
 from simulation.actors.kinds import REQUESTS
 from simulation.actors.lifetimes import REQUIRED
-from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.desired_state import ASKED_CLASS, ASKED_FOR, ASKED_PRICE, DesiredCluster, RequestedFleet
-from simulation.event_loop import EventLoop
 from simulation.operators import Operators
 from simulation.rule import RuleViolated
 
@@ -54,10 +52,12 @@ class MeetsAnother:
 class Requests(ActorUpkeep):
     """They act on all fleets, whose git host merges by itself."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(REQUESTS, seed, everybody, loop)
+    kind = REQUESTS
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._asked, self._noted = 0, set[tuple[str, int]]()
-        self._random = random.Random(f"{seed} meetings of requests")  # noqa: S311
+        self._random = self._stream("meetings of requests")
 
     def prepared(self, operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
         """Return a fleet whose people may ask for clusters, on a host that merges these."""

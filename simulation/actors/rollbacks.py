@@ -7,7 +7,7 @@ have ended, one pool is rolled back, stays so after another commit, and is upgra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,7 +26,7 @@ from simulation.actors.kinds import ROLLBACKS
 from simulation.actors.upkeep import ActorUpkeep
 from simulation.desired_files import files_of
 from simulation.desired_state import OFF, PATCH, DesiredCluster, Rollback
-from simulation.event_loop import MAX_SKEW, EventLoop
+from simulation.event_loop import MAX_SKEW
 from simulation.operators import Operators, cluster_id
 from simulation.oracle import serves
 from simulation.rule import RuleViolated
@@ -50,16 +50,11 @@ QUIET = timedelta(hours=2)
 class RollbackActor(ActorUpkeep):
     """They act on all fleets; ``replaced`` counts how often the tables of a fleet were lost."""
 
-    def __init__(
-        self, seed: int, everybody: Iterable[Operators], loop: EventLoop, replaced: Mapping[str, int]
-    ) -> None:
-        super().__init__(ROLLBACKS, seed, everybody, loop)
-        self._replaced = replaced
+    kind = ROLLBACKS
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds."""
-        for _ in range(self._chance.randint(*ACTS)):
-            self._loop.schedule(self._chance.uniform(0, max(seconds, 600.0)), self._act)
+        self._at_times(ACTS, max(seconds, 600.0), self._act)
 
     def _act(self) -> None:
         """Upgrade a cluster, and ask for a rollback later."""

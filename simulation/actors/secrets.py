@@ -7,7 +7,6 @@ away. At the end, every cluster has the newest value of each, and no value is an
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,23 +15,22 @@ from shared.app.outbox import request_whole_check
 from shared.cluster.record import to_json
 from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import SECRETS
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
-from simulation.operators import Operators
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.rule import RuleViolated
 from simulation.vault_secrets import NAMES, value_in
 
 ACTS = (5, 11)
 CHECK = timedelta(hours=1)
-_SEEN_EVERY = 10.0
 
 
 class Secrets(ActorUpkeep):
-    """They act on the first fleet, where there is only one."""
+    """They act where there is one fleet."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(SECRETS, seed, everybody, loop)
-        self._operators = self._everybody[0]
+    kind = SECRETS
+    in_one_fleet = True
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._vault = self._operators.cloud.vault
         self._values: dict[str, list[str]] = {name: [] for name in NAMES}
         self._seen: set[tuple[int, str, str]] = set()
@@ -40,18 +38,13 @@ class Secrets(ActorUpkeep):
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds, and let the clusters be looked at all the time."""
-        if len(self._everybody) > 1:
-            return
         for name in NAMES:
             self._rotate(name)
         for _ in range(self._chance.randint(*ACTS)):
             act = self._chance.choice((self._push, self._push, self._change_vault))
             self._loop.schedule(self._chance.uniform(0, seconds), act)
             self._loop.schedule(self._chance.uniform(0, seconds), self._check_clusters)
-        at = 0.0
-        while at < seconds + 600:
-            self._loop.schedule(at, self._look)
-            at += _SEEN_EVERY
+        self._all_the_time(self._look, seconds)
 
     def _push(self) -> None:
         """Push a cluster that has more, fewer or other secrets."""
@@ -95,17 +88,14 @@ class Secrets(ActorUpkeep):
 
     def calm(self) -> None:
         """Give the vault back what it lost."""
-        if len(self._everybody) == 1:
-            for name in NAMES:
-                self._restore(name)
+        for name in NAMES:
+            self._restore(name)
 
     def check(self) -> None:
         """Rotate once more, check the clusters, and look for every value, and for what was seen of it.
 
         After restored tables a Secret may stay that a lost commit gave, and a newer one took away.
         """
-        if len(self._everybody) > 1:
-            return
         for name in NAMES:
             self._rotate(name)
         passed_by = self._check_to_its_end()

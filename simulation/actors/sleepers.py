@@ -8,7 +8,7 @@ have ended. While they last, a commit lets clusters sleep, and another ends that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,11 +24,9 @@ from shared.cluster.failures.errors import ClusterStopped
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from simulation.actors.kinds import SLEEPERS
-from simulation.actors.upkeep import ActorUpkeep
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.desired_state import Pool
-from simulation.event_loop import EventLoop
 from simulation.operators import Operators, cluster_id
-from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
 
 RULE, NEVER = "asleep", "sleepless"
@@ -80,9 +78,10 @@ class HalfHours:
 class Sleepers(ActorUpkeep):
     """They act on one fleet after the other; ``acts`` counts what met a cluster that sleeps."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop, oracle: Oracle) -> None:
-        super().__init__(SLEEPERS, seed, everybody, loop)
-        self._oracle = oracle
+    kind = SLEEPERS
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._schedules = dict[str, HalfHours]()
         self._disturbed = dict[str, datetime]()
         self._stopped = dict[str, datetime]()

@@ -5,8 +5,6 @@ When the faults have ended, a sweep runs to its end, and what every record says 
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -28,11 +26,9 @@ from simulation.actors.kinds import SWEEPS
 from simulation.actors.orphans import Orphans
 from simulation.actors.proposals import ProposalActor
 from simulation.actors.shown_after_sweep import ShownAfterSweep
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
-from simulation.history import AzureHistory, FleetHistory
-from simulation.operators import Operators
-from simulation.oracle import Oracle, is_going
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
+from simulation.history import FleetHistory
+from simulation.oracle import is_going
 from simulation.rule import RuleViolated
 
 ACTS = (2, 6)
@@ -46,28 +42,21 @@ COPIES = (0, 2)
 class SweepActor(ActorUpkeep):
     """They sweep each app, and change clusters by hand; ``acts`` counts what was done by hand."""
 
-    def __init__(
-        self,
-        seed: int,
-        everybody: Iterable[Operators],
-        loop: EventLoop,
-        oracle: Oracle,
-        history: AzureHistory,
-        replaced: Mapping[str, int],
-    ) -> None:
-        super().__init__(SWEEPS, seed, everybody, loop)
-        self._oracle, self._history, self._replaced = oracle, history, replaced
+    kind = SWEEPS
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         histories = {operators.cloud: operators.history for operators in self._everybody}
-        self._histories, self._shown = histories, ShownAfterSweep(oracle, histories)
-        self._copying = random.Random(f"{seed} orphans")  # noqa: S311
-        self._orphans = Orphans(self._copying, loop, oracle)
-        self._among = DriftAmongFaults(seed, self._everybody, loop, oracle, history, self._sweep)
+        self._histories, self._shown = histories, ShownAfterSweep(self._oracle, histories)
+        self._copying = self._stream("orphans")
+        self._orphans = Orphans(self._copying, self._loop, self._oracle)
+        self._among = DriftAmongFaults(
+            around.seed, self._everybody, self._loop, self._oracle, self._history, self._sweep
+        )
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and sweeps begin, at some moments of so many seconds."""
-        for _ in range(self._chance.randint(*ACTS)):
-            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
-            self._loop.schedule(self._chance.uniform(0, seconds), self._sweep)
+        self._at_times(ACTS, seconds, self._act, self._sweep)
         for _ in range(self._copying.randint(*COPIES)):
             self._loop.schedule(self._copying.uniform(0, seconds), self._copy)
         self._among.schedule(seconds)

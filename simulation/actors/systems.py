@@ -7,16 +7,13 @@ and that stays by git's delete policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from localcloud.kubernetes.world.kinds import BUILT_IN, NAMESPACE
 from localcloud.kubernetes.world.object_store import At
 from shared.cluster.record_parts import Phase
 from simulation.actors.kinds import SYSTEMS
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
-from simulation.operators import Operators
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.rule import RuleViolated
 from simulation.team_systems import REACHED, DesiredSystem
 
@@ -24,30 +21,25 @@ ACTS = (4, 9)
 NAMES = ("team-x", "team-y")
 LABEL = "roadstead.dev/system"
 _MAP = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
-_SEEN_EVERY = 10.0
 
 
 class Systems(ActorUpkeep):
-    """They act on the first fleet, where there is only one."""
+    """They act where there is one fleet."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(SYSTEMS, seed, everybody, loop)
-        self._operators = self._everybody[0]
-        self._retained = NAMES[-1] if seed % 2 else ""
+    kind = SYSTEMS
+    in_one_fleet = True
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._retained = NAMES[-1] if around.seed % 2 else ""
         """The system whose namespace Azure manages, and keeps whatever git says of the system later."""
         self._seen: dict[tuple[int, str, str], str] = {}
         """The uid of each namespace of a system that was seen, by its world, cluster and name."""
 
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds, and let the clusters be looked at all the time."""
-        if len(self._everybody) > 1:
-            return
-        for _ in range(self._chance.randint(*ACTS)):
-            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
-        at = 0.0
-        while at < seconds + 600:
-            self._loop.schedule(at, self._look)
-            at += _SEEN_EVERY
+        self._at_times(ACTS, seconds, self._act)
+        self._all_the_time(self._look, seconds)
 
     def _act(self) -> None:
         """Push a system that is new, moved, broken, corrected or removed."""
@@ -70,8 +62,6 @@ class Systems(ActorUpkeep):
         One whose manifest, or fleet.yaml, is invalid or too large stays as it was, and so do its systems.
         After restored tables a record may say that a cluster has what a lost commit took, until a check.
         """
-        if len(self._everybody) > 1:
-            return
         self._look()
         desired = self._operators.now
         clusters = {} if desired.invalid else desired.clusters

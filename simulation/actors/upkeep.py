@@ -3,30 +3,87 @@
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
-from simulation.desired_state import DesiredCluster
+from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
+from simulation.history import AzureHistory
 from simulation.operators import Operators
+from simulation.oracle import Oracle
+
+LOOK_SECONDS, LOOKS_ON = 10.0, 600
+"""How often those look at clusters who look all the time, and for how long after the last act."""
 
 
-class ActorUpkeep(ABC):
+@dataclass(frozen=True)
+class Surroundings:
+    """What everybody has who acts: the operators of all fleets, what really exists, and what has happened.
+
+    ``replaced`` counts how often the tables of a fleet were lost.
+    """
+
+    seed: int
+    everybody: Sequence[Operators]
+    loop: EventLoop
+    oracle: Oracle
+    history: AzureHistory
+    replaced: Mapping[str, int]
+
+
+class ActorUpkeep:
     """One of them; ``acts`` counts what was done."""
 
-    def __init__(self, kind: str, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        self._chance = random.Random(f"{seed} {kind}")  # noqa: S311
-        self._everybody, self._loop = [*everybody], loop
+    kind: ClassVar[str]
+    in_one_fleet: ClassVar[bool] = False
+    """Whether they act only where there is one fleet."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around, self._chance = around, random.Random(f"{around.seed} {self.kind}")  # noqa: S311
+        self._everybody, self._loop = [*around.everybody], around.loop
+        self._operators = self._everybody[0]
+        self._oracle, self._history, self._replaced = around.oracle, around.history, around.replaced
         self.acts = 0
 
-    @abstractmethod
+    def prepared(self, _operators: Operators, wanted: RequestedFleet) -> RequestedFleet:
+        """Return the first commit of a fleet as they need it."""
+        return wanted
+
     def schedule(self, seconds: float) -> None:
         """Let them act at some moments of so many seconds."""
 
-    @abstractmethod
+    def calm(self) -> None:
+        """End what only they can end, when the faults have ended."""
+
     def check(self) -> None:
-        """Let them act once more when the faults have ended, and raise RuleViolated for what is not so."""
+        """Let them act once more when the faults have ended, and raise RuleViolated for what is not so.
+
+        Those without a check leave it to the rules of the end: operators approve before it.
+        """
+
+    def _stream(self, what: str) -> random.Random:
+        return random.Random(f"{self._around.seed} {what}")  # noqa: S311
+
+    def _at_times(self, often: tuple[int, int], seconds: float, *acts: Callable[[], None]) -> None:
+        """Let each of these acts happen some times in so many seconds."""
+        for _ in range(self._chance.randint(*often)):
+            for act in acts:
+                self._loop.schedule(self._chance.uniform(0, seconds), act)
+
+    def _in_fleets(self, often: tuple[int, int], seconds: float, act: Callable[[Operators], None]) -> None:
+        """Let an act happen some times in so many seconds, each in one of the fleets."""
+        for _ in range(self._chance.randint(*often)):
+            in_fleet = partial(act, self._chance.choice(self._everybody))
+            self._loop.schedule(self._chance.uniform(0, seconds), in_fleet)
+
+    def _all_the_time(self, look: Callable[[], None], seconds: float) -> None:
+        """Let clusters be looked at for so many seconds, and some more."""
+        at = 0.0
+        while at < seconds + LOOKS_ON:
+            self._loop.schedule(at, look)
+            at += LOOK_SECONDS
 
 
 class EnvironmentActor(ActorUpkeep):

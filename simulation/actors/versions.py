@@ -6,16 +6,14 @@ docs/how-to/upgrade-roadstead.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import Ports
 from simulation.actors.kinds import VERSIONS
-from simulation.actors.upkeep import ActorUpkeep
-from simulation.event_loop import EventLoop
+from simulation.actors.upkeep import ActorUpkeep, Surroundings
 from simulation.newer_forms import known_body
-from simulation.operators import Operators
 
 BOTH_SECONDS = (30.0, 300.0, 3600.0)
 """How long an update of the instances takes."""
@@ -28,8 +26,10 @@ FORMER, BOTH, NEWER = "former", "both", "newer"
 class Versions(ActorUpkeep):
     """They act on all fleets at once; ``acts`` counts the changes of what runs."""
 
-    def __init__(self, seed: int, everybody: Iterable[Operators], loop: EventLoop) -> None:
-        super().__init__(VERSIONS, seed, everybody, loop)
+    kind = VERSIONS
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._workers: Mapping[MemoryCloud, Mapping[str, Sequence[Ports]]] = {}
         self._newer: frozenset[int] = frozenset()
 

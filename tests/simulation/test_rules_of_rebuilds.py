@@ -13,6 +13,7 @@ from shared.app.check import companions as checked
 from shared.cluster.record import ClusterRecord
 from simulation.actors.grants import Grants
 from simulation.actors.sweeps import SweepActor
+from simulation.actors.upkeep import Surroundings
 from simulation.desired_state import DesiredCluster, RequestedFleet
 from simulation.event_loop import EventLoop
 from simulation.granted import IDENTITY, create_by_hand
@@ -55,7 +56,7 @@ class Fleet:
 
     def grants(self) -> Grants:
         """Return the rule of what is granted, which has seen what there is."""
-        rule = Grants(0, [self.operators], self.loop, self.history, {})
+        rule = Grants(Surroundings(0, [self.operators], self.loop, self.oracle, self.history, {}))
         rule._look()
         return rule
 
@@ -129,7 +130,7 @@ def test_a_job_that_ended_after_tables_were_restored_has_to_have_read_the_grants
 
 def test_all_is_not_well_while_a_rebuild_was_not_carried_out() -> None:
     fleet = Fleet()
-    sweeps = SweepActor(0, [fleet.operators], fleet.loop, fleet.oracle, fleet.history, {})
+    sweeps = SweepActor(Surroundings(0, [fleet.operators], fleet.loop, fleet.oracle, fleet.history, {}))
     assert sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])
     fleet.operators.push(REBUILT)
     assert not sweeps._all_is_well(fleet.cloud, fleet.operators.history.head_line[-1])

@@ -32,7 +32,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import nearest
 from shared.plan.list_price import ListPrice, list_price
 from shared.plan.make_plan import make_plan
-from shared.plan.plan import Action, Item, Plan
+from shared.plan.plan import ASKING_AZURE, Action, Item, Plan
 from shared.platform.changes.guards import judge_all
 from shared.platform.changes.report import sections_of
 from shared.platform.inventory import Inventory

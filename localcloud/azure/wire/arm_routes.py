@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable
-from urllib.parse import urlencode
 
 from werkzeug.wrappers import Request, Response
 
-from localcloud.azure.wire import access_routes, namespace_routes, offer_routes, policy_routes, sign_in
-from localcloud.azure.wire.bodies import read_body
-from localcloud.azure.wire.offer_routes import SKIP
+from localcloud.azure.wire import sign_in
+from localcloud.azure.wire.arm_answers import (
+    CLUSTER,
+    SKIP,
+    Handler,
+    accepted,
+    cluster,
+    listed,
+    operation,
+    operation_result,
+    read,
+    read_body,
+    write,
+)
+from localcloud.azure.world.access.role_assignments import (
+    member_of_filter,
+    principal_of_filter,
+    role_of_filter,
+)
 from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.arm_resources import ArmOperation, WriteAnswer, WriteCondition
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.http_server import json_response
-from shared.resource_ids import ClusterId
 
-_LINK_VERSION = "2016-03-30"
-"""The version in the links of a long-running operation of AKS (recordings of azure-cli)."""
+_LOCATION = re.compile(r"location eq '([^']+)'")
 
 
 def route(world: AzureWorld, request: Request) -> Response:
@@ -31,28 +41,13 @@ def route(world: AzureWorld, request: Request) -> Response:
     raise ArmError(404, "NotFound", f"There is no {request.method} {request.path} here.")
 
 
-_Handler = Callable[[AzureWorld, Request, re.Match[str]], Response]
-
-
-def _get_group(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_group(at["subscription"], at["group"]))
+def _subscriptions(world: AzureWorld, _: Request, _at: re.Match[str]) -> Response:
+    return json_response(200, sign_in.subscriptions(world))
 
 
 def _group_exists(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     world.get_group(at["subscription"], at["group"])
     return Response(status=204)
-
-
-def _list_groups(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_groups(at["subscription"])})
-
-
-def _put_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_group(at["subscription"], at["group"], read_body(request)))
-
-
-def _patch_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.patch_group(at["subscription"], at["group"], read_body(request)))
 
 
 def _get_tags(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
@@ -61,320 +56,225 @@ def _get_tags(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
 
 def _patch_tags(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     place = at["subscription"], at["group"], read_body(request), at["name"] or ""
-    return _accepted(request, at, world.patch_tags(*place))
-
-
-def _delete_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_group(at["subscription"], at["group"]))
-
-
-def _list_resources(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_resources(at["subscription"], at["group"])})
+    return accepted(request, at, world.patch_tags(*place))
 
 
 def _list_clusters(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    clusters, following = world.list_clusters(at["subscription"], request.args.get(SKIP, ""))
-    if not following:
-        return json_response(200, {"value": clusters})
-    query = urlencode({"api-version": request.args["api-version"], SKIP: following})
-    return json_response(200, {"value": clusters, "nextLink": f"{request.base_url}?{query}"})
+    return listed(request, *world.list_clusters(at["subscription"], request.args.get(SKIP, "")))
 
 
 def _list_activity(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    wanted = request.args.get("$filter", "")
-    events, following = world.list_activity(at["subscription"], wanted, request.args.get(SKIP, ""))
-    if not following:
-        return json_response(200, {"value": events})
-    query = {"api-version": request.args["api-version"], "$filter": wanted, SKIP: following}
-    return json_response(200, {"value": events, "nextLink": f"{request.base_url}?{urlencode(query)}"})
+    wanted, skip = request.args.get("$filter", ""), request.args.get(SKIP, "")
+    return listed(request, *world.list_activity(at["subscription"], wanted, skip))
 
 
-def _list_clusters_of_group(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_clusters_of_group(at["subscription"], at["group"])})
+def _list_sizes(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    wanted = _LOCATION.fullmatch(request.args.get("$filter", ""))
+    if wanted is None:  # without it the list has every region, which is no use to anybody here
+        raise ArmError(400, "BadRequest", "The filter has to be of the form: location eq 'eastus'.")
+    return json_response(200, {"value": world.list_sizes(at["subscription"], wanted[1])})
 
 
-def _get_cluster(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_cluster(_cluster(at)))
-
-
-def _put_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_cluster(_cluster(at), read_body(request), _condition(request)))
-
-
-def _patch_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.patch_cluster(_cluster(at), read_body(request), _condition(request)))
-
-
-def _power(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    operations = {"stop": world.stop_cluster, "start": world.start_cluster, "abort": world.abort_cluster}
-    return _accepted(request, at, operations[at["power"].lower()](_cluster(at)))
-
-
-def _abort_pool(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.abort_pool(_cluster(at), at["pool"]))
-
-
-def _delete_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_cluster(_cluster(at), _condition(request)))
-
-
-def _credentials(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_kubeconfig(_cluster(at), at["who"]))
-
-
-def _list_pools(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_pools(_cluster(at))})
-
-
-def _get_pool(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_pool(_cluster(at), at["pool"]))
-
-
-def _put_pool(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_pool(_cluster(at), at["pool"], read_body(request), _condition(request))
-    return _accepted(request, at, accepted)
-
-
-def _delete_pool(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_pool(_cluster(at), at["pool"], _condition(request)))
-
-
-def _upgrade_node_image(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.upgrade_node_image(_cluster(at), at["pool"]))
-
-
-def _upgrade_profile(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_upgrade_profile(_cluster(at)))
-
-
-def _pool_upgrade_profile(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_pool_upgrade_profile(_cluster(at), at["pool"]))
-
-
-def _pool_versions(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.list_pool_versions(_cluster(at)))
-
-
-def _versions(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.list_versions(at["subscription"], at["location"]))
-
-
-def _list_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_maintenance(_cluster(at))})
-
-
-def _get_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_maintenance(_cluster(at), at["configuration"]))
-
-
-def _put_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_maintenance(_cluster(at), at["configuration"], read_body(request))
-    return _accepted(request, at, accepted)
-
-
-def _delete_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_maintenance(_cluster(at), at["configuration"]))
-
-
-def _list_namespaces(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return namespace_routes.list_namespaces(world, at)
-
-
-def _get_namespace(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return namespace_routes.get_namespace(world, at)
-
-
-def _put_namespace(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, namespace_routes.put_namespace(world, request, at))
-
-
-def _delete_namespace(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, namespace_routes.delete_namespace(world, at))
-
-
-def _get_extension(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_extension(_cluster(at), at["extension"]))
-
-
-def _put_extension(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_extension(_cluster(at), at["extension"], read_body(request)))
-
-
-def _list_configurations(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_flux_configurations(_cluster(at))})
-
-
-def _get_configuration(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_flux_configuration(_cluster(at), at["configuration"]))
-
-
-def _put_configuration(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_flux_configuration(_cluster(at), at["configuration"], read_body(request))
-    return _accepted(request, at, accepted)
-
-
-def _delete_configuration(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_flux_configuration(_cluster(at), at["configuration"]))
-
-
-def _operation(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    status = world.operation(at["subscription"], at["operation"])
-    return json_response(200, status, _retry_after(world, at["operation"]))
-
-
-def _operation_result(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    """Answer the Location of a write: 202 while it runs, then nothing or the error."""
-    status = world.operation(at["subscription"], at["operation"])
-    if status["status"] == "InProgress":
-        headers = {"Location": request.url, **_retry_after(world, at["operation"])}
-        return Response(status=202, headers=headers)
-    if "error" in status:
-        return json_response(400, {"error": status["error"]})
-    return Response(status=204)
-
-
-def _tenants(_world: AzureWorld, _: Request, _at: re.Match[str]) -> Response:
-    return json_response(200, sign_in.tenants())
-
-
-def _subscriptions(world: AzureWorld, _: Request, _at: re.Match[str]) -> Response:
-    return json_response(200, sign_in.subscriptions(world))
-
-
-def _subscription(_world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, sign_in.subscription(at["subscription"]))
-
-
-def _retry_after(world: AzureWorld, operation: str) -> dict[str, str]:
-    """Return when to ask again: at the end of the operation, and at least every ten seconds."""
-    left = world.seconds_left(operation)
-    return {"Retry-After": str(min(10, max(1, math.ceil(left))))} if left > 0 else {}
-
-
-def _cluster(at: re.Match[str]) -> ClusterId:
-    return ClusterId(at["subscription"], at["group"], at["name"])
-
-
-def _condition(request: Request) -> WriteCondition:
-    def bare(header: str) -> str:
-        return request.headers.get(header, "").removeprefix("W/").strip('"')
-
-    return WriteCondition(if_match=bare("If-Match"), if_none_match=bare("If-None-Match"))
-
-
-def _accepted(request: Request, at: re.Match[str], accepted: WriteAnswer) -> Response:
-    """Answer a write: add it to the request log, and name the operation that it started."""
-    if accepted.kind:
-        note = {"accepted": accepted.kind, "resource": accepted.resource}
-        request.environ.setdefault("roadstead.note", {}).update(note)
-    if accepted.document is None:
-        reply = Response(status=accepted.status)
-    else:
-        reply = json_response(accepted.status, accepted.document)
-    if accepted.operation is not None:
-        of_group = accepted.operation.kind == "delete-group"
-        if accepted.operation.kind.endswith(_BELOW):
-            return _with_operation_below(request, accepted.operation, reply)
-        provider = "Resources" if of_group else "ContainerService"
-        version = request.args["api-version"] if of_group else _LINK_VERSION
-        base = (
-            f"{request.host_url}subscriptions/{at['subscription']}/providers/Microsoft.{provider}"
-            f"/locations/{accepted.operation.location}"
+def _list_alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    if request.args.get("monitorCondition") != "Fired" or request.args.get("timeRange") != "30d":
+        raise ArmError(
+            400, "BadRequest", "The local Azure lists what has fired in 30 days, and nothing else."
         )
-        query = f"{accepted.operation.id}?api-version={version}"
-        if not of_group:
-            reply.headers["Azure-AsyncOperation"] = f"{base}/operations/{query}"
-        if accepted.status == 202:
-            reply.headers["Location"] = f"{base}/operationresults/{query}"
-        reply.headers["Retry-After"] = "1"
-    return reply
+    group, skip = request.args.get("targetResourceGroup", ""), request.args.get(SKIP, "")
+    return listed(request, *world.list_alerts(at["subscription"], group, skip))
 
 
-_BELOW = ("-extension", "-configuration")
-"""The ends of the kinds of operations on resources below a cluster."""
+def _list_extensions(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    if request.args.get("releaseTrain", "stable").lower() != "stable":
+        raise ArmError(400, "BadRequest", "The local Azure has the stable release train, and no other.")
+    return json_response(200, {"value": world.list_extension_versions(at["subscription"], at["location"])})
 
 
-def _with_operation_below(request: Request, operation: ArmOperation, reply: Response) -> Response:
-    """Name the operation of a resource below a cluster, as azure-rest-api-specs has its path."""
-    version = request.args["api-version"]
-    url = f"{request.host_url.rstrip('/')}{operation.resource}/operations/{operation.id}"
-    reply.headers["Azure-AsyncOperation"] = f"{url}?api-version={version}"
-    reply.headers["Retry-After"] = "1"
-    return reply
+def _query_costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    body = read_body(request)
+    try:
+        grouping = [group["name"] for group in body["dataset"]["grouping"]]
+        asked = (body["type"], body["timeframe"], body["dataset"]["granularity"], grouping)
+        since, until = (body["timePeriod"][end].partition("T")[0] for end in ("from", "to"))
+    except (KeyError, TypeError) as error:
+        raise ArmError(400, "BadRequest", f"Invalid query definition: {error}") from error
+    if asked != ("ActualCost", "Custom", "None", ["ResourceId"]):  # the one question that is asked here
+        raise ArmError(400, "BadRequest", f"Invalid query definition: {asked}")
+    return json_response(200, world.get_costs(at["subscription"], since, until, request.args.get(SKIP, "")))
+
+
+def _query_policy_states(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    found = world.query_policy_states(cluster(at), request.args.get("$filter", ""))
+    return json_response(200, {"@odata.count": len(found), "value": found})
+
+
+def _list_assignments(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    given = request.args.get("$filter", "")
+    if member := member_of_filter(given):
+        return json_response(200, {"value": world.list_grants(at["subscription"], member)})
+    principal = principal_of_filter(given)
+    return json_response(200, {"value": world.list_role_assignments(at["subscription"], principal)})
+
+
+def _list_roles(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    given = request.args.get("$filter", "")
+    if not given:
+        return json_response(200, {"value": world.list_role_definitions(at["subscription"])})
+    role = role_of_filter(given)
+    return json_response(200, {"value": world.list_roles(at["subscription"], role)})
 
 
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
 _GROUP = _SUBSCRIPTION + "/resourcegroups/(?P<group>[^/]+)"
-_CLUSTERS = "/providers/microsoft.containerservice/managedclusters"
+_CLUSTERS = r"/providers/microsoft\.containerservice/managedclusters"
 _ACTIVITY = r"/providers/microsoft\.insights/eventtypes/management/values"
-_CLUSTER = _GROUP + r"/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+)"
-_TAGS = _GROUP + (
-    r"(?:/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+))?"
-    r"/providers/microsoft\.resources/tags/default"
-)
+_CLUSTER = _GROUP + _CLUSTERS + "/(?P<name>[^/]+)"
+_TAGS = _GROUP + rf"(?:{_CLUSTERS}/(?P<name>[^/]+))?" + r"/providers/microsoft\.resources/tags/default"
 """The tags of a group or a cluster (Microsoft.Resources/tags): the portal and ``az tag`` write these."""
 _POOL = _CLUSTER + "/agentpools/(?P<pool>[^/]+)"
 _BELOW_CLUSTER = _CLUSTER + r"/providers/microsoft\.kubernetesconfiguration"
 _EXTENSION = _BELOW_CLUSTER + "/extensions/(?P<extension>[^/]+)"
 _CONFIGURATIONS = _BELOW_CLUSTER + "/fluxconfigurations"
 _CONFIGURATION = _CONFIGURATIONS + "/(?P<configuration>[^/]+)"
-_MAINTENANCE = _CLUSTER + "/maintenanceconfigurations"
+_MAINTENANCES = _CLUSTER + "/maintenanceconfigurations"
+_MAINTENANCE = _MAINTENANCES + "/(?P<configuration>[^/]+)"
 _NAMESPACES = _CLUSTER + "/managednamespaces"
-_PROVIDER = r"/subscriptions/(?P<subscription>[^/]+)/providers/microsoft\.(containerservice|resources)"
-_WORK = _PROVIDER + "/locations/(?P<location>[^/]+)"
-_TABLE: tuple[tuple[str, str, _Handler], ...] = (
-    ("GET", "/tenants", _tenants),
+_NAMESPACE = _NAMESPACES + "/(?P<namespace>[^/]+)"
+_WORK = _SUBSCRIPTION + r"/providers/microsoft\.(containerservice|resources)/locations/(?P<location>[^/]+)"
+_OPERATION = "/operations/(?P<operation>[^/]+)"
+_IDENTITIES = r"/providers/microsoft\.managedidentity/userassignedidentities"
+_IDENTITY = _GROUP + _IDENTITIES + "/(?P<identity>[^/]+)"
+_CREDENTIALS = _IDENTITY + "/federatedidentitycredentials"
+_CREDENTIAL = _CREDENTIALS + "/(?P<credential>[^/]+)"
+_ACCESS = r"/providers/microsoft\.authorization"
+_ASSIGNMENT = rf"(?P<scope>{_SUBSCRIPTION}(/.+)?){_ACCESS}/roleassignments/(?P<assignment>[^/]+)"
+_POLICIES = _ACCESS + "/policyassignments"
+_POLICY = _CLUSTER + _POLICIES + "/(?P<assignment>[^/]+)"
+_STATES = r"/providers/microsoft\.policyinsights/policystates/latest/queryresults"
+_RULES = r"/providers/microsoft\.insights/scheduledqueryrules"
+_COMPUTE, _NETWORK, _AKS = (
+    rf"/providers/microsoft\.{name}" for name in ("compute", "network", "containerservice")
+)
+_USAGES = "/locations/(?P<location>[^/]+)/usages"
+_EXTENSIONS = (
+    r"/providers/microsoft\.kubernetesconfiguration/locations/(?P<location>[^/]+)"
+    r"/extensiontypes/microsoft\.flux/versions"
+)
+_FEATURES = r"/providers/microsoft\.features/providers/(?P<namespace>[^/]+)/features"
+
+_OF_GROUP = ("subscription", "group")
+_OF_IDENTITY = (*_OF_GROUP, "identity")
+_OF_ASSIGNMENT = ("subscription", "scope", "assignment")
+_OF_LOCATION = ("subscription", "location")
+_TABLE: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", _SUBSCRIPTION + _ACCESS + "/roleassignments", _list_assignments),
+    ("GET", _SUBSCRIPTION + _ACCESS + "/roledefinitions", _list_roles),
+    ("GET", _ASSIGNMENT, read(lambda world: world.get_role_assignment, *_OF_ASSIGNMENT)),
+    ("PUT", _ASSIGNMENT, write(lambda world: world.put_role_assignment, *_OF_ASSIGNMENT)),
+    ("DELETE", _ASSIGNMENT, write(lambda world: world.delete_role_assignment, *_OF_ASSIGNMENT)),
+    ("GET", _SUBSCRIPTION + _IDENTITIES, read(lambda world: world.list_identities, "subscription")),
+    ("GET", _IDENTITY, read(lambda world: world.get_identity, *_OF_IDENTITY)),
+    ("PUT", _IDENTITY, write(lambda world: world.put_identity, *_OF_IDENTITY)),
+    ("DELETE", _IDENTITY, write(lambda world: world.delete_identity, *_OF_IDENTITY)),
+    ("GET", _CREDENTIALS, read(lambda world: world.list_federated_credentials, *_OF_IDENTITY)),
+    ("GET", _CREDENTIAL, read(lambda world: world.get_federated_credential, *_OF_IDENTITY, "credential")),
+    ("PUT", _CREDENTIAL, write(lambda world: world.put_federated_credential, *_OF_IDENTITY, "credential")),
+    (
+        "DELETE",
+        _CREDENTIAL,
+        write(lambda world: world.delete_federated_credential, *_OF_IDENTITY, "credential"),
+    ),
+    ("GET", _GROUP + _POLICIES, read(lambda world: world.list_policy_assignments, *_OF_GROUP)),
+    ("PUT", _POLICY, write(lambda world: world.put_policy_assignment, CLUSTER, "assignment")),
+    ("DELETE", _POLICY, write(lambda world: world.delete_policy_assignment, CLUSTER, "assignment")),
+    ("POST", _CLUSTER + _STATES, _query_policy_states),
+    ("GET", _SUBSCRIPTION + "/locations", read(lambda world: world.list_locations, "subscription")),
+    ("GET", _SUBSCRIPTION + _COMPUTE + "/skus", _list_sizes),
+    ("GET", _SUBSCRIPTION + _COMPUTE + _USAGES, read(lambda world: world.list_compute_usages, *_OF_LOCATION)),
+    ("GET", _SUBSCRIPTION + _NETWORK + _USAGES, read(lambda world: world.list_network_usages, *_OF_LOCATION)),
+    ("GET", _SUBSCRIPTION + _AKS + _USAGES, read(lambda world: world.list_cluster_usages, *_OF_LOCATION)),
+    (
+        "GET",
+        _SUBSCRIPTION + _NETWORK + "/virtualnetworks",
+        read(lambda world: world.list_networks, "subscription"),
+    ),
+    ("GET", _SUBSCRIPTION + _EXTENSIONS, _list_extensions),
+    ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _list_alerts),
+    ("GET", _GROUP + _RULES, read(lambda world: world.list_alert_rules, *_OF_GROUP)),
+    ("POST", _SUBSCRIPTION + r"/providers/microsoft\.costmanagement/query", _query_costs),
+    ("GET", _SUBSCRIPTION + "/providers", read(lambda world: world.list_providers, "subscription")),
+    (
+        "GET",
+        _SUBSCRIPTION + _FEATURES,
+        read(lambda world: world.list_features, "subscription", "namespace"),
+    ),
+    ("GET", "/tenants", read(lambda _: sign_in.tenants)),
     ("GET", "/subscriptions", _subscriptions),
-    ("GET", _SUBSCRIPTION, _subscription),
-    ("GET", _SUBSCRIPTION + "/resourcegroups", _list_groups),
+    ("GET", _SUBSCRIPTION, read(lambda _: sign_in.subscription, "subscription")),
+    ("GET", _SUBSCRIPTION + "/resourcegroups", read(lambda world: world.list_groups, "subscription")),
     ("GET", _SUBSCRIPTION + _CLUSTERS, _list_clusters),
     ("GET", _SUBSCRIPTION + _ACTIVITY, _list_activity),
-    ("GET", _GROUP + _CLUSTERS, _list_clusters_of_group),
-    ("GET", _CLUSTER, _get_cluster),
-    ("PUT", _CLUSTER, _put_cluster),
-    ("PATCH", _CLUSTER, _patch_cluster),
-    ("DELETE", _CLUSTER, _delete_cluster),
-    ("POST", _CLUSTER + "/(?P<power>stop|start|abort)", _power),
-    ("POST", _CLUSTER + "/listcluster(?P<who>user|admin)credential", _credentials),
-    ("GET", _CLUSTER + "/agentpools", _list_pools),
-    ("GET", _POOL, _get_pool),
-    ("PUT", _POOL, _put_pool),
-    ("DELETE", _POOL, _delete_pool),
-    ("POST", _POOL + "/upgradenodeimageversion", _upgrade_node_image),
-    ("POST", _POOL + "/abort", _abort_pool),
-    ("GET", _POOL + "/upgradeprofiles/default", _pool_upgrade_profile),
-    ("GET", _CLUSTER + "/availableagentpoolversions", _pool_versions),
-    ("GET", _CLUSTER + "/upgradeprofiles/default", _upgrade_profile),
-    ("GET", _WORK + "/kubernetesversions", _versions),
-    ("GET", _MAINTENANCE, _list_maintenance),
-    ("GET", _MAINTENANCE + "/(?P<configuration>[^/]+)", _get_maintenance),
-    ("PUT", _MAINTENANCE + "/(?P<configuration>[^/]+)", _put_maintenance),
-    ("DELETE", _MAINTENANCE + "/(?P<configuration>[^/]+)", _delete_maintenance),
-    ("GET", _NAMESPACES, _list_namespaces),
-    ("GET", _NAMESPACES + "/(?P<namespace>[^/]+)", _get_namespace),
-    ("PUT", _NAMESPACES + "/(?P<namespace>[^/]+)", _put_namespace),
-    ("DELETE", _NAMESPACES + "/(?P<namespace>[^/]+)", _delete_namespace),
-    ("GET", _EXTENSION, _get_extension),
-    ("PUT", _EXTENSION, _put_extension),
-    ("GET", _EXTENSION + "/operations/(?P<operation>[^/]+)", _operation),
-    ("GET", _CONFIGURATIONS, _list_configurations),
-    ("GET", _CONFIGURATION, _get_configuration),
-    ("PUT", _CONFIGURATION, _put_configuration),
-    ("DELETE", _CONFIGURATION, _delete_configuration),
-    ("GET", _CONFIGURATION + "/operations/(?P<operation>[^/]+)", _operation),
+    ("GET", _GROUP + _CLUSTERS, read(lambda world: world.list_clusters_of_group, *_OF_GROUP)),
+    ("GET", _CLUSTER, read(lambda world: world.get_cluster, CLUSTER)),
+    ("PUT", _CLUSTER, write(lambda world: world.put_cluster, CLUSTER, condition=True)),
+    ("PATCH", _CLUSTER, write(lambda world: world.patch_cluster, CLUSTER, condition=True)),
+    ("DELETE", _CLUSTER, write(lambda world: world.delete_cluster, CLUSTER, condition=True)),
+    ("POST", _CLUSTER + "/stop", write(lambda world: world.stop_cluster, CLUSTER)),
+    ("POST", _CLUSTER + "/start", write(lambda world: world.start_cluster, CLUSTER)),
+    ("POST", _CLUSTER + "/abort", write(lambda world: world.abort_cluster, CLUSTER)),
+    (
+        "POST",
+        _CLUSTER + "/listcluster(?P<who>user|admin)credential",
+        read(lambda world: world.get_kubeconfig, CLUSTER, "who"),
+    ),
+    ("GET", _CLUSTER + "/agentpools", read(lambda world: world.list_pools, CLUSTER)),
+    ("GET", _POOL, read(lambda world: world.get_pool, CLUSTER, "pool")),
+    ("PUT", _POOL, write(lambda world: world.put_pool, CLUSTER, "pool", condition=True)),
+    ("DELETE", _POOL, write(lambda world: world.delete_pool, CLUSTER, "pool", condition=True)),
+    (
+        "POST",
+        _POOL + "/upgradenodeimageversion",
+        write(lambda world: world.upgrade_node_image, CLUSTER, "pool"),
+    ),
+    ("POST", _POOL + "/abort", write(lambda world: world.abort_pool, CLUSTER, "pool")),
+    (
+        "GET",
+        _POOL + "/upgradeprofiles/default",
+        read(lambda world: world.get_pool_upgrade_profile, CLUSTER, "pool"),
+    ),
+    ("GET", _CLUSTER + "/availableagentpoolversions", read(lambda world: world.list_pool_versions, CLUSTER)),
+    ("GET", _CLUSTER + "/upgradeprofiles/default", read(lambda world: world.get_upgrade_profile, CLUSTER)),
+    ("GET", _WORK + "/kubernetesversions", read(lambda world: world.list_versions, *_OF_LOCATION)),
+    ("GET", _MAINTENANCES, read(lambda world: world.list_maintenance, CLUSTER)),
+    ("GET", _MAINTENANCE, read(lambda world: world.get_maintenance, CLUSTER, "configuration")),
+    ("PUT", _MAINTENANCE, write(lambda world: world.put_maintenance, CLUSTER, "configuration")),
+    ("DELETE", _MAINTENANCE, write(lambda world: world.delete_maintenance, CLUSTER, "configuration")),
+    ("GET", _NAMESPACES, read(lambda world: world.list_managed_namespaces, CLUSTER)),
+    ("GET", _NAMESPACE, read(lambda world: world.get_managed_namespace, CLUSTER, "namespace")),
+    ("PUT", _NAMESPACE, write(lambda world: world.put_managed_namespace, CLUSTER, "namespace")),
+    ("DELETE", _NAMESPACE, write(lambda world: world.delete_managed_namespace, CLUSTER, "namespace")),
+    ("GET", _EXTENSION, read(lambda world: world.get_extension, CLUSTER, "extension")),
+    ("PUT", _EXTENSION, write(lambda world: world.put_extension, CLUSTER, "extension")),
+    ("GET", _EXTENSION + _OPERATION, operation),
+    ("GET", _CONFIGURATIONS, read(lambda world: world.list_flux_configurations, CLUSTER)),
+    ("GET", _CONFIGURATION, read(lambda world: world.get_flux_configuration, CLUSTER, "configuration")),
+    ("PUT", _CONFIGURATION, write(lambda world: world.put_flux_configuration, CLUSTER, "configuration")),
+    (
+        "DELETE",
+        _CONFIGURATION,
+        write(lambda world: world.delete_flux_configuration, CLUSTER, "configuration"),
+    ),
+    ("GET", _CONFIGURATION + _OPERATION, operation),
     ("GET", _TAGS, _get_tags),
     ("PATCH", _TAGS, _patch_tags),
     ("PUT", _TAGS, _patch_tags),
-    ("GET", _GROUP, _get_group),
+    ("GET", _GROUP, read(lambda world: world.get_group, *_OF_GROUP)),
     ("HEAD", _GROUP, _group_exists),
-    ("PUT", _GROUP, _put_group),
-    ("PATCH", _GROUP, _patch_group),
-    ("DELETE", _GROUP, _delete_group),
-    ("GET", _GROUP + "/resources", _list_resources),
-    ("GET", _WORK + "/operations/(?P<operation>[^/]+)", _operation),
-    ("GET", _WORK + "/operationresults/(?P<operation>[^/]+)", _operation_result),
+    ("PUT", _GROUP, write(lambda world: world.put_group, *_OF_GROUP)),
+    ("PATCH", _GROUP, write(lambda world: world.patch_group, *_OF_GROUP)),
+    ("DELETE", _GROUP, write(lambda world: world.delete_group, *_OF_GROUP)),
+    ("GET", _GROUP + "/resources", read(lambda world: world.list_resources, *_OF_GROUP)),
+    ("GET", _WORK + _OPERATION, operation),
+    ("GET", _WORK + "/operationresults/(?P<operation>[^/]+)", operation_result),
 )
-_ROUTES = [
-    (method, re.compile(pattern, re.IGNORECASE), handler)
-    for method, pattern, handler in (*access_routes.TABLE, *policy_routes.TABLE, *offer_routes.TABLE, *_TABLE)
-]
+_ROUTES = [(method, re.compile(pattern, re.IGNORECASE), handler) for method, pattern, handler in _TABLE]

@@ -23,8 +23,8 @@ from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_subscription
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.certificates import Authority
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 
 _COUNTED = {
     **dict.fromkeys(("GET", "HEAD"), ("reads", limits.ARM_READ)),
@@ -34,7 +34,7 @@ _COUNTED = {
 """The bucket of a request by its method, as x-ms-ratelimit-remaining-subscription-... names it."""
 
 
-class ArmServer:
+class ArmServer(LocalService):
     """Serves an Azure world at a loopback port until closed; a context manager.
 
     ``accepts`` decides whether a bearer token is valid, ``granted`` which actions its holder's role has,
@@ -54,25 +54,13 @@ class ArmServer:
         log_file: Path | None = None,
     ) -> None:
         self._world, self._accepts, self._granted, self._caller = world, accepts, granted, caller
-        self.door = FrontDoor(Request.application(self._application), "arm", log_file=log_file)
-        self._http = HttpServer(self.door, port=port, tls=authority.server_context())
-        self.port, self.url = self._http.port, self._http.url
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._http.close()
-
-    def __enter__(self) -> ArmServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(self._application, "arm", authority=authority, port=port, log_file=log_file)
 
     def _application(self, request: Request) -> Response:
         if request.path.startswith("/_local/"):
             return control(self._world, request)
         if request.path == "/metadata/endpoints" and request.method == "GET":
-            return json_response(200, endpoints(self._http.url))
+            return json_response(200, endpoints(self.url))
         try:
             token = self._admit(request)
             given = request.headers.get("x-ms-correlation-request-id", "")

@@ -24,15 +24,15 @@ from werkzeug.wrappers import Request, Response
 from localcloud.azure.world.access.directory import ACCOUNTS, FUNCTION_APP, Account
 from localcloud.azure.world.catalog import TENANT
 from localcloud.common.clock import system_clock
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 
 API_VERSION = "2019-08-01"
 ISSUER = f"https://sts.windows.net/{TENANT}/"
 _KEY_ID = "local"
 
 
-class IdentityServer:
+class IdentityServer(LocalService):
     """Serves ``/msi/token`` at a loopback port until closed; a context manager.
 
     ``header`` is the value that ``X-IDENTITY-HEADER`` must have. The clock must be the machine's time when
@@ -49,12 +49,10 @@ class IdentityServer:
     ) -> None:
         self._header, self._lifetime, self._clock = header, lifetime, clock
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self.door = FrontDoor(Request.application(self._answer), "identity", clock=clock)
-        self._http = HttpServer(self.door, port=port)
-        self.port = self._http.port
-        self.endpoint = f"{self._http.url}/msi/token"
+        super().__init__(self._answer, "identity", port=port, clock=clock)
+        self.endpoint = f"{self.url}/msi/token"
         """What ``IDENTITY_ENDPOINT`` is set to."""
-        self.authority = f"{self._http.url}/{TENANT}"
+        self.authority = f"{self.url}/{TENANT}"
         """Where the metadata of the issuer is, below ``/.well-known``."""
 
     def holder(self, token: str) -> str:
@@ -95,16 +93,6 @@ class IdentityServer:
         times = {"iat": int(now.timestamp()), "exp": expires}
         claims = {**account.claims(audience), "iss": ISSUER, "tid": TENANT, **times}
         return jwt.encode(claims, self._key, "RS256", headers={"kid": _KEY_ID}), expires
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._http.close()
-
-    def __enter__(self) -> IdentityServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @cached_property
     def _keys(self) -> dict[str, Any]:

@@ -15,13 +15,12 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import system_clock
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 from localcloud.git.wire.git_http import GitRefused, Push, SmartHttp
 from localcloud.git.wire.ref_changes import changes
 from localcloud.git.wire.repository_folder import RepositoryStore
@@ -39,17 +38,12 @@ from localcloud.github.wire.rest_reviews import submitted
 from localcloud.github.wire.webhooks import Webhooks, as_shown
 from shared.ports import Clock
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
 _GIT_PATH = re.compile(r"^/([^/]+/[^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$")
 """The paths of the smart HTTP protocol; as on github.com, ``.git`` may be left out."""
 _REDELIVER = re.compile(r"^/_local/deliveries/([^/]+)/redeliver$")
 
 
-class GitHubServer:
+class GitHubServer(LocalService):
     """Serves the bare repositories at ``root/owner/name.git``. A context manager.
 
     ``webhook_url`` and ``credentials.token_expires`` may be set later; ``rate_limit.limit`` and the switches
@@ -76,9 +70,7 @@ class GitHubServer:
         self._rest = RestApi(self._store, credentials, self.rate_limit, self.hooks, clock)
         self._apps = AppRegistrations(self._store, credentials, self.hooks, clock)
         self._git = SmartHttp(self._store, credentials, self._pushed)
-        self.door = FrontDoor(self._answer, "github", log_file=log_file, clock=clock)
-        self._http = HttpServer(self.door, port=port)
-        self.port, self.url = self._http.port, self._http.url
+        super().__init__(self._answer, "github", port=port, log_file=log_file, clock=clock)
 
     @property
     def teams(self) -> Teams:
@@ -126,31 +118,22 @@ class GitHubServer:
 
     def close(self) -> None:
         """Stop serving and delivering."""
-        self._http.close()
+        super().close()
         self.hooks.close()
         self._store.close()
 
-    def __enter__(self) -> GitHubServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = Request(environ)
+    def _answer(self, request: Request) -> Response:
         git_path = _GIT_PATH.match(request.path)
         if request.path.startswith("/_local/"):
-            reply = self._control(request)
-        elif git_path:
-            try:
-                reply = self._git.answer(request, git_path[1], git_path[2])
-            except GitRefused as error:
-                reply = error_response(GitHubError(error.status, error.message, headers=error.headers))
-            except GitError as error:
-                reply = error_response(GitHubError(500, str(error)))
-        else:
-            reply = self._registration(request) or self._rest.answer(request)
-        return reply(environ, start_response)
+            return self._control(request)
+        if git_path is None:
+            return self._registration(request) or self._rest.answer(request)
+        try:
+            return self._git.answer(request, git_path[1], git_path[2])
+        except GitRefused as error:
+            return error_response(GitHubError(error.status, error.message, headers=error.headers))
+        except GitError as error:
+            return error_response(GitHubError(500, str(error)))
 
     def _registration(self, request: Request) -> Response | None:
         try:

@@ -11,13 +11,12 @@ import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import system_clock
-from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer, json_response
+from localcloud.common.http_server import json_response
+from localcloud.common.local_service import LocalService
 from localcloud.git.wire.git_http import GitRefused, OneToken, Push, SmartHttp
 from localcloud.git.wire.ref_changes import ZERO, RefChange, changes
 from localcloud.git.world.git_commands import GitError
@@ -30,18 +29,13 @@ from localcloud.gitlab.wire.project_folder import ProjectStore
 from localcloud.gitlab.world.project import Groups, Project
 from shared.ports import Clock
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
 MOST_BRANCHES = 3
 """A push that does the same to more branches has no webhook of it: ``push_event_hooks_limit``, in
 app/services/git/process_ref_changes_service.rb of gitlab-org/gitlab."""
 _GIT_PATH = re.compile(r"^/(.+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$")
 
 
-class GitLabServer:
+class GitLabServer(LocalService):
     """Serves the bare repositories at ``root/group/project.git``. A context manager.
 
     ``hooks.hook``, ``credentials.token_expires``, ``api.scopes`` and ``api.throttle.limit`` may be set later.
@@ -62,9 +56,7 @@ class GitLabServer:
         self.hooks = ProjectHook(hook or Hook(), "https://gitlab.example", clock)
         self.api = GitLabApi(self._store, self.credentials, self.hooks, clock)
         self._git = SmartHttp(self._store, self.credentials, self._pushed)
-        self.door = FrontDoor(self._answer, "gitlab", log_file=log_file, clock=clock)
-        self._http = HttpServer(self.door, port=port)
-        self.port, self.url = self._http.port, self._http.url
+        super().__init__(self._answer, "gitlab", port=port, log_file=log_file, clock=clock)
 
     @property
     def groups(self) -> Groups:
@@ -89,34 +81,25 @@ class GitLabServer:
 
     def close(self) -> None:
         """Stop serving and delivering."""
-        self._http.close()
+        super().close()
         self.hooks.close()
         self._store.close()
 
-    def __enter__(self) -> GitLabServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = Request(environ)
+    def _answer(self, request: Request) -> Response:
         git_path = _GIT_PATH.match(request.path)
         try:
             if request.path.startswith("/_local/"):
-                reply = self._control(request)
-            elif git_path and not request.path.startswith("/api/"):
-                reply = self._git.answer(request, git_path[1], git_path[2])
-            else:
-                reply = self.api.answer(request)
+                return self._control(request)
+            if git_path and not request.path.startswith("/api/"):
+                return self._git.answer(request, git_path[1], git_path[2])
+            return self.api.answer(request)
         except GitLabError as error:
-            reply = error_response(error)
+            return error_response(error)
         except GitRefused as error:
             text = f"HTTP {error.status}: {error.message}"
-            reply = error_response(GitLabError(error.status, text, error.headers))
+            return error_response(GitLabError(error.status, text, error.headers))
         except GitError as error:
-            reply = error_response(GitLabError(500, {"message": str(error)}))
-        return reply(environ, start_response)
+            return error_response(GitLabError(500, {"message": str(error)}))
 
     def _control(self, request: Request) -> Response:
         if request.path == "/_local/deliveries" and request.method == "GET":
