@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from localcloud.git.world.pull_requests import PullRecord
-from shared.app.api.acts.lifetime import extend
+from shared.app.api.acts.times import extend
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChanged
 from shared.app.proposals.ends import watch_lifetimes

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.interventions import SOMEBODY
-from shared.app.api.acts.sleep import OrderKind, order_sleep
+from shared.app.api.acts.times import OrderKind, order_sleep
 from shared.app.outbox import request_whole_sweep
 from shared.azure.changes.writes import is_stopped, pool_is_stopped
 from shared.cluster.failures.errors import ClusterStopped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.lifetime import extend
+from shared.app.api.acts.times import extend
 from shared.app.http_result import HttpResult
 from shared.app.proposals.ends import watch_lifetimes
 from tests.support.one_cluster import ready

@@ -14,7 +14,7 @@ from localcloud.servicebus.world.broker_values import Draft
 from shared.app.api.access import Principal, Role
 from shared.app.api.acts.request_limits import ClusterRequest
 from shared.app.api.acts.requests import request_cluster
-from shared.app.api.acts.sleep import OrderKind, order_sleep
+from shared.app.api.acts.times import OrderKind, order_sleep
 from shared.app.api.acts.tries import begin_try
 from shared.cluster.queues.envelopes import job_message
 from shared.cluster.recipes import Step

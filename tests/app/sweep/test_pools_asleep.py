@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.api.acts.sleep import OrderKind, order_sleep
+from shared.app.api.acts.times import OrderKind, order_sleep
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import READY
 from shared.cluster.record_parts import Phase

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts import fleet
-from shared.app.api.acts.sleep import OrderKind, order_sleep
+from shared.app.api.acts.times import OrderKind, order_sleep
 from shared.app.api.views.why import why_view
 from shared.azure.rate_limits import AKS_OTHER
 from shared.cluster.failures.errors import InvalidManifest
