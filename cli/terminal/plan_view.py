@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from cli.errors import CommandError
 from cli.fleet_api.recorded import Against
 from cli.terminal.cluster_table import action, indented
 from cli.terminal.platform_view import NO_PLATFORM, PlatformView
@@ -20,6 +21,7 @@ from shared.app.api.parts import plan_part
 from shared.app.api.views.plans import list_price_view, plan_item
 from shared.app.api.views.rollouts import as_object
 from shared.azure.changes.field_effects import Effect
+from shared.language.resolve.problems import nearest
 from shared.plan.list_price import ListPrice, changes_of, details_of, headline
 from shared.plan.plan import Action, Item, Plan
 from shared.rollouts.estimate import (
@@ -316,3 +318,14 @@ def _planned(rollout: Rollout) -> Iterator[Mapping[str, Any]]:
             "failureBudget": group.rule.budget,
             "soakSeconds": int(group.rule.soak.total_seconds()),
         }
+
+
+def chosen_items(planned: Plan, names: list[str]) -> list[Item]:
+    """Return the items of these clusters, or all; raise CommandError for an unknown name."""
+    items = {item.cluster: item for item in planned.items}
+    for name in names:
+        if name not in items:
+            near = nearest(name, items)
+            hint = f"did you mean {near}?" if near else "it is neither in the repository nor recorded"
+            raise CommandError(f"there is no cluster {line(name)}; {hint}")
+    return [item for item in planned.items if not names or item.cluster in names]

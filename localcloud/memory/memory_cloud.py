@@ -7,7 +7,7 @@ identical.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -352,7 +352,10 @@ class MemoryCloud:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    outside = ("git_host", "azure", "kubernetes", "vaults", "routes", "endpoints", "registries")
-    names = ("state", *QUEUES, *outside)
-    wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
-    return replace(ports, **wires)
+    names = ("state", *QUEUES, "git_host", "azure", "kubernetes", "vaults")
+    services: dict[str, Any] = _wired(ports.services, ("routes", "endpoints", "registries"), counter)
+    return replace(ports, services=replace(ports.services, **services), **_wired(ports, names, counter))
+
+
+def _wired(owner: object, names: Iterable[str], counter: Counter) -> dict[str, Any]:
+    return {name: Tripwire(getattr(owner, name), counter) for name in names}

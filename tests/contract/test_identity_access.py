@@ -111,7 +111,7 @@ def test_an_identity_takes_twenty_federated_credentials_and_each_service_account
         azure.call(
             PutFederatedCredential(SHOP, f"api-{number}", credential(f"system:serviceaccount:{number}:a"))
         )
-    with pytest.raises(Conflict, match="Too many Federated Identity Credentials") as refused:
+    with pytest.raises(QuotaExceeded, match="Too many Federated Identity Credentials") as refused:
         azure.call(PutFederatedCredential(SHOP, "one-more", credential("system:serviceaccount:more:a")))
     assert refused.value.entry == "access/TooManyFederatedCredentials"
     azure.call(PutFederatedCredential(SHOP, "api-0", credential("system:serviceaccount:changed:a")))

@@ -22,14 +22,12 @@ from cli.platform import Platform, platform_of
 from cli.terminal import plan_view
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.platform_view import NO_PLATFORM, PlatformView
-from cli.text import line
 from cli.worktree import Worktree, open_commit, open_worktree
 from shared.app.api.schema import OFFERED_CLUSTERS, OffersView
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.problems import nearest
 from shared.plan.list_price import ListPrice, list_price
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import ASKING_AZURE, Action, Item, Plan
@@ -101,10 +99,10 @@ def plan(
             unreadable=against.unreadable,
         )
         if app is not None:
-            lacking = what_azure_lacks(chosen_items(planned, names), desired, app)
+            lacking = what_azure_lacks(plan_view.chosen_items(planned, names), desired, app)
     platform = replace(platform, followed=against.sources(desired))
     planned = replace(planned, problems=(*planned.problems, *platform.problems))
-    items, rollout = chosen_items(planned, names), expected_rollout(planned, desired, now)
+    items, rollout = plan_view.chosen_items(planned, names), expected_rollout(planned, desired, now)
     calendar = calendar_of(desired.rollout)
     price = _list_price(items, desired, against, tree)
     held = held_now(planned, desired.clusters, against.clusters or {}, calendar, now)
@@ -176,17 +174,6 @@ def _status(planned: Plan, items: list[Item], platform: PlatformView, *, report_
         return ExitCode.FAILED
     changes = bool(platform.sections) or any(item.action is not Action.UNCHANGED for item in items)
     return ExitCode.CHANGES if report_changes and changes else ExitCode.OK
-
-
-def chosen_items(planned: Plan, names: list[str]) -> list[Item]:
-    """Return the items of these clusters, or all; raise CommandError for an unknown name."""
-    items = {item.cluster: item for item in planned.items}
-    for name in names:
-        if name not in items:
-            near = nearest(name, items)
-            hint = f"did you mean {near}?" if near else "it is neither in the repository nor recorded"
-            raise CommandError(f"there is no cluster {line(name)}; {hint}")
-    return [item for item in planned.items if not names or item.cluster in names]
 
 
 def what_azure_lacks(items: Sequence[Item], desired: DesiredFleet, api: Api) -> tuple[str, ...]:

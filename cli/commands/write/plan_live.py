@@ -10,13 +10,13 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.commands.write.plan import chosen_items
 from cli.errors import CommandError, ExitCode
 from cli.fleet_api.client import Api
 from cli.fleet_api.recorded import AcceptedSpec, recorded
 from cli.terminal.cluster_table import indented
 from cli.terminal.drift_view import diff_lines, left_alone
 from cli.terminal.output import Output, show
+from cli.terminal.plan_view import chosen_items
 from cli.text import line
 from cli.worktree import Worktree
 from shared.app.api import schema

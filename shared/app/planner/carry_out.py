@@ -87,15 +87,20 @@ def carry_out_part(computed: ComputedPlan, ports: Ports) -> None:
         send(PromoteRequest(), ports)
 
 
+def _is_paused(fleet: FleetRecord, ports: Ports) -> bool:
+    pause = fleet.paused(ports.clock())
+    if pause is not None:
+        log.info("%s is not handed over: %s", fleet.planning[:8], pause)
+    return pause is not None
+
+
 def _start(computed: ComputedPlan, ports: Ports) -> HandedOver | None:
     """Save what the rollout decided, send what was asked for meanwhile, and hand the jobs over.
 
     None in a pause, after whose end the plan is carried out, and where the app may write no branches.
     """
     fleet, plan = computed.fleet, computed.plan_record.plan
-    pause = fleet.paused(ports.clock())
-    if pause is not None:
-        log.info("%s is not handed over: %s", fleet.planning[:8], pause)
+    if _is_paused(fleet, ports):
         return None
     ports.state.add_group_members(computed.members)  # before the first record of a new cluster
     for rollout in computed.rollouts:

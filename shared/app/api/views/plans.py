@@ -176,6 +176,7 @@ def _recorded(
         heldUntil=record.lifetime_hold.until if record.lifetime_hold else None,
         heldBy=record.lifetime_hold.by if record.lifetime_hold else "",
         heldBecause=record.lifetime_hold.reason if record.lifetime_hold else "",
+        runningVersion=record.running.kubernetes_version,
         runningPools=[
             {"name": name, "kubernetesVersion": pool.kubernetes, "nodeImageVersion": pool.image}
             for name, pool in sorted(record.running.pools.items())
