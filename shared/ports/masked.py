@@ -31,7 +31,7 @@ NAMES = frozenset(
         *("check", "stage", "added"),
         *("key", "subject", "names", "environment", "location", "labels"),
         *("values", "commits", "declined", "parents"),
-        *("replacing", "ready"),
+        *("replacing", "ready", "artifacts"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""
