@@ -132,7 +132,8 @@ class Desired:
     @property
     def footprint(self) -> Footprint:
         """What it has of what clusters share."""
-        spec, get = self._spec, self._spec.get
+        spec = self.stored["spec"]
+        get = spec.get
         return (
             spec["subscriptionId"],
             spec["resourceGroup"],

@@ -15,6 +15,7 @@ from shared.language.model.fleet_rules import DeleteBudget
 from shared.language.resolve.manifest_file import Placeholders
 from shared.language.yaml.nodes import Items, Mark, Node, merge, plain_value, texts, without_nulls
 from tests.support import fleet_files
+from tests.support.identity_access import SHOP
 from tests.support.resolved_fleets import GOOD, ONE, resolved, with_change, with_files
 from tests.support.yaml_nodes import node
 
@@ -272,3 +273,29 @@ def test_strings_are_found_at_any_depth(layers: list[dict[str, Any]]) -> None:
     merged = reduce(merge, [marked(layer, 0) for layer in layers])
     found = [leaf.value for leaf in leaves(merged).values() if isinstance(leaf.value, str)]
     assert [text for _, text in texts(merged)] == found
+
+
+MERGED_BY_NAME = {
+    "maintenanceWindows": tuple(f"timeInWeek: [{{day: Sunday, hourSlots: [{hour}]}}]" for hour in (1, 2)),
+    "bootstrapSecrets": ("vault: ops, keys: {k: v}", "secretName: b, vault: ops, keys: {k: v}"),
+    "identities": tuple(f"identity: {SHOP.resource}-{name}" for name in "xy"),
+    "roleAssignments": tuple(
+        f"role: {role}, scope: /subscriptions/{SHOP.subscription}, identity: kubelet"
+        for role in ("AcrPull", "Reader")
+    ),
+    "policies": tuple(
+        f"definition: /providers/Microsoft.Authorization/policyDefinitions/{name}, mode: All" for name in "xy"
+    ),
+}
+
+
+@pytest.mark.parametrize("field", MERGED_BY_NAME)
+def test_a_list_that_layers_merge_by_name_has_each_name_once(field: str) -> None:
+    name = "default" if field == "maintenanceWindows" else "a"
+    items = "".join(f"    - {{name: {name}, {rest}}}\n" for rest in MERGED_BY_NAME[field])
+    cluster = fleet_files.cluster("one", extra=f"  {field}:\n{items}")
+    files = fleet_files.fleet() | {"clusters/one/cluster.yaml": cluster}
+    problems = [problem for problem in resolved(files).problems if problem.field == f"spec.{field}"]
+    assert [problem.message for problem in problems] == [
+        f"has {name} twice, first in line {problems[0].line - 1}; names must differ"
+    ]
