@@ -98,7 +98,7 @@ def show(cloud: MemoryCloud, number: int, edit: Edit) -> Shown:
     for _ in range(LONGEST):
         cloud.run(1, until=lambda: False)
         after = cloud.state.cluster(name)
-        field = after.divergence.drift.first if after and after.divergence.drift else None
+        field = after.divergence.drift.fields[0] if after and after.divergence.drift else None
         if field is not None and field.changed is not None:
             read = sum(state.records.values())
             seconds = (cloud.clock() - field.changed).total_seconds()

@@ -110,7 +110,7 @@ def test_each_phase_has_a_value_also_when_no_cluster_is_in_it() -> None:
 def test_conditions_drift_and_gaps_are_counted() -> None:
     stored = [action for action in DriftAction if action is not DriftAction.IGNORE]
     first, *rest = (DriftedField(f"tags.{each}", "1", "2", NOW, action=each) for each in stored)
-    differs = Drift(first, tuple(rest), more=7)
+    differs = Drift((first, *rest), more=7)
     drifted = with_in_sync(record(Step.VERIFY), differs, NOW)
     unknown = Condition("FluxHealthy", None, "Unread", "", NOW, 1, NOW)
     found = list(of_fleet([summary_of(with_condition(drifted, unknown)), summary_of(drifted)], Gaps(count=7)))

@@ -247,7 +247,7 @@ def test_a_summary_says_since_when_a_cluster_differs_and_what_waits_for_an_appro
     ready = replace(fresh(), observed_generation=1, phase=Phase.READY)
     ready = replace(ready, job=replace(ready.job, active=False))
     window = Difference("maintenanceWindows[a].maintenanceWindow.durationHours", 4, 8)
-    differs = with_in_sync(ready, Drift(field, correction="id"), NOW)
+    differs = with_in_sync(ready, Drift((field,), correction="id"), NOW)
     companions = CompanionState((window,))
     differs = replace(differs, observation=replace(differs.observation, companions=companions))
     state.save(differs)

@@ -117,7 +117,7 @@ def test_a_version_is_proven_by_what_runs(runs: str, proof: bool) -> None:
 
 
 def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
-    drifted = Drift(DriftedField("kubernetesVersion", '"1.36"', '"1.37"', NOW, action=DriftAction.REPORT))
+    drifted = Drift((DriftedField("kubernetesVersion", '"1.36"', '"1.37"', NOW, action=DriftAction.REPORT),))
     found = prove(What.VERSION, (ONE, ready(ONE, divergence=Divergence(drifted))))
     assert found == Obstacle(HoldReason.DRIFTED, "test", ("one",))
 

@@ -71,10 +71,8 @@ class Sources:
             return record
         if node is None:
             return record
-        first, *rest = (_with_source(field, node) for field in drift.fields)
-        return replace(
-            record, divergence=replace(record.divergence, drift=replace(drift, first=first, rest=tuple(rest)))
-        )
+        fields = tuple(_with_source(field, node) for field in drift.fields)
+        return replace(record, divergence=replace(record.divergence, drift=replace(drift, fields=fields)))
 
     def _tree(self, name: str) -> Node | None:
         """Return the manifest of a cluster with its layers, None where there is none, or an invalid one."""

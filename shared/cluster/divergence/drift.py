@@ -132,16 +132,10 @@ class Drift:
     with the generation; "" for none, and for more than are stored. ``approval`` is that of exactly these.
     """
 
-    first: DriftedField
-    rest: tuple[DriftedField, ...] = ()
+    fields: tuple[DriftedField, ...]
     more: int = 0
     correction: str = ""
     approval: CorrectionApproval | None = None
-
-    @property
-    def fields(self) -> tuple[DriftedField, ...]:
-        """The stored fields."""
-        return self.first, *self.rest
 
     @property
     def count(self) -> int:
@@ -194,7 +188,7 @@ def drift_from(
         return None
     correction = _correction(shown, life, generation)
     approval = before.approval if before and correction and correction == before.correction else None
-    return Drift(fields[0], tuple(fields[1:]), len(shown) - len(fields), correction, approval)
+    return Drift(tuple(fields), len(shown) - len(fields), correction, approval)
 
 
 def _correction(shown: Sequence[DriftDecision], life: str, generation: int) -> str:
@@ -246,7 +240,7 @@ def attributed(
         change = who(field) if recent and not field.by else None
         return replace(field, by=change.by, changed=change.at) if change else field
 
-    return replace(drift, first=asked(drift.first), rest=tuple(map(asked, drift.rest)))
+    return replace(drift, fields=tuple(map(asked, drift.fields)))
 
 
 def remaining_after(
@@ -276,7 +270,7 @@ def remaining_after(
         return None
     whole = drift is not None and {*drift.by_approval} <= {*fields}
     correction = drift.correction if drift and whole and same_generation else ""
-    return Drift(fields[0], tuple(fields[1:FIELDS]), max(0, len(fields) - FIELDS), correction=correction)
+    return Drift(tuple(fields[:FIELDS]), max(0, len(fields) - FIELDS), correction=correction)
 
 
 def _still(field: DriftedField, added: Sequence[Difference], now: datetime) -> DriftedField:

@@ -252,9 +252,9 @@ def test_drift_that_stays_keeps_its_time_and_writes_no_record() -> None:
     after = record(cloud)
     assert after.divergence.drift is not None
     assert before.divergence.drift is not None
-    assert (after.divergence.drift.first.live, after.divergence.drift.first.since) == (
+    assert (after.divergence.drift.fields[0].live, after.divergence.drift.fields[0].since) == (
         '"c"',
-        before.divergence.drift.first.since,
+        before.divergence.drift.fields[0].since,
     )
 
 

@@ -90,7 +90,7 @@ def test_a_repository_that_does_not_answer_hides_no_drift_and_is_asked_again() -
     after = record(cloud).divergence.drift
     assert since is not None
     assert after is not None
-    assert after.first.since == since.first.since
+    assert after.fields[0].since == since.fields[0].since
 
 
 def _fails(_: str) -> Any:
