@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shared.cluster.failures.advice import action_for, remedy_for
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Actor, Entry, entry_of
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Actor, Entry, entries_in, entry_of
 from shared.cluster.failures.errors import (
     Interrupted,
     InvalidManifest,
@@ -65,6 +65,24 @@ def test_no_entry_of_a_table_takes_the_place_of_another() -> None:
     tables = (files("shared.cluster.failures") / "tables").iterdir()
     keys = [line for table in tables for line in table.read_text().splitlines() if re.match(r"[a-z]+/", line)]
     assert len(keys) == len(ENTRIES) > 250
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("kind: Obstructed\n  kinds: x", "kinds: Extra inputs are not permitted"),
+        ("kind: Obstruct", "kind: Input should be a subclass of ReconcileError"),
+        ("kind: Obstructed\n  actor: nobodies", "actor: Input should be"),
+        ("wraps: true", "kind: Field required"),
+        ("kind: InvalidManifest", "Value error, nothing says where it is documented"),
+        ("kind: Refused\n  docs: aks/faq\n  remedy: Wait.", "Value error, nothing says who acts"),
+        ("kind: Obstructed\n  docs: aks/faq", "Value error, nothing says what to do"),
+    ],
+)
+def test_a_wrong_entry_of_a_table_is_refused_with_its_place(wrong: str, why: str) -> None:
+    text = f"# a comment\nown/Code:\n  meaning: It is so.\n  {wrong}\n"
+    with pytest.raises(ValueError, match=re.escape(f"own.yaml:2: own/Code: {why}")):
+        list(entries_in("own.yaml", text))
 
 
 def test_no_code_has_two_entries_that_are_equally_specific() -> None:

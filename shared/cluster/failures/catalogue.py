@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Any, Self
 
 import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 
 from shared.cluster.failures import errors
 from shared.cluster.failures.errors import ReconcileError
 from shared.frozen import dataclass
-from shared.json_tree import Json
 
 
 class Actor(StrEnum):
@@ -95,7 +95,8 @@ class Catalogue:
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The entries, the most specific ones first."""
-        read = (entry for table in self._tables for entry in _entries(table))
+        tables = (files(__package__) / "tables" / f"{name}.yaml" for name in self._tables)
+        read = (entry for table in tables for entry in entries_in(table.name, table.read_text("utf-8")))
         return tuple(sorted(read, key=lambda entry: entry.rank, reverse=True))
 
     def find(self, code: str, *, subcode: str = "", text: str = "") -> Entry | None:
@@ -134,17 +135,19 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "SETUP": ("VMExtensionProvisioningError", "VMExtensionHandlerNonTransientError", *_WRAPPERS),
 }
 """What stands for several codes in a table."""
-_USUAL: Mapping[type[ReconcileError], str] = {
-    **dict.fromkeys((errors.InvalidManifest, errors.Immutable, errors.TooLarge), "author"),
-    **dict.fromkeys((errors.Interrupted, errors.Conflict, errors.Throttled, errors.OutOfCapacity), "nobody"),
-    **dict.fromkeys((errors.RoleNotEffective, errors.Unauthorized), "access"),
-    errors.Obstructed: "network",
-    errors.QuotaExceeded: "subscription",
-    errors.Unexplained: "support",
-    errors.Unauthenticated: "operator",
-    errors.PolicyDenied: "policy",
-    errors.WebhookDown: "platform",
-    errors.Blocked: "workload",
+_USUAL: Mapping[type[ReconcileError], Actor] = {
+    **dict.fromkeys((errors.InvalidManifest, errors.Immutable, errors.TooLarge), Actor.AUTHOR),
+    **dict.fromkeys(
+        (errors.Interrupted, errors.Conflict, errors.Throttled, errors.OutOfCapacity), Actor.NOBODY
+    ),
+    **dict.fromkeys((errors.RoleNotEffective, errors.Unauthorized), Actor.ACCESS),
+    errors.Obstructed: Actor.NETWORK,
+    errors.QuotaExceeded: Actor.SUBSCRIPTION,
+    errors.Unexplained: Actor.SUPPORT,
+    errors.Unauthenticated: Actor.OPERATOR,
+    errors.PolicyDenied: Actor.POLICY,
+    errors.WebhookDown: Actor.PLATFORM,
+    errors.Blocked: Actor.WORKLOAD,
 }
 """Who mostly acts, by the class of error."""
 _SUPPORT = "MicrosoftDocs/SupportArticles-docs support/azure/azure-kubernetes/"
@@ -155,36 +158,83 @@ _FORMS = ("exit status={}", 'exitcode": "{}"', "exitcode: {}")
 _ENDS = (" ", "\n", "\\", ",", ":", ";", '"', ".", ")")
 
 
-def _entries(table: str) -> Iterator[Entry]:
-    text = (files(__package__) / "tables" / f"{table}.yaml").read_text("utf-8")
+class _Stored(BaseModel):
+    """An entry as a table has it."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    kind: type[ReconcileError]
+    meaning: str
+    remedy: str = ""
+    codes: str | list[str] = ""
+    statuses: list[int | str] = []
+    subcode: str = ""
+    says: list[str] = []
+    family: bool = False
+    wraps: bool = False
+    actor: Actor | None = None
+    page: str = ""
+    docs: str = ""
+    source: str = ""
+    link: str = ""
+    assumes: str = ""
+
+    @field_validator("kind", "actor", mode="before")
+    @classmethod
+    def _named(cls, name: str, field: ValidationInfo) -> Any:
+        known: Mapping[str, Any] = vars(errors) if field.field_name == "kind" else Actor.__members__
+        return known.get(name if field.field_name == "kind" else name.upper(), name)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not (self.source or self.page or self.docs):
+            raise ValueError("nothing says where it is documented")
+        if not (self.actor or self.kind in _USUAL):
+            raise ValueError("nothing says who acts")
+        if not (self.remedy or self.kind is errors.InvalidManifest):
+            raise ValueError("nothing says what to do")
+        return self
+
+
+def entries_in(table: str, text: str) -> Iterator[Entry]:
+    """Yield the entries of a table; raise ValueError for one that is none, with its place."""
     read = yaml.load(text, Loader=yaml.CSafeLoader)
     usual = read.pop("usual", {})
     for key, stored in read.items():
-        yield _entry(key, usual | stored)
+        try:
+            yield _entry(key, _Stored.model_validate(usual | stored))
+        except ValidationError as error:
+            line = text[: text.index(f"{key}:")].count("\n") + 1
+            first = error.errors()[0]
+            what = ": ".join((*map(str, first["loc"]), first["msg"]))
+            raise ValueError(f"{table}:{line}: {key}: {what}") from None
 
 
-def _entry(key: str, stored: Json) -> Entry:
-    fields: dict[str, Any] = dict(stored)
-    kind, page, docs = getattr(errors, fields.pop("kind")), fields.pop("page", ""), fields.pop("docs", "")
-    statuses = tuple(_exits(fields.pop("statuses", ())))
-    codes = fields.pop("codes", key.partition("/")[2])
-    named = ["SETUP"] if statuses else codes.split() if isinstance(codes, str) else codes
-    if page:
-        fields |= {"source": f"{_SUPPORT}{page}.md", "link": f"{_LEARN}{page}"}
-    if docs:
-        repository = "azure-aks-docs" if docs.startswith("aks/") else "azure-docs"
-        fields["source"] = f"MicrosoftDocs/{repository} articles/{docs}.md"
-        fields["link"] = f"https://learn.microsoft.com/azure/{docs}"
-    if kind is errors.InvalidManifest:
-        fields.setdefault("remedy", "Correct the value in the message.")
-    fields["source"] = fields["source"].replace("{codes}", _CODES)
+def _entry(key: str, stored: _Stored) -> Entry:
+    kind, statuses = stored.kind, tuple(_exits(stored.statuses))
+    codes = "SETUP" if statuses else stored.codes or key.partition("/")[2]
+    source, link = stored.source.replace("{codes}", _CODES), stored.link
+    if stored.page:
+        source, link = f"{_SUPPORT}{stored.page}.md", f"{_LEARN}{stored.page}"
+    if stored.docs:
+        repository = "azure-aks-docs" if stored.docs.startswith("aks/") else "azure-docs"
+        source = f"MicrosoftDocs/{repository} articles/{stored.docs}.md"
+        link = f"https://learn.microsoft.com/azure/{stored.docs}"
+    named = codes.split() if isinstance(codes, str) else codes
     return Entry(
-        key=key,
-        kind=kind,
-        codes=tuple(code for name in named for code in _LISTS.get(name, (name,))),
-        actor=Actor[fields.pop("actor", _USUAL.get(kind, "")).upper()],
-        says=(*fields.pop("says", ()), *statuses),
-        **fields,
+        key,
+        kind,
+        tuple(code for name in named for code in _LISTS.get(name, (name,))),
+        stored.meaning,
+        stored.remedy or "Correct the value in the message.",
+        stored.actor or _USUAL[kind],
+        stored.subcode,
+        (*stored.says, *statuses),
+        stored.family,
+        stored.wraps,
+        link,
+        source,
+        stored.assumes,
     )
 
 
