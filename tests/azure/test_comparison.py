@@ -74,3 +74,16 @@ def test_a_merge_has_the_values_that_are_merged_over_and_loses_no_others(
     assert old.keys() <= merged.keys()
     assert old["properties"].keys() <= merged["properties"].keys()
     assert old["tags"].keys() <= merged["tags"].keys()
+
+
+def test_auto_provisioning_begins_once_no_pool_has_an_autoscaler_and_says_so() -> None:
+    world = AzureWorld(clock := ManualClock(), plane=(plane := NullPlane()))
+    azure = Azure(WorldAzure(world), world, plane, clock)
+    scaled, fixed = pool(count=None, minCount=1, maxCount=3), pool(count=3)
+    network = {"networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"}}
+    auto = {**network, "nodeProvisioningProfile": {"mode": "Auto"}}
+    put(azure, desired(nodePools=[scaled], **network))
+    with pytest.raises(ImmutableChange, match="only once an earlier commit has turned the autoscaler"):
+        put(azure, desired(nodePools=[fixed], **auto))
+    put(azure, desired(nodePools=[fixed], **network))
+    put(azure, desired(nodePools=[fixed], **auto))

@@ -125,6 +125,12 @@ WITH_SYSTEM_POOL = Circumstance(
 ASLEEP_IN_POOLS = Circumstance(
     "with sleep.scope: pools", lambda around, _old, _new: around.will_be("sleep.scope") == "pools"
 )
+AFTER_AUTOSCALERS = Circumstance(
+    "once an earlier commit has turned the autoscaler of every node pool off",
+    lambda around, _old, _new: not any(
+        pool.get("enableAutoScaling") or pool.get("minCount") is not None for pool in _pools(around.before)
+    ),
+)
 WITHOUT_AUTO_PROVISIONING = Circumstance(
     "without node auto-provisioning",
     lambda around, _old, _new: not around.is_ever("nodeProvisioningProfile.mode", "auto"),

@@ -189,6 +189,12 @@ _CLUSTER = (
     *_reimaged("httpProxyConfig", "http-proxy"),
     *_reimaged("identityProfile.kubeletidentity", "use-managed-identity"),
     *_in_place("linuxProfile.ssh bootstrapProfile", _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
+    *_recreated(
+        "nodeProvisioningProfile.mode",
+        "migrate-from-autoscaler-to-node-auto-provisioning",
+        Way("*", "- manual"),
+        Way("*", "auto", conditions=(only.AFTER_AUTOSCALERS,)),
+    ),
     *_in_place(
         "nodeProvisioningProfile.defaultNodePools", _REST, Way("- auto", "none", Effect.NODES_DELETED)
     ),
