@@ -14,10 +14,8 @@ from itertools import count
 from pathlib import Path
 
 from localcloud.common.clock import system_clock
-from localcloud.git.world.branches import Branches
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.issues import IssueStore
-from localcloud.git.world.people import PEOPLE, Person
 from localcloud.git.world.pull_requests import PullRecord, Pulls
 from localcloud.git.world.reviews import ReviewRecord
 from localcloud.gitlab.world.job_statuses import JobStatuses
@@ -49,7 +47,7 @@ class MergeRequests(Pulls):
     check_text, check_comment = staticmethod(_check_text), staticmethod(_check_note)
     takes_empty = True
 
-    def __init__(self, branches: Branches, clock: Clock) -> None:
+    def __init__(self, branches: GitRepository, clock: Clock) -> None:
         super().__init__(branches, clock)
         self.issues = IssueStore(count(1), clock, MAX_TITLE, MAX_DESCRIPTION, MAX_NOTE)
         self._versions: dict[int, list[tuple[datetime, str]]] = {}
@@ -95,16 +93,3 @@ class Project(GitRepository):
         super().__init__(path, clock=clock)
         self.pulls: MergeRequests = MergeRequests(self, clock)
         self.jobs = self.pulls.jobs
-
-
-class Groups:
-    """The direct members of each group, by login; every group has a subgroup "approvers"."""
-
-    def __init__(self) -> None:
-        self.members: dict[str, tuple[str, ...]] = {}
-
-    def of(self, group: str) -> Sequence[Person] | None:
-        """Return the direct members of a group, None where there is none."""
-        default = ("reviewer",) if group.lower().endswith("/approvers") else None
-        logins = self.members.get(group.lower(), default)
-        return None if logins is None else [PEOPLE[login] for login in logins]
