@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from localcloud.common.clock import system_clock
+from localcloud.git.world.branches import ChangedFile
 from localcloud.git.world.commit_statuses import Statuses
 from localcloud.git.world.git_commands import (
     GitEntry,
@@ -29,7 +30,6 @@ from localcloud.git.world.git_commands import (
 from localcloud.git.world.new_commits import add_commit
 from localcloud.git.world.pull_requests import Pulls
 from localcloud.git.world.repository_history import (
-    ChangedFile,
     diff,
     merge_base,
     parse_commit,

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from itertools import islice
 
 from localcloud.common.clock import system_clock
+from localcloud.git.world.branches import ChangedFile
 from localcloud.git.world.commit_statuses import Statuses
 from localcloud.git.world.pull_requests import Pulls
-from localcloud.git.world.repository_history import ChangedFile
 from shared.cluster.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.language.resolve.repository_layout import blob_id
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry

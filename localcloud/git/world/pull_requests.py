@@ -12,21 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from localcloud.git.world.branches import Branches, ChangedFile
 from localcloud.git.world.commit_statuses import StatusRecord
 from localcloud.git.world.issues import IssueStore
 from localcloud.git.world.people import OPERATOR, Teams
-from localcloud.git.world.repository_history import ChangedFile
 from localcloud.git.world.reviews import ReviewList
 from localcloud.git.world.text_limits import check_comment, check_output, check_text
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
 from shared.ports.git_host import BranchCommit
-
-if TYPE_CHECKING:
-    from localcloud.git.world.git_repository import GitRepository
-    from localcloud.git.world.memory_repository import MemoryRepository
 
 
 @dataclass(frozen=True)
@@ -108,7 +104,7 @@ class Pulls:
     takes_empty = False
     """Whether a branch without commits of its own may have one."""
 
-    def __init__(self, branches: GitRepository | MemoryRepository, clock: Clock) -> None:
+    def __init__(self, branches: Branches, clock: Clock) -> None:
         self._branches, self._clock = branches, clock
         self._lock = threading.RLock()
         self._numbers, self._ids = count(1), count(1)

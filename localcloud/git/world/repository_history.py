@@ -8,18 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from localcloud.git.world.branches import ChangedFile
 from localcloud.git.world.git_commands import GitError, GitObject, run_git
 
 _PERSON = re.compile(r"^(.*?) ?<(.*?)> (\d+) ([+-])(\d\d)(\d\d)$")
-
-
-@dataclass(frozen=True)
-class ChangedFile:
-    """A file of a pull request; ``status`` is added, removed, modified or renamed from ``previous``."""
-
-    path: str
-    status: str
-    previous: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from localcloud.common.clock import system_clock
+from localcloud.git.world.branches import Branches
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.issues import IssueStore
 from localcloud.git.world.pull_requests import PullRecord, Pulls
@@ -47,7 +48,7 @@ class MergeRequests(Pulls):
     check_text, check_comment = staticmethod(_check_text), staticmethod(_check_note)
     takes_empty = True
 
-    def __init__(self, branches: GitRepository, clock: Clock) -> None:
+    def __init__(self, branches: Branches, clock: Clock) -> None:
         super().__init__(branches, clock)
         self.issues = IssueStore(count(1), clock, MAX_TITLE, MAX_DESCRIPTION, MAX_NOTE)
         self._versions: dict[int, list[tuple[datetime, str]]] = {}
