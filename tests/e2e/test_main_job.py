@@ -137,11 +137,11 @@ def test_a_service_hook_of_azure_devops_has_a_push_planned_before_any_timer_look
     commit = operator.push(fleet_files.fleet("one"))
     operator.wait(lambda: operator.plan(commit) is not None, "the push is planned")
     operator.wait(lambda: operator.phases() == {"one": "Ready"}, "it is Ready")
-    (sent,) = [sent for sent in project.deliveries() if sent["event"]["eventType"] == "git.push"]
+    (sent,) = [sent for sent in project.deliveries() if sent["event"] == "git.push"]
     assert sent["status"] == 202
     forged = httpx.post(
         f"{operator.cloud.urls.functions}/api/webhook",
-        json=sent["event"],
+        json=sent["payload"],
         auth=("roadstead", "another password"),
         trust_env=False,
     )

@@ -21,7 +21,7 @@ from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world_host import WorldHost
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
 from localcloud.gitlab.world.job_statuses import JobStatuses
-from localcloud.gitlab.world.project import Groups, Project
+from localcloud.gitlab.world.project import Project
 from shared.adapters.azure_devops import AzureDevOpsHost
 from shared.adapters.azure_devops.host import CAPABILITIES as DEVOPS_HAS
 from shared.adapters.git import GitServerHost
@@ -147,7 +147,7 @@ class Case:
     host: GitHost
     git: GitRepository | MemoryRepository
     app: bool
-    teams: Teams | Groups
+    teams: Teams
     server: GitHubServer | None = None
     others: dict[str, MemoryRepository] = field(default_factory=dict)
     rules: Rules = GITHUB

@@ -46,8 +46,10 @@ from shared.resource_ids import ClusterId
 _ANY = WriteCondition()
 
 
-class AzureWorld:
-    """Azure Resource Manager: one method for each operation.
+class AzureWorld(
+    ResourceGroups, MaintenanceRequests, KubernetesConfiguration, NamespaceRequests, PowerOperations, Costs
+):
+    """Azure Resource Manager: one method for each operation; what it inherits shares its engine.
 
     ``interventions`` is what happens without a request: faults, the portal, an autoscaler. ``offers`` is what
     regions have, and ``withheld`` the versions of Kubernetes, node images and Flux that no list has yet.
@@ -70,23 +72,7 @@ class AzureWorld:
         self.complete_due, self.request_id = self.engine.complete_due, self.engine.request_id
         self.identities, self.roles = Identities(self.engine), RoleAssignments(self.engine)
         self.policies = PolicyAssignments(self.engine)
-        groups = ResourceGroups(self.engine, self.identities)
-        self.list_groups, self.get_group, self.put_group = (
-            groups.list_groups,
-            groups.get_group,
-            groups.put_group,
-        )
-        self.patch_group, self.delete_group = groups.patch_group, groups.delete_group
-        self.get_tags, self.patch_tags = groups.get_tags, groups.patch_tags
-        self.list_resources = groups.list_resources
-        upkeep = MaintenanceRequests(self.engine)
-        self.list_versions, self.get_upgrade_profile = upkeep.list_versions, upkeep.get_upgrade_profile
-        self.withheld = upkeep.withheld
-        self.upgrade_node_image = upkeep.upgrade_node_image
-        self.get_maintenance, self.list_maintenance = upkeep.get_maintenance, upkeep.list_maintenance
-        self.put_maintenance, self.delete_maintenance = upkeep.put_maintenance, upkeep.delete_maintenance
-        self.get_pool_upgrade_profile = upkeep.get_pool_upgrade_profile
-        self.list_pool_versions = upkeep.list_pool_versions
+        self.withheld = set()
         self.offers = Offers(self.engine)
         self.list_locations, self.list_networks = self.offers.list_locations, self.offers.list_networks
         self.list_sizes, self.list_alerts = self.offers.list_sizes, self.offers.list_alerts
@@ -94,23 +80,7 @@ class AzureWorld:
         self.list_network_usages = self.offers.list_network_usages
         self.list_cluster_usages = self.offers.list_cluster_usages
         self.list_alert_rules = self.offers.list_alert_rules
-        self.get_costs = Costs(self.engine).get_costs
         self.list_providers, self.list_features = self.offers.list_providers, self.offers.list_features
-        below = KubernetesConfiguration(self.engine, self.withheld)
-        self.list_extension_versions = below.list_extension_versions
-        self.get_extension, self.put_extension = below.get_extension, below.put_extension
-        self.list_flux_configurations = below.list_flux_configurations
-        self.get_flux_configuration = below.get_flux_configuration
-        self.put_flux_configuration = below.put_flux_configuration
-        self.delete_flux_configuration = below.delete_flux_configuration
-        namespaces = NamespaceRequests(self.engine)
-        self.list_managed_namespaces = namespaces.list_managed_namespaces
-        self.get_managed_namespace = namespaces.get_managed_namespace
-        self.put_managed_namespace = namespaces.put_managed_namespace
-        self.delete_managed_namespace = namespaces.delete_managed_namespace
-        power = PowerOperations(self.engine)
-        self.stop_cluster, self.start_cluster = power.stop_cluster, power.start_cluster
-        self.abort_cluster, self.abort_pool = power.abort_cluster, power.abort_pool
         self._join_access()
 
     # State, without a request

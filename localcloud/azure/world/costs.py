@@ -21,16 +21,15 @@ _HOST = "https://management.azure.com"
 class Costs:
     """The query of Cost Management."""
 
-    def __init__(self, engine: AzureEngine) -> None:
-        self._engine = engine
+    engine: AzureEngine
 
     def get_costs(self, subscription: str, since: str, until: str, skip: str = "") -> Json:
         """Return a page of the costs of each resource from a day to another, both included."""
-        with self._engine.request(subscription, ARM_READ):
+        with self.engine.request(subscription, ARM_READ):
             days = (date.fromisoformat(until) - date.fromisoformat(since)).days + 1
             lines = list(self._lines(subscription.lower(), days * 24))
         begin = int(skip or 0)
-        end = begin + self._engine.page_size
+        end = begin + self.engine.page_size
         columns = [
             {"name": "Cost", "type": "Number"},
             {"name": "ResourceId", "type": "String"},
@@ -43,7 +42,7 @@ class Costs:
         return {"properties": {"columns": columns, "rows": lines[begin:end], "nextLink": more}}
 
     def _lines(self, subscription: str, hours: int) -> Iterator[list[object]]:
-        for key, cluster in sorted(self._engine.clusters.items()):
+        for key, cluster in sorted(self.engine.clusters.items()):
             if key.subscription != subscription:
                 continue
             document = cluster.view()

@@ -31,8 +31,8 @@ _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 class ResourceGroups:
     """The resource groups of every subscription."""
 
-    def __init__(self, engine: AzureEngine, identities: Identities) -> None:
-        self.engine, self.identities = engine, identities
+    engine: AzureEngine
+    identities: Identities
 
     def list_groups(self, subscription: str) -> list[Json]:
         """Return the resource groups of a subscription."""

@@ -51,7 +51,7 @@ def addressee(address: str) -> Addressee:
 
 
 class Teams:
-    """The members of each team "owner/slug", by login; every organization has a team "approvers"."""
+    """The members of each team or group "owner/slug", by login; every organization has "approvers"."""
 
     def __init__(self) -> None:
         self.members: dict[str, tuple[str, ...]] = {}

@@ -22,6 +22,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.http_server import json_response
 from localcloud.git.wire.git_http import OneToken
 from localcloud.git.world.git_commands import GitError
+from localcloud.git.world.people import Teams
 from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire import api_projects as projects
 from localcloud.gitlab.wire.gitlab_json import (
@@ -35,7 +36,6 @@ from localcloud.gitlab.wire.gitlab_json import (
 )
 from localcloud.gitlab.wire.gitlab_webhooks import ProjectHook
 from localcloud.gitlab.wire.project_folder import ProjectStore
-from localcloud.gitlab.world.project import Groups
 from shared.cluster.failures.errors import Dependency, InvalidManifest, ReconcileError
 from shared.ports import Clock
 
@@ -114,7 +114,7 @@ class GitLabApi:
     """Answers REST calls, errors included; ``scopes`` are those of the token."""
 
     def __init__(self, store: ProjectStore, credentials: OneToken, hook: ProjectHook, clock: Clock) -> None:
-        self.groups, self.throttle = Groups(), Throttle(clock)
+        self.groups, self.throttle = Teams(), Throttle(clock)
         self.scopes, self.is_maintainer = ["api"], True
         self._store, self._credentials, self._hook, self._clock = store, credentials, hook, clock
 

@@ -20,13 +20,14 @@ from localcloud.common.local_service import LocalService
 from localcloud.git.wire.git_http import GitRefused, OneToken, Push, SmartHttp
 from localcloud.git.wire.ref_changes import ZERO, RefChange, changes
 from localcloud.git.world.git_commands import GitError
+from localcloud.git.world.people import Teams
 from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire.gitlab_api import GitLabApi, error_response
 from localcloud.gitlab.wire.gitlab_events import push_event
 from localcloud.gitlab.wire.gitlab_json import GitLabError, Place, not_found, read_object
 from localcloud.gitlab.wire.gitlab_webhooks import Hook, ProjectHook
 from localcloud.gitlab.wire.project_folder import ProjectStore
-from localcloud.gitlab.world.project import Groups, Project
+from localcloud.gitlab.world.project import Project
 from shared.ports import Clock
 
 MOST_BRANCHES = 3
@@ -59,7 +60,7 @@ class GitLabServer(LocalService):
         super().__init__(self._answer, "gitlab", port=port, log_file=log_file, clock=clock)
 
     @property
-    def groups(self) -> Groups:
+    def groups(self) -> Teams:
         """The groups; their members may be changed."""
         return self.api.groups
 

@@ -17,7 +17,6 @@ from localcloud.common.clock import system_clock
 from localcloud.git.world.branches import Branches
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.issues import IssueStore
-from localcloud.git.world.people import PEOPLE, Person
 from localcloud.git.world.pull_requests import PullRecord, Pulls
 from localcloud.git.world.reviews import ReviewRecord
 from localcloud.gitlab.world.job_statuses import JobStatuses
@@ -95,16 +94,3 @@ class Project(GitRepository):
         super().__init__(path, clock=clock)
         self.pulls: MergeRequests = MergeRequests(self, clock)
         self.jobs = self.pulls.jobs
-
-
-class Groups:
-    """The direct members of each group, by login; every group has a subgroup "approvers"."""
-
-    def __init__(self) -> None:
-        self.members: dict[str, tuple[str, ...]] = {}
-
-    def of(self, group: str) -> Sequence[Person] | None:
-        """Return the direct members of a group, None where there is none."""
-        default = ("reviewer",) if group.lower().endswith("/approvers") else None
-        logins = self.members.get(group.lower(), default)
-        return None if logins is None else [PEOPLE[login] for login in logins]

@@ -1,12 +1,12 @@
 """Discovery: the version, groups and resources of a Kubernetes API server, and a minimal OpenAPI.
 
 The OpenAPI documents name kinds and the query parameters of writes, and no fields: enough for kubectl to
-leave validation to the server.
+leave validation to the server. There is no aggregated discovery: kubectl asks for it first, and takes the
+older form from a server that has only that.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,21 +17,18 @@ from localcloud.common.http_server import json_response
 from localcloud.kubernetes.world.kinds import NODE, POD, ResourceKind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _DEFAULT_VERSION = "1.36.0"
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS = ["get", "patch", "update"]
 _EVICTION = {"group": "policy", "version": "v1", "kind": "Eviction"}
 
 
-def described(path: str, accepts: str, world: KubernetesWorld) -> Response | None:
+def described(path: str, world: KubernetesWorld) -> Response | None:
     """Answer a question about the API itself; return None when the path is about objects."""
     kinds = world.kinds.all()
     if path == "/version":
         return json_response(200, version_info(_version(world)))
     if path in ("/api", "/apis"):
-        if "v=v2;as=APIGroupDiscoveryList" in accepts.replace(" ", ""):
-            return Response(json.dumps(aggregated(kinds, core=path == "/api")), content_type=AGGREGATED)
         return json_response(200, api_versions() if path == "/api" else group_list(kinds))
     if path == "/openapi/v3":
         return json_response(200, openapi_index(kinds))
@@ -117,46 +114,6 @@ def resource_list(group_version: str, kinds: Sequence[ResourceKind]) -> dict[str
         "groupVersion": group_version,
         "resources": resources,
     }
-
-
-def aggregated(kinds: Sequence[ResourceKind], *, core: bool) -> dict[str, Any]:
-    """Return ``/api`` (``core``) or ``/apis`` as one document, the form that kubectl asks for first."""
-    groups = [""] if core else _groups(kinds)
-    items = [
-        {
-            "metadata": {"name": name} if name else {"creationTimestamp": None},
-            "versions": [_discovered(version, name, kinds) for version in _versions(name, kinds)],
-        }
-        for name in groups
-    ]
-    return {
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
-        "metadata": {},
-        "items": items,
-    }
-
-
-def _discovered(version: str, group_name: str, kinds: Sequence[ResourceKind]) -> dict[str, Any]:
-    resources = []
-    for kind in kinds:
-        if (kind.group, kind.version) != (group_name, version):
-            continue
-        response = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-        status = {"subresource": "status", "responseKind": response, "verbs": _STATUS_VERBS}
-        evictions = {"subresource": "eviction", "responseKind": _EVICTION, "verbs": ["create"]}
-        entry = {
-            "resource": kind.plural,
-            "responseKind": response,
-            "scope": "Namespaced" if kind.namespaced else "Cluster",
-            "singularResource": kind.kind.lower(),
-            "verbs": _VERBS,
-            "shortNames": list(kind.short),
-            "categories": list(kind.categories),
-            "subresources": [*([status] if kind.status else []), *([evictions] if kind == POD else [])],
-        }
-        resources.append(entry)
-    return {"version": version, "resources": resources, "freshness": "Current"}
 
 
 def openapi_index(kinds: Sequence[ResourceKind]) -> dict[str, Any]:

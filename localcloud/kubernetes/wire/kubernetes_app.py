@@ -78,7 +78,7 @@ class ClusterApi:
         if path == "/metrics":
             return Response("".join(f"{line}\n" for line in self._world.metrics), content_type=_METRICS)
         self._world.tick()
-        described = discovery.described(path, request.headers.get("Accept", ""), self._world)
+        described = discovery.described(path, self._world)
         if described is not None:
             return described
         if path == access_reviews.PATH and request.method == "POST":

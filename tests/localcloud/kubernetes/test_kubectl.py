@@ -171,19 +171,6 @@ def test_what_is_deleted_is_not_found(driver: Driver) -> None:
         driver.get("v1 ConfigMap", "settings", "default")
 
 
-def test_discovery_is_one_document_for_those_who_can_read_it(fixture: Fixture, tmp_path: Path) -> None:
-    client = PythonDriver(fixture.kubeconfig, tmp_path)
-    url = f"{client.client.configuration.host}/apis"
-    kinds = []
-    for form in ("v=v2;as=APIGroupDiscoveryList", "v=v2beta1;as=APIGroupDiscoveryList", "v=v1"):
-        accept = f"application/json;g=apidiscovery.k8s.io;{form},application/json"
-        headers = {**client.client.default_headers, "Accept": accept}
-        found = json.loads(client.client.rest_client.request("GET", url, headers=headers).data)
-        kinds.append(found["kind"])
-    assert kinds == ["APIGroupDiscoveryList", "APIGroupList", "APIGroupList"]
-    client.close()
-
-
 def test_a_watch_streams_changes_and_gives_its_thread_back(fixture: Fixture, tmp_path: Path) -> None:
     client = PythonDriver(fixture.kubeconfig, tmp_path)
     seen: list[tuple[str, str]] = []

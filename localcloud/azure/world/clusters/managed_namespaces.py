@@ -41,63 +41,62 @@ _SYSTEM = ("default", "app-routing-system", "istio-system", "gatekeeper-system")
 class NamespaceRequests:
     """The requests about the managed namespaces of clusters."""
 
-    def __init__(self, engine: AzureEngine) -> None:
-        self._engine = engine
+    engine: AzureEngine
 
     def list_managed_namespaces(self, cluster: ClusterId) -> list[Json]:
         """Return the managed namespaces of a cluster."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            return [copied(namespace) for namespace in self._engine.cluster(cluster).namespaces.values()]
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            return [copied(namespace) for namespace in self.engine.cluster(cluster).namespaces.values()]
 
     def get_managed_namespace(self, cluster: ClusterId, name: str) -> Json:
         """Return a managed namespace."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
             if name not in existing.namespaces:
                 raise no_resource(_resource(existing, name))
             return copied(existing.namespaces[name])
 
     def put_managed_namespace(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Start to create or replace a managed namespace."""
-        with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
             given, before = read_namespace(body), existing.namespaces.get(name)
-            self._engine.require_ready(existing)
+            self.engine.require_ready(existing)
             _require_idle(before)
             _check_name(name)
             properties = _filled(given.get("properties") or {})
             if before is None:
                 self._check_adoption(existing, name, properties)
-            document = _document(existing, name, given, properties, self._engine.schedule.unique(), now)
+            document = _document(existing, name, given, properties, self.engine.schedule.unique(), now)
             existing.namespaces[name] = document
             set_state(document["properties"], "Updating" if before else "Creating")
-            operation = self._start("put-namespace", existing, name, now)
+            operation = self._begin_namespace("put-namespace", existing, name, now)
             operation.on_end = lambda ended: self._written(existing, name, ended)
             status = 200 if before else 201
-            return self._engine.accept(
+            return self.engine.accept(
                 WriteAnswer("put-namespace", document["id"], status, copied(document), operation)
             )
 
     def delete_managed_namespace(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Start to delete a managed namespace; its policy says whether the namespace itself goes."""
-        with self._engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
             resource, document = _resource(existing, name), existing.namespaces.get(name)
             if document is None:
                 return WriteAnswer("", resource, 204)
-            self._engine.require_ready(existing)
+            self.engine.require_ready(existing)
             _require_idle(document)
             set_state(document["properties"], "Deleting")
-            operation = self._start("delete-namespace", existing, name, now)
+            operation = self._begin_namespace("delete-namespace", existing, name, now)
             operation.on_end = lambda _: self._deleted(existing, name)
-            return self._engine.accept(WriteAnswer("delete-namespace", resource, 202, operation=operation))
+            return self.engine.accept(WriteAnswer("delete-namespace", resource, 202, operation=operation))
 
-    def _start(self, kind: str, existing: ArmCluster, name: str, now: datetime) -> ArmOperation:
+    def _begin_namespace(self, kind: str, existing: ArmCluster, name: str, now: datetime) -> ArmOperation:
         """Start an operation, with the failure that was set for the next one of the cluster.
 
         The other faults are left to the cluster's own operations.
         """
-        engine, fault, cluster = self._engine, OperationFault(), existing.id.name.lower()
+        engine, fault, cluster = self.engine, OperationFault(), existing.id.name.lower()
         coming = engine.next_faults.get(cluster)
         if coming is not None and coming.error is not None and kind.startswith("put"):
             fault = engine.next_faults.pop(cluster)
@@ -108,7 +107,7 @@ class NamespaceRequests:
         return operation
 
     def _check_adoption(self, existing: ArmCluster, name: str, properties: Json) -> None:
-        inside, policy = self._engine.plane.inside(existing.id), properties.get("adoptionPolicy") or "Never"
+        inside, policy = self.engine.plane.inside(existing.id), properties.get("adoptionPolicy") or "Never"
         live = _namespace(inside, name) if inside is not None else None
         if live is None or policy == "Always":
             return
@@ -124,7 +123,7 @@ class NamespaceRequests:
         if document is None:
             return
         set_state(document["properties"], ended.status)
-        inside = self._engine.plane.inside(existing.id)
+        inside = self.engine.plane.inside(existing.id)
         if ended.status == "Succeeded" and inside is not None:
             for manifest in _objects(name, document["properties"]):
                 inside.apply(manifest, by_aks=True)
@@ -132,7 +131,7 @@ class NamespaceRequests:
                 inside.delete("v1", "ResourceQuota", _QUOTA, name, by_aks=True)
 
     def _deleted(self, existing: ArmCluster, name: str) -> None:
-        document, inside = existing.namespaces.pop(name, None), self._engine.plane.inside(existing.id)
+        document, inside = existing.namespaces.pop(name, None), self.engine.plane.inside(existing.id)
         if document is None or inside is None:
             return
         if document["properties"].get("deletePolicy") == "Delete":

@@ -24,8 +24,7 @@ _PROVISIONS_NODES = (
 class PowerOperations:
     """The requests that stop, start and abort."""
 
-    def __init__(self, engine: AzureEngine) -> None:
-        self._engine = engine
+    engine: AzureEngine
 
     def stop_cluster(self, cluster: ClusterId) -> WriteAnswer:
         """Start to stop a cluster; one with node auto-provisioning is refused."""
@@ -44,19 +43,19 @@ class PowerOperations:
         return self._abort(cluster, pool)
 
     def _power(self, cluster: ClusterId, kind: str, state: str) -> WriteAnswer:
-        with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
             existing.require_idle()
             profile = existing.properties.get("nodeProvisioningProfile") or {}
             if kind == "stop" and profile.get("mode") == "Auto":
                 raise not_allowed(_PROVISIONS_NODES)
-            operation = self._engine.begin(existing, kind, now)
-            self._engine.set_all_states(existing, state)
-            return self._engine.accept(WriteAnswer(kind, existing.id.resource, 202, operation=operation))
+            operation = self.engine.begin(existing, kind, now)
+            self.engine.set_all_states(existing, state)
+            return self.engine.accept(WriteAnswer(kind, existing.id.resource, 202, operation=operation))
 
     def _abort(self, cluster: ClusterId, pool: str) -> WriteAnswer:
-        with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
             if pool and pool not in existing.pools:
                 raise no_pool(existing.id.name, pool)
             running = existing.operation
@@ -64,13 +63,13 @@ class PowerOperations:
                 raise not_allowed("There is no operation in progress that could be aborted.", 409)
             running.status = "Canceled"
             kind = "abort-pool" if pool else "abort"
-            operation = self._engine.begin(existing, kind, now, pool)
+            operation = self.engine.begin(existing, kind, now, pool)
             self._set_canceling(existing, pool)
             view = existing.pool_view(pool) if pool else existing.view()
-            return self._engine.accept(WriteAnswer(kind, operation.resource, 202, copied(view), operation))
+            return self.engine.accept(WriteAnswer(kind, operation.resource, 202, copied(view), operation))
 
     def _set_canceling(self, cluster: ArmCluster, pool: str) -> None:
         if pool:
-            set_state(cluster.pools[pool], "Canceling", self._engine.schedule.unique())
+            set_state(cluster.pools[pool], "Canceling", self.engine.schedule.unique())
         else:
-            self._engine.set_all_states(cluster, "Canceling")
+            self.engine.set_all_states(cluster, "Canceling")

@@ -32,15 +32,14 @@ from shared.resource_ids import ClusterId
 class MaintenanceRequests:
     """The requests about versions and maintenance."""
 
-    def __init__(self, engine: AzureEngine) -> None:
-        self._engine = engine
-        self.withheld: set[str] = set()
-        """The versions of Kubernetes, of node images and of Flux that no list has yet: Azure gives one region
-        after another a new one."""
+    engine: AzureEngine
+    withheld: set[str]
+    """The versions of Kubernetes, of node images and of Flux that no list has yet: Azure gives one region
+    after another a new one."""
 
     def list_versions(self, subscription: str, location: str) -> Json:
         """Return the Kubernetes versions that a region offers."""
-        with self._engine.request(subscription, limits.ARM_READ, limits.ANY_OTHER):
+        with self.engine.request(subscription, limits.ARM_READ, limits.ANY_OTHER):
             if region(location) not in REGIONS:
                 message = f"The provided location '{location}' is not available."
                 raise ArmError(400, "LocationNotAvailableForResourceType", message)
@@ -50,8 +49,8 @@ class MaintenanceRequests:
 
     def get_upgrade_profile(self, cluster: ClusterId) -> Json:
         """Return what the control plane and each pool may be upgraded to."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
             control_plane = existing.properties["currentKubernetesVersion"]
             pools = [_of_pool(pool, control_plane) for pool in existing.pools.values()]
             return {
@@ -66,8 +65,8 @@ class MaintenanceRequests:
 
     def get_pool_upgrade_profile(self, cluster: ClusterId, pool: str) -> Json:
         """Return what a pool may be upgraded or rolled back to, and the newest node image."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
             resource = f"{existing.id.resource}/agentPools/{pool}"
             if pool not in existing.pools:
                 raise no_pool(existing.id.name, pool)
@@ -89,8 +88,8 @@ class MaintenanceRequests:
 
     def list_pool_versions(self, cluster: ClusterId) -> Json:
         """Return the versions that a new pool of a cluster may have."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
             current = existing.properties["currentKubernetesVersion"]
             fit = [
                 v
@@ -109,51 +108,51 @@ class MaintenanceRequests:
 
     def upgrade_node_image(self, cluster: ClusterId, pool: str) -> WriteAnswer:
         """Start to upgrade a pool to the newest node image; 304 when it has that image."""
-        with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
             resource = f"{existing.id.resource}/agentPools/{pool}"
             found = existing.pools.get(pool)
             if found is None:
                 raise no_pool(existing.id.name, pool)
-            self._engine.require_ready(existing)
+            self.engine.require_ready(existing)
             if found["nodeImageVersion"] == NODE_IMAGES[-1]:
                 return WriteAnswer("", resource, 304)
-            operation = self._engine.begin(existing, "upgrade-pool", now, pool)
-            set_state(found, "UpgradingNodeImageVersion", self._engine.schedule.unique())
+            operation = self.engine.begin(existing, "upgrade-pool", now, pool)
+            set_state(found, "UpgradingNodeImageVersion", self.engine.schedule.unique())
             view = copied(existing.pool_view(pool))
-            return self._engine.accept(WriteAnswer("upgrade-pool", resource, 202, view, operation))
+            return self.engine.accept(WriteAnswer("upgrade-pool", resource, 202, view, operation))
 
     def list_maintenance(self, cluster: ClusterId) -> list[Json]:
         """Return all maintenance configurations of a cluster."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            return [copied(found) for found in self._engine.cluster(cluster).maintenance.values()]
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            return [copied(found) for found in self.engine.cluster(cluster).maintenance.values()]
 
     def get_maintenance(self, cluster: ClusterId, name: str) -> Json:
         """Return a maintenance configuration."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
             if name not in existing.maintenance:
                 raise no_resource(f"{existing.id.resource}/maintenanceConfigurations/{name}")
             return copied(existing.maintenance[name])
 
     def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Create or replace a maintenance configuration, at once."""
-        with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
             document = maintenance_document(existing.id, name, read_maintenance(body), now.date())
             status = 200 if name in existing.maintenance else 201
             existing.maintenance[name] = document
             kind = "put-maintenance"
-            return self._engine.accept(WriteAnswer(kind, document["id"], status, copied(document)))
+            return self.engine.accept(WriteAnswer(kind, document["id"], status, copied(document)))
 
     def delete_maintenance(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Delete a maintenance configuration, at once."""
-        with self._engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER):
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
             resource = f"{existing.id.resource}/maintenanceConfigurations/{name}"
             if existing.maintenance.pop(name, None) is None:
                 return WriteAnswer("", resource, 204)
-            return self._engine.accept(WriteAnswer("delete-maintenance", resource, 200))
+            return self.engine.accept(WriteAnswer("delete-maintenance", resource, 200))
 
 
 def _minor(minor: str, offered: Sequence[str]) -> Json:

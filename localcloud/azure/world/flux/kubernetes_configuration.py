@@ -8,7 +8,7 @@ never shown. A configuration on a cluster without the extension installs it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,15 +40,15 @@ _KUSTOMIZATION_DEFAULTS: Json = {
 class KubernetesConfiguration:
     """The requests about extensions and configurations."""
 
-    def __init__(self, engine: AzureEngine, withheld: Collection[str] = ()) -> None:
-        self._engine, self._withheld = engine, withheld
+    engine: AzureEngine
+    withheld: set[str]
 
     def list_extension_versions(self, subscription: str, location: str) -> list[Json]:
         """Return the versions of microsoft.flux that a region has.
 
         Shape: ListExtensionTypeVersionsByLocation.json of 2024-11-01-preview in azure-rest-api-specs.
         """
-        with self._engine.request(subscription, limits.ARM_READ):
+        with self.engine.request(subscription, limits.ARM_READ):
             if region(location) not in REGIONS:
                 message = f"The provided location '{location}' is not available."
                 raise ArmError(400, "LocationNotAvailableForResourceType", message)
@@ -65,21 +65,21 @@ class KubernetesConfiguration:
                     },
                 }
                 for version in FLUX_EXTENSIONS
-                if version not in self._withheld
+                if version not in self.withheld
             ]
 
     def get_extension(self, cluster: ClusterId, name: str) -> Json:
         """Return an extension."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ):
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ):
+            existing = self.engine.cluster(cluster)
             if name not in existing.extensions:
                 raise no_resource(f"{existing.id.resource}/{_PROVIDER}/extensions/{name}")
             return _shown(existing.extensions[name])
 
     def put_extension(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Start to install an extension, or to change it."""
-        with self._engine.request(cluster.subscription, limits.ARM_WRITE) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE) as now:
+            existing = self.engine.cluster(cluster)
             given, before = read_extension(body), existing.extensions.get(name)
             _check(extension_rules.EXTENSIONS, RequestedWrite(given, given, before))
             _require_idle(before)
@@ -87,22 +87,22 @@ class KubernetesConfiguration:
 
     def list_flux_configurations(self, cluster: ClusterId) -> list[Json]:
         """Return all configurations of a cluster, each with what its agents report."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ) as now:
+            existing = self.engine.cluster(cluster)
             return [self._reported(existing, name, now) for name in existing.configurations]
 
     def get_flux_configuration(self, cluster: ClusterId, name: str) -> Json:
         """Return a configuration, with what its agents report."""
-        with self._engine.request(cluster.subscription, limits.ARM_READ) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_READ) as now:
+            existing = self.engine.cluster(cluster)
             if name not in existing.configurations:
                 raise no_resource(_configuration_id(existing.id, name))
             return self._reported(existing, name, now)
 
     def put_flux_configuration(self, cluster: ClusterId, name: str, body: Json) -> WriteAnswer:
         """Start to create or replace a configuration."""
-        with self._engine.request(cluster.subscription, limits.ARM_WRITE) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE) as now:
+            existing = self.engine.cluster(cluster)
             given, before = read_configuration(body), existing.configurations.get(name)
             _check(extension_rules.CONFIGURATIONS, RequestedWrite(given, {**given, "name": name}, before))
             _require_idle(before)
@@ -117,14 +117,14 @@ class KubernetesConfiguration:
             operation = self._start("put-configuration", document["id"], existing, now)
             operation.on_end = lambda ended: self._end_configuration(existing, name, ended)
             status = 200 if before else 201
-            return self._engine.accept(
+            return self.engine.accept(
                 WriteAnswer("put-configuration", document["id"], status, _shown(document), operation)
             )
 
     def delete_flux_configuration(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Start to delete a configuration, and what it applied as its ``prune`` says."""
-        with self._engine.request(cluster.subscription, limits.ARM_DELETE) as now:
-            existing = self._engine.cluster(cluster)
+        with self.engine.request(cluster.subscription, limits.ARM_DELETE) as now:
+            existing = self.engine.cluster(cluster)
             resource = _configuration_id(existing.id, name)
             document = existing.configurations.get(name)
             if document is None:
@@ -132,9 +132,7 @@ class KubernetesConfiguration:
             set_state(document["properties"], "Deleting")
             operation = self._start("delete-configuration", resource, existing, now)
             operation.on_end = lambda _: self._end_delete(existing, name)
-            return self._engine.accept(
-                WriteAnswer("delete-configuration", resource, 202, operation=operation)
-            )
+            return self.engine.accept(WriteAnswer("delete-configuration", resource, 202, operation=operation))
 
     def _install(self, existing: ArmCluster, name: str, given: Json, now: datetime) -> WriteAnswer:
         before = existing.extensions.get(name)
@@ -144,13 +142,13 @@ class KubernetesConfiguration:
         operation = self._start("put-extension", document["id"], existing, now)
         operation.on_end = lambda ended: self._end_extension(existing, name, ended)
         status = 200 if before else 201
-        return self._engine.accept(
+        return self.engine.accept(
             WriteAnswer("put-extension", document["id"], status, _shown(document), operation)
         )
 
     def _start(self, kind: str, resource: str, existing: ArmCluster, now: datetime) -> ArmOperation:
         """Start an operation, with the fault that was set for the next one of the cluster."""
-        engine, fault = self._engine, OperationFault()
+        engine, fault = self.engine, OperationFault()
         if not kind.startswith("delete"):
             fault = engine.next_faults.pop(existing.id.name.lower(), fault)
         due = NEVER if fault.sticks else now + timedelta(seconds=engine.timings.of(kind))
@@ -165,7 +163,7 @@ class KubernetesConfiguration:
         properties = document["properties"]
         set_state(properties, ended.status)
         properties.pop("errorInfo", None)
-        inside = self._engine.plane.inside(existing.id)
+        inside = self.engine.plane.inside(existing.id)
         if ended.error:
             properties["errorInfo"] = {"code": ended.error[0], "message": ended.error[1]}
         elif inside is not None:
@@ -182,12 +180,12 @@ class KubernetesConfiguration:
             self._apply(existing, document)
 
     def _end_delete(self, existing: ArmCluster, name: str) -> None:
-        document, inside = existing.configurations.pop(name, None), self._engine.plane.inside(existing.id)
+        document, inside = existing.configurations.pop(name, None), self.engine.plane.inside(existing.id)
         if document is not None and inside is not None:
             flux_agents.remove(inside, name, document["properties"])
 
     def _apply(self, existing: ArmCluster, document: Json) -> None:
-        inside = self._engine.plane.inside(existing.id)
+        inside = self.engine.plane.inside(existing.id)
         if inside is not None:
             properties = document["properties"]
             flux_agents.apply(inside, document["name"], properties, properties.get(_PROTECTED) or {})
@@ -195,7 +193,7 @@ class KubernetesConfiguration:
     def _reported(self, existing: ArmCluster, name: str, now: datetime) -> Json:
         """Return a configuration with the newest report, which the agents send while the cluster runs."""
         document = existing.configurations[name]
-        inside = self._engine.plane.inside(existing.id)
+        inside = self.engine.plane.inside(existing.id)
         if inside is not None and document["properties"]["provisioningState"] == "Succeeded":
             self._apply(existing, document)
             document["properties"] |= flux_agents.report(inside, name, document["properties"])
