@@ -127,8 +127,11 @@ ASLEEP_IN_POOLS = Circumstance(
 )
 AFTER_AUTOSCALERS = Circumstance(
     "once an earlier commit has turned the autoscaler of every node pool off",
-    lambda around, _old, _new: not any(
-        pool.get("enableAutoScaling") or pool.get("minCount") is not None for pool in _pools(around.before)
+    lambda around, _old, _new: (
+        not any(
+            pool.get("enableAutoScaling") or pool.get("minCount") is not None
+            for pool in _pools(around.before)
+        )
     ),
 )
 WITHOUT_AUTO_PROVISIONING = Circumstance(
