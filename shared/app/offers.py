@@ -179,19 +179,18 @@ def extensions_in(places: Sequence[RegionId], ports: Ports) -> Mapping[RegionId,
 def flux_in(artifact: str, ports: Ports) -> frozenset[str] | str:
     """Return the versions of Flux that an artifact of the operator has, or why nobody knows them."""
     now = ports.clock()
-    known: frozenset[str] | None = ports.process.answers.get(artifact, now)
-    if known is not None:
-        return known
-    named, _, digest = artifact.removeprefix("oci://").partition("@")
-    host, _, path = named.partition("/")
-    name, _, tag = path.partition(":")
-    try:
-        digest = digest or ports.services.registries.digest(host, name, tag or "latest")
-        found = in_artifact(unpacked(ports.services.registries.layer(host, name, digest)).files.blobs)
-    except (ReconcileError, UnreadableArtifact) as error:
-        log.info("the versions of Flux in %s could not be read: %s", artifact, type(error).__name__)
-        return f"which versions of Flux {artifact} has is unknown: {error}"
-    ports.process.answers.put(artifact, found, now, now + _LONG)
+    found: frozenset[str] | None = ports.process.answers.get(artifact, now)
+    if found is None:
+        named, _, digest = artifact.removeprefix("oci://").partition("@")
+        host, _, path = named.partition("/")
+        name, _, tag = path.partition(":")
+        try:
+            digest = digest or ports.services.registries.digest(host, name, tag or "latest")
+            found = in_artifact(unpacked(ports.services.registries.layer(host, name, digest)).files.blobs)
+        except (ReconcileError, UnreadableArtifact) as error:
+            log.info("the versions of Flux in %s could not be read: %s", artifact, type(error).__name__)
+            return f"which versions of Flux {artifact} has is unknown: {error}"
+        ports.process.answers.put(artifact, found, now, now + _LONG)
     return found or f"{artifact} has no manifests of Flux"
 
 
