@@ -14,7 +14,7 @@ import logging
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from shared.app.outbox import send, send_all
+from shared.app.outbox import send, send_all, send_unlike
 from shared.app.planner.commit_status import (
     CONTEXT,
     LONGEST,
@@ -32,6 +32,7 @@ from shared.cluster.queues.messages import (
     NotifyRequest,
     PlanRequest,
     ReportRequest,
+    StatusRequest,
     TryRequest,
 )
 from shared.frozen import replace
@@ -142,8 +143,8 @@ def _report(
         ports.state.save_report(after)
     except Stale:
         log.info("%s was planned again while it was reported", commit[:8])
-        if written:
-            report_again(commit, ports)
+        if written:  # by a message of its own, which comes again while the state is away
+            send_unlike(StatusRequest(commit=commit), ports, after=0)
         else:
             send(ReportRequest(), ports)
     except (Retryable, Withheld) as error:
