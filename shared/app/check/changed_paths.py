@@ -2,7 +2,7 @@
 
 A timer compares the newest commit that was planned with the one that it compared last, and requests checks of
 the clusters whose Flux applies a folder that differs, for when Flux has had the time to do that. Where that
-cannot be compared, as with the first commit, every cluster is checked.
+cannot be compared for long, and with the first commit, every cluster is checked.
 
 A run takes two trees, and the records only if more than manifests of Roadstead changed.
 """
@@ -24,32 +24,43 @@ from shared.frozen import replace
 from shared.language.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.logs import about
 from shared.platform.pins import roots_of
-from shared.ports import Ports
+from shared.ports import FleetRecord, Ports
 from shared.ports.state import PathsCheck
 
 log = logging.getLogger(__name__)
 
 SETTLED = timedelta(minutes=3)
 """So long after a plan Flux has fetched the commit, as it looks every minute, and has mostly applied it."""
+GIVES_UP = timedelta(minutes=30)
+"""So long after a plan the host is asked again for a commit that it does not show."""
 
 
 def check_changed_paths(ports: Ports) -> None:
     """Request the checks of the clusters whose Flux applies what the newest commits changed."""
-    covered, commit = ports.state.sweep().paths.covered, ports.state.fleet().commit
-    if commit in ("", covered):
+    before, fleet = ports.state.sweep().paths, ports.state.fleet()
+    if fleet.commit in ("", before.covered):
         return
-    problem, changed = "", None
-    with about(commit=commit):
-        try:
-            if covered:
-                changed = _changed(read_files(covered, ports), read_files(commit, ports))
-        except ReconcileError as error:
-            why = f"what {commit[:8]} changes is not known: {error.kind}: {error}"
-            problem = f"{why}; every cluster is checked instead"
-            log.warning("%s", problem)
-        names = _following(changed, commit, ports) if changed is None or changed else ()
-        send_all(checks_of(names, f"paths:{commit}", SETTLED.total_seconds()), ports)
-    _save(PathsCheck(commit, problem), ports)
+    with about(commit=fleet.commit):
+        after = _compared(before.covered, fleet, ports)
+    if after != before:
+        _save(after, ports)
+
+
+def _compared(covered: str, fleet: FleetRecord, ports: Ports) -> PathsCheck:
+    """Return how far commits are compared, after the checks were requested that follow from that."""
+    commit, problem, changed = fleet.commit, "", None
+    try:
+        if covered:
+            changed = _changed(read_files(covered, ports), read_files(commit, ports))
+    except ReconcileError as error:
+        why = f"what {commit[:8]} changes is not known: {error.kind}: {error}"
+        log.warning("%s", why)
+        if fleet.at is not None and ports.clock() - fleet.at < GIVES_UP:
+            return PathsCheck(covered, f"{why}; the next run asks again")
+        problem = f"{why}; every cluster is checked instead"
+    names = _following(changed, commit, ports) if changed is None or changed else ()
+    send_all(checks_of(names, f"paths:{commit}", SETTLED.total_seconds()), ports)
+    return PathsCheck(commit, problem)
 
 
 def _following(changed: Set[str] | None, commit: str, ports: Ports) -> Sequence[str]:

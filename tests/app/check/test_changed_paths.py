@@ -13,7 +13,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
-from shared.app.check.changed_paths import SETTLED, check_changed_paths
+from shared.app.check.changed_paths import GIVES_UP, SETTLED, check_changed_paths
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import ClusterRecord
@@ -163,25 +163,40 @@ def test_commits_that_follow_each_other_put_no_check_off(pause: float) -> None:
     assert condition(record(cloud)).reason == "BuildFailed"
 
 
-def test_every_cluster_is_checked_where_github_does_not_show_a_commit() -> None:
+def test_every_cluster_is_checked_where_github_does_not_show_a_commit_for_long() -> None:
     cloud = known(TWO)
+    before = covered(cloud)
     commit = push(cloud, TWO | {"README.md": b"news"})
     cloud.run()
     tree = cloud.ports.git_host.tree
     around(cloud, "git_host", tree=_fails)
+    why = f"what {commit[:8]} changes is not known: Unavailable: GitHub did not answer;"
+    tick(cloud)
+    assert [checked(cloud, cluster.name) for cluster in cloud.state.clusters()] == [False, False]
+    assert (covered(cloud), problem(cloud)) == (before, f"{why} the next run asks again")
+    cloud.clock.advance(GIVES_UP.total_seconds())
     tick(cloud)
     assert [condition(cluster).status for cluster in cloud.state.clusters()] == [True, True]
-    assert covered(cloud) == commit
-    assert problem(cloud) == (
-        f"what {commit[:8]} changes is not known: Unavailable: GitHub did not answer;"
-        " every cluster is checked instead"
-    )
+    assert (covered(cloud), problem(cloud)) == (commit, f"{why} every cluster is checked instead")
     around(cloud, "git_host", tree=tree)
     newest = push(cloud, TWO | BROKEN)
     cloud.run()
     tick(cloud)
     assert [condition(cluster).status for cluster in cloud.state.clusters()] == [False, False]
     assert (covered(cloud), problem(cloud)) == (newest, "")
+
+
+def test_a_commit_that_github_shows_a_moment_later_has_only_its_own_clusters_checked() -> None:
+    cloud = known(TWO)
+    commit = push(cloud, TWO | {"README.md": b"news"})
+    cloud.run()
+    tree = cloud.ports.git_host.tree
+    around(cloud, "git_host", tree=_fails)
+    tick(cloud)
+    around(cloud, "git_host", tree=tree)
+    tick(cloud)
+    assert (covered(cloud), problem(cloud)) == (commit, "")
+    assert [checked(cloud, cluster.name) for cluster in cloud.state.clusters()] == [False, False]
 
 
 def test_a_planner_that_hands_over_for_long_puts_no_check_off() -> None:
