@@ -106,6 +106,8 @@ class GateSpec(Manifest):
         name = twice(self._names)
         if name is not None:
             raise ValueError(f"there are several checks {name}; a wait names one of them")
+        if UPGRADE_READINESS in {*self.commit_checks, *(asked.name for asked in self.asked_checks)}:
+            raise ValueError(f"{UPGRADE_READINESS} is no name for a check; write {UPGRADE_READINESS}: true")
         return self
 
 
