@@ -173,7 +173,10 @@ class Settings(BaseModel):
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     lag_seconds: Annotated[float, Field(ge=1, le=120)] = 20
-    clock_skew_seconds: Annotated[float, Field(ge=0, le=60)] = CLOCK_SKEW.total_seconds()
+    clock_skew_seconds: Annotated[float, Field(ge=0, le=CLOCK_SKEW.total_seconds())] = (
+        CLOCK_SKEW.total_seconds()
+    )
+    """Tokens of Azure's limits are reserved for clocks that differ by twice this (``rate_limits.SLACK``)."""
     approval_by_others: bool = False
     approval_teams: Teams = ""
     """Teams on GitHub, as "owner/slug", separated by commas."""
