@@ -82,7 +82,7 @@ COMMANDS: Sections = {
         ),
         "versions": Entry(
             "cli.commands.write.versions:versions",
-            "Write what an environment has of its channels: versions and node images.",
+            "Write what an environment has of its channels.",
         ),
         "rebuild": Entry("cli.commands.write.rebuild:rebuild", "Ask for a rebuild in a manifest."),
         "validate": Entry("cli.commands.write.validate:validate", "Check every manifest."),

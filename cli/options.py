@@ -45,6 +45,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 _PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _COMMIT = re.compile(r"[0-9a-f]{1,64}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
+_SPAN = re.compile(r"[1-9][0-9]{0,4}[mhd]")
 _LONGEST = 1e9
 """Seconds; a socket waits for 292 years at most."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -162,6 +163,13 @@ def end_time(given: str) -> str:
     if given[-1:] in _SECONDS and given[:-1].isdecimal():
         return (datetime.now(UTC) + timedelta(seconds=seconds(given))).isoformat()
     return _time("--until", given, f"a duration such as 2h, or {_TIME}")
+
+
+def span(given: str) -> str:
+    """Return ``--for`` as the API takes it, which knows how long it may be; raise UsageError for no time."""
+    if not _SPAN.fullmatch(given):
+        raise UsageError(f"--for {given[:20]!r} must be a number with a unit, such as 30m, 4h or 7d")
+    return given
 
 
 def _time(option: str, given: str, form: str) -> str:

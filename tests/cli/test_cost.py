@@ -79,6 +79,12 @@ def test_without_prices_it_says_how_to_get_them_and_what_was_billed(url: str, cl
     assert ["one", "1", "not", "known", "not", "known", "$792"] in rows(done.stdout)
 
 
+def test_before_the_app_has_added_up_it_says_when_it_does(url: str, cloud: MemoryCloud) -> None:
+    done = roadstead("cost", "--url", url)
+
+    assert done.stdout.splitlines()[0].startswith("List price: not known yet: the app adds up once a day")
+
+
 def test_roadstead_itself_is_what_its_own_group_has_cost(url: str, cloud: MemoryCloud) -> None:
     assert "Not known: " in roadstead("cost", "--own", "--url", url).stdout
     now = cloud.clock()

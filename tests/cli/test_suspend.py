@@ -33,7 +33,7 @@ def test_a_suspension_is_proposed_and_shown(url: str, cloud: MemoryCloud) -> Non
     ("arguments", "why"),
     [
         (("--for", "7d"), "Missing option '--reason'"),
-        (("--for", "soon", "--reason", "an audit"), "for: give a time such as 4h"),
+        (("--for", "soon", "--reason", "an audit"), "--for 'soon' must be a number with a unit"),
         (("--for", "900d", "--reason", "an audit"), "365d at most"),
     ],
 )

@@ -41,10 +41,10 @@ def test_a_try_is_shown_everywhere_and_ended(url: str, cloud: MemoryCloud) -> No
     assert (again.returncode, "a1 does not try pull request" in again.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("lasts", ["4", "0h", "2d", "h"])
+@pytest.mark.parametrize("lasts", ["4", "0h", "2w", "h"])
 def test_a_time_without_a_unit_is_a_mistake(url: str, lasts: str) -> None:
     wrong = roadstead("try", "1", "--on", "a1", "--for", lasts, ROADSTEAD_URL=url)
-    assert "for: give a time such as 4h" in wrong.stderr
+    assert (wrong.returncode, "must be a number with a unit, such as 30m" in wrong.stderr) == (2, True)
 
 
 def test_a_time_beyond_a_day_and_an_unknown_pull_request_are_refused(url: str) -> None:

@@ -39,7 +39,11 @@ def test_the_file_is_written_and_makes_the_fleet_valid(tmp_path: Path) -> None:
         (("developmnt", "1.36"), 1, "did you mean development?"),
         (("development", "newest"), 2, "newest is no version of Kubernetes"),
         (("production", "1.36"), 1, "is there already; write kubernetesVersion"),
-        (("production", "--flux", "2.8.8"), 1, 'write flux.instance.distribution.version: "2.8.8" below'),
+        (
+            ("production", "--flux", "2.8.8"),
+            1,
+            'write flux: {instance: {distribution: {version: "2.8.8"}}} below',
+        ),
         (("development", "--extension", "1.22"), 2, "1.22 is no whole version; write one such as 1.19.5"),
         (("development", "--extension", "1.22.1", "--flux", "2.8.8"), 2, "a file has one version of Flux"),
         (("development",), 2, "or a version of Flux with --extension or --flux"),

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import Address, NeededReason, Reason, cluster_name, end_time
+from cli.options import Address, NeededReason, Reason, cluster_name, end_time, span
 from cli.terminal.output import echo
 from cli.text import line
 from cli.times import whole
@@ -111,8 +111,8 @@ def extend(
     time, also no commit without an approval. A hold can be set again, and replaces the one before. Both need
     a reason.
     """
+    body = {"for": span(lasts), "hold": hold, "reason": reason}
     with address.connect() as api:
-        body = {"for": lasts, "hold": hold, "reason": reason}
         receipt = api.act(schema.LifetimeReceipt, f"clusters/{cluster_name(name)}/extend", body)
     until = receipt["heldUntil"]
     what = f"is on hold until {whole(until)}" if until else f"ends {whole(receipt['ends'])}"
@@ -135,7 +135,7 @@ def try_pull(
     Flux on it then pulls the newest commit of the pull request. It goes back by itself, also once the pull
     request is merged or closed. The pull request says what became of it.
     """
-    name = cluster_name(cluster)
+    name, lasts = cluster_name(cluster), span(lasts)
     with address.connect() as api:
         if end:
             api.act(schema.Receipt, f"clusters/{name}/try/end", {"pull": pull, "reason": reason})

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import Address, NeededReason, Reason, cluster_name
+from cli.options import Address, NeededReason, Reason, cluster_name, span
 from cli.terminal.cluster_table import indented
 from cli.terminal.output import Output, OutputOption, echo, show
 from cli.text import line, printable
@@ -70,8 +70,8 @@ def suspend(
     Nothing changes before the merge. Then Roadstead writes nothing to them until the end.
     """
     clusters = list(dict.fromkeys(map(cluster_name, names)))
+    body = {"clusters": clusters, "for": span(lasts), "owner": owner, "reason": reason}
     with address.connect() as api:
-        body = {"clusters": clusters, "for": lasts, "owner": owner, "reason": reason}
         receipt = api.act(schema.SuspensionReceipt, "suspensions", body)
     text = f"{some_of(receipt['clusters'], SHOWN)}: a pull request is open, for a suspension until"
     echo(Text(line(f"{text} {receipt['until']}") + "\n  " + line(receipt["pullRequest"])))

@@ -24,6 +24,7 @@ OWN_UNKNOWN = (
     "clusters of the fleet, and readCosts"
 )
 OWN_LEFT_OUT = "logs, traffic, the storage of the hosts, and the free grants of a month"
+NOT_YET = "not known yet: the app adds up once a day, from the prices.yaml of the newest commit"
 IDLE = "Idle: a month asleep has addresses, and at most the disks of nodes; the tier is not billed"
 
 
@@ -118,7 +119,7 @@ def _head(view: schema.CostsView) -> str:
     """Return the list price of the whole fleet, or why there is none."""
     listed = [cluster["listed"] for cluster in view["clusters"] if cluster["listed"]]
     if not listed or not view["currency"]:
-        return f"List price: {view['listProblem'] or 'not known'}"
+        return f"List price: {view['listProblem'] or NOT_YET}"
     low, high = (_money(sum(found[end] for found in listed), view["currency"]) for end in ("low", "high"))
     most = f", at most {high} by the autoscaler" if low != high else ""
     day = max(found["pricesOf"] for found in listed)

@@ -33,7 +33,7 @@ def versions(
     ] = "",
     path: RepositoryPath = Path(),
 ) -> None:
-    """Write what an environment has of its channels: versions and node images.
+    """Write what an environment has of its channels: of Kubernetes, node images and Flux.
 
     Write what its clusters have now. From then on, the app proposes newer ones.
     """
@@ -64,7 +64,7 @@ def versions(
         hint = f"; did you mean {near}?" if near else ""
         raise CommandError(f"there is no environment {environment}: environments/{environment}.yaml{hint}")
     if file in tree.files.blobs:
-        own = " and ".join(f'{field}: "{value}"' for field, value in fields.items())
+        own = " and ".join(map(_flow, fields.items()))
         raise CommandError(f"{tree.shown(file)} is there already; write {own} below its spec")
     body = "".join((f"metadata: {{name: {environment}}}\nspec:\n", *map(_lines, fields.items())))
     try:
@@ -73,6 +73,15 @@ def versions(
         raise CommandError(f"{error.filename} cannot be written: {error.strerror}") from error
     done = f"Wrote {tree.shown(file)}. The app changes it by pull requests."
     echo(Text(f"{done}\nSee what changes: roadstead plan"), soft_wrap=True)
+
+
+def _flow(field: tuple[str, str]) -> str:
+    """Return a field with its value as a person adds it to a file, in a line."""
+    first, *steps = field[0].split(".")
+    value = f'"{field[1]}"'
+    for step in reversed(steps):
+        value = f"{{{step}: {value}}}"
+    return f"{first}: {value}"
 
 
 def _lines(field: tuple[str, str]) -> str:

@@ -22,7 +22,7 @@ from shared.cluster.lifetime import ENDS, Lifetime, lifetime_of, spared, with_li
 from shared.cluster.queues.messages import ProposeRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import EndPull, LifetimeState
-from shared.cluster.reporting.events import event_of
+from shared.cluster.reporting.events import lifetime_event
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.logs import about
@@ -172,8 +172,9 @@ def _propose(
         if record is None or record.azure.lifetime.pull == pull:
             return None
         after = with_lifetime(record, pull=pull, problem="")
-        event = event_of(after, "Ends", f"its lifetime is over: {pull.url}")
-        return Transition(after, [event], [lifetime_notification(after, life, ports.clock())])
+        now = ports.clock()
+        event = lifetime_event(after, "Ends", f"its lifetime is over: {pull.url}", now)
+        return Transition(after, [event], [lifetime_notification(after, life, now)])
 
     change(record.name, decide, ports)
 

@@ -66,6 +66,11 @@ def order_event(record: ClusterRecord, order: SleepOrder) -> Event:
     )
 
 
+def lifetime_event(record: ClusterRecord, reason: str, message: str, now: datetime) -> Event:
+    """Return the event of what puts an end off, or of the end: no job follows, whose time it could have."""
+    return replace(event_of(record, reason, message), at=now)
+
+
 def tried_event(record: ClusterRecord, trial: Trial) -> Event:
     """Return the event of a cluster that gets the head of a pull request for a time."""
     return event_of(record, "Tried", f"{trial}" + (f" ({trial.reason})" if trial.reason else ""))

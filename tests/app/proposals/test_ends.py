@@ -286,6 +286,20 @@ def test_a_crash_at_any_call_leaves_one_pull_request(call: str, before: bool) ->
     assert (len(open_pulls(cloud)), crashed) == (1, [call])
 
 
+def test_what_puts_an_end_off_and_the_end_are_events_of_their_own_times() -> None:
+    cloud, times = ready(LIFETIME), {}
+    for reason, hold in (("Extended", False), ("Held", True)):
+        later(cloud, 5)
+        times[reason] = cloud.clock()
+        assert put_off(cloud, hours=1, hold=hold).ok
+    later(cloud, 73)
+    (pull,) = open_pulls(cloud)
+    found = {event.reason: event for event in cloud.state.events("one", 50)}
+    assert {reason: found[reason].at for reason in times} == times
+    assert found["Ends"].message.endswith(f"/pull/{pull.number}")
+    assert found["Ends"].at > end_of(cloud)
+
+
 def test_a_cluster_that_was_never_ready_has_no_end_to_extend() -> None:
     cloud = ready()
     result = put_off(cloud)

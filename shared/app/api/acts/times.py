@@ -18,7 +18,7 @@ from shared.cluster.lifetime import lifetime_of, with_lifetime
 from shared.cluster.queues.envelopes import Envelope, continuation
 from shared.cluster.queues.messages import ProposeRequest, ReportRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.events import event_of, order_event
+from shared.cluster.reporting.events import lifetime_event, order_event
 from shared.cluster.sleep import SleepOrder, next_turn, time_text
 from shared.cluster.transitions.acceptance import accept_order
 from shared.language.model.cluster.schedules import LONGEST
@@ -105,7 +105,8 @@ def extend(
             asked = Postponement(until, by, reason, life.in_git if life else until)
             after = with_lifetime(record, hold=asked, unsure=False)
             what = f"on hold until {_moment(asked)} by {by_whom(by, reason)}"
-            return Transition(after, [event_of(after, "Held", what)], then=[Envelope(ProposeRequest())])
+            event = lifetime_event(after, "Held", what, now)
+            return Transition(after, [event], then=[Envelope(ProposeRequest())])
         if life is None:
             raise Refusal(409, f"{name} has no end that is known: it has no lifetime, or was never Ready")
         before = life.state.extension
@@ -115,7 +116,8 @@ def extend(
         longer = Postponement(max(life.ends, now) + lasts, by, reason, life.in_git)
         after = with_lifetime(record, extension=longer, unsure=False)
         what = f"extended until {_moment(longer)} by {by_whom(by, reason)}"
-        return Transition(after, [event_of(after, "Extended", what)], then=[Envelope(ProposeRequest())])
+        event = lifetime_event(after, "Extended", what, now)
+        return Transition(after, [event], then=[Envelope(ProposeRequest())])
 
     decide(known_cluster(name, ports.state.cluster(name), ports))  # what is refused begins no epoch
     begin_epoch(ports)
