@@ -95,6 +95,8 @@ class StoppedMembers(OnceMore):
         settled = all(self._is_as_asked(operators, record) for record in records)
         if not self._acting or self._replaced[operators.fleet] or not settled or len(records) < 2:
             return
+        if replace(operators.now, trailer="").in_force is None:  # no stages: each cluster gets a job at once
+            return
         stopped = self._chance.choice(records)
         operators.stop(key_of(stopped.desired.id))
         self._sweep(operators)
