@@ -130,7 +130,7 @@ class CountedCloud(MemoryCloud):
         counted: dict[str, Any] = {name: count(getattr(ports, name), "bus") for name in QUEUES}
         counted["git_host"] = count(ports.git_host, "github")
         counted |= {"state": count(ports.state, "tables"), "azure": count(ports.azure, "azure")}
-        counted["telemetry"] = _Taken()
+        counted["services"] = replace(ports.services, telemetry=_Taken())
         counted["kubernetes"] = _CountedKubernetes(ports.kubernetes, self.usage.used)
         self.with_ports(lambda ports: replace(ports, **counted))
 

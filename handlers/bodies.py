@@ -228,12 +228,13 @@ class SubscriptionQuery(Body):
 
 
 def _separate(given: Any) -> list[str]:
-    return list(dict.fromkeys(filter(None, str(given or "").split(","))))
+    names = list(dict.fromkeys(filter(None, str(given or "").split(","))))
+    if not 1 <= len(names) <= LIVE_CLUSTERS:
+        raise ValueError(f"give 1 to {LIVE_CLUSTERS} names, separated by commas")
+    return names
 
 
 class LiveQuery(Body):
     """Names, separated by commas."""
 
-    clusters: Annotated[
-        list[str], BeforeValidator(_separate), Field(min_length=1, max_length=LIVE_CLUSTERS)
-    ] = Field(default=(), validate_default=True)
+    clusters: Annotated[list[str], BeforeValidator(_separate)] = Field(default=(), validate_default=True)

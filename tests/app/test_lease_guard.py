@@ -45,7 +45,7 @@ READS = {
     *("list_role_assignments", "get_role_assignment", "certificates"),
     *("list_policy_assignments", "query_policy_states", "list_managed_namespaces"),
     *("list_locations", "list_sizes", "list_compute_usages", "list_network_usages", "list_networks"),
-    "list_cluster_usages",
+    *("list_cluster_usages", "list_extension_versions"),
     *("list_grants", "list_role_definitions", "list_providers", "list_features", "list_identities"),
     *("list_alerts", "list_alert_rules"),
 }

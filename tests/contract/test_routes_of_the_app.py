@@ -22,7 +22,7 @@ from shared.configuration.load_settings import load_settings
 from shared.configuration.production import build_ports
 route = Route("ops", RouteType.SLACK, "OPS")
 message = Outgoing("1", "example", "a test", Severity.INFO, "", (), ())
-build_ports(load_settings()).routes.send(route, message)
+build_ports(load_settings()).services.routes.send(route, message)
 """
 
 

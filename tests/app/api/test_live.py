@@ -87,7 +87,7 @@ def test_other_numbers_of_names_are_refused(names: str) -> None:
     status, body = call(cloud.ports, "live", query={"clusters": names})
     assert (status, body["error"]) == (
         400,
-        f"clusters must be 1 to {LIVE_CLUSTERS} names, separated by commas",
+        f"clusters: give 1 to {LIVE_CLUSTERS} names, separated by commas; the fields are reason, clusters",
     )
 
 
