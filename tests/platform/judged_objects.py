@@ -59,6 +59,17 @@ def things(*rules: dict[str, str]) -> dict[str, Any]:
     return found
 
 
+def scaler(**values: Any) -> dict[str, Any]:
+    """Return a HorizontalPodAutoscaler of a Deployment."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "app", "namespace": "platform"},
+        "spec": {"scaleTargetRef": target, **values},
+    }
+
+
 OBJECTS: list[tuple[dict[str, Any], str]] = [
     (quota(cpus="1"), "is nothing that a quota counts; did you mean cpu?"),
     (quota(**{"requests.cpu": "1", "count/jobs.batch": "1", "hugepages-2Mi": "1Gi"}), ""),
@@ -66,6 +77,8 @@ OBJECTS: list[tuple[dict[str, Any], str]] = [
     (limits(default={"cpu": "2"}, max={"cpu": "1"}), "default.cpu: must be at most max, 1, got 2"),
     (limits(defaultRequest={"cpu": "2"}, default={"cpu": "1"}), "must be at most default, 1, got 2"),
     (limits(min={"cpu": "100m"}, max={"cpu": "1"}, default={"cpu": "1"}), ""),
+    (scaler(maxReplicas=0), "must be 1 or more, got 0"),
+    (scaler(maxReplicas=1), ""),
     (priority(2_000_000_000), "must be at most 1,000,000,000, got 2,000,000,000"),
     (priority(-3_000_000_000), "must be at least -2,147,483,648, got -3,000,000,000"),
     (priority(1_000_000_000), ""),
@@ -144,6 +157,14 @@ TAKEN: list[tuple[dict[str, Any], str]] = [
 ]
 """Objects that the API server takes, with what is said of them."""
 
+
+def preferred(weight: int) -> dict[str, Any]:
+    """Return the affinity of a pod that prefers nodes with a label."""
+    term = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
+    wanted = [{"weight": weight, "preference": term}]
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wanted}}
+
+
 HTTP = {"httpGet": {"path": "/", "port": 80}}
 INITIAL = {"name": "first", "image": "first:1"}
 PODS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -157,6 +178,12 @@ PODS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"readinessProbe": {**HTTP, "successThreshold": 2}}, ""),
     ({}, {"livenessProbe": {**HTTP, "exec": {"command": ["a"]}}}, "and has exec and httpGet"),
     ({}, {"startupProbe": {"periodSeconds": 5}}, "and has none"),
+    ({}, {"livenessProbe": {"tcpSocket": {"port": 70_000}}}, "must be 65535 or less, got 70000"),
+    ({}, {"livenessProbe": {"grpc": {"port": 0}}}, "must be 1 or more, got 0"),
+    ({}, {"livenessProbe": {"tcpSocket": {"port": 65_535}}}, ""),
+    ({"affinity": preferred(101)}, {}, "must be 100 or less, got 101"),
+    ({"affinity": preferred(0)}, {}, "must be 1 or more, got 0"),
+    ({"affinity": preferred(100)}, {}, ""),
     ({"initContainers": [{**INITIAL, "livenessProbe": HTTP}]}, {}, "an init container has no probes"),
     ({"initContainers": [{**INITIAL, "restartPolicy": "Always", "livenessProbe": HTTP}]}, {}, ""),
     ({"hostNetwork": True}, {"ports": [{"containerPort": 80, "hostPort": 81}]}, "must be containerPort"),
