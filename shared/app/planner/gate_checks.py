@@ -178,7 +178,7 @@ _NAMED, _DETAIL = 3, 500
 def ready_for_upgrades(
     rollout: Rollout, stage: int, before: GateCheckResult, ports: Ports
 ) -> GateCheckResult:
-    """Return whether the clusters of a stage are ready for their upgrades; have others read than those."""
+    """Return whether the clusters of a stage are ready for upgrades; have those read that are not, or age."""
     now = ports.clock()
     try:
         found = _found(rollout, stage, ports)
@@ -186,7 +186,8 @@ def ready_for_upgrades(
             return before.unanswered(now, "the clusters of the stage: the plan of the commit is not stored")
         left = [name for name, ready in found.items() if not _opens(ready, ports)]
         reading = f"gate:{rollout.commit[:12]}:{stage}:{int(now.timestamp()) // _AGAIN}"
-        send_all(readings_of(left, reading), ports)
+        asked = [name for name, ready in found.items() if left and not _stays_fresh(ready, ports)]
+        send_all(readings_of(asked, reading), ports)
     except ReconcileError as error:
         log.warning("the readiness of %s is not known: %s", before.stage, error)
         return before.unanswered(now, cut(f"the clusters of the stage: {error.kind}: {error}", _DETAIL))
@@ -226,6 +227,12 @@ def _opens(ready: Readiness, ports: Ports) -> bool:
 
 def _is_fresh(ready: Readiness, ports: Ports) -> bool:
     return ready.at is not None and ports.clock() - ready.at <= FRESH
+
+
+def _stays_fresh(ready: Readiness, ports: Ports) -> bool:
+    """Return whether it also opens the gate at the next read: if not, two clusters may age by turns."""
+    young = ready.at is not None and ports.clock() - ready.at <= FRESH / 2
+    return young and _opens(ready, ports)
 
 
 def _judged(left: Mapping[str, Readiness], ports: Ports) -> tuple[CheckState, str]:

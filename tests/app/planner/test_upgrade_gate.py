@@ -100,6 +100,16 @@ def test_a_blocked_cluster_holds_its_stage_with_the_reason_and_who_acts(cloud: M
     assert upgraded(cloud, 3600) == {*DEV, *PROD}
 
 
+@pytest.mark.parametrize("minutes", [300, 315, 330])
+def test_a_stage_begins_whenever_what_blocked_it_for_hours_is_gone(cloud: MemoryCloud, minutes: int) -> None:
+    bare_pod(cloud, "b2")
+    push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, minutes * 60) == {*DEV}
+    (found,) = [found for found in api(cloud, "b2").list("v1", "Pod") if found["metadata"]["name"] == "debug"]
+    api(cloud, "b2").delete(found)
+    assert upgraded(cloud, 3600) == {*DEV, *PROD}
+
+
 def test_a_cluster_that_cannot_be_read_holds_its_stage(cloud: MemoryCloud) -> None:
     record = cloud.state.cluster("b3")
     assert record is not None
