@@ -15,8 +15,8 @@ from operator import attrgetter
 
 from shared.app.notifications import OF_PLANS, OTHERS, of_plan, present
 from shared.app.outbox import seconds_until_again, send
+from shared.app.own_repository import require_name
 from shared.app.pull_requests.markdown import fence, line
-from shared.app.repository import require_name
 from shared.cluster.failures.errors import Dependency, ReconcileError, Retryable
 from shared.cluster.findings.conditions import is_exempt
 from shared.cluster.forms import UnreadableRecord

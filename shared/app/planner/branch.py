@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 
 from shared.app.outbox import send, send_unlike
+from shared.app.own_repository import require_own, source_of
 from shared.app.planner.plan_problems import report_unreadable
 from shared.app.planner.reporter import report_again
-from shared.app.repository import require_own, source_of
 from shared.cluster.failures.errors import OtherRepository, ReconcileError
 from shared.cluster.failures.fleet_problem import FailedPart
 from shared.cluster.history import Gap, Gaps

@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any
 
 from shared.app.outbox import send
+from shared.app.own_repository import require_name
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import merged_by_host, open_asked, pull_text
 from shared.app.pull_requests.markdown import code, prose
 from shared.app.records import Transition, change
-from shared.app.repository import require_name
 from shared.cluster.failures.errors import Conflict, OtherRepository, Terminal, Withheld
 from shared.cluster.lifetime import ENDS, Lifetime, lifetime_of, spared, with_lifetime
 from shared.cluster.queues.messages import ProposeRequest

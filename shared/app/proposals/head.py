@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from shared.app.costs.list_prices import prices_in
-from shared.app.repository import read_blobs, read_files, read_known, require_own, resolved
+from shared.app.own_repository import require_own
+from shared.app.repository import read_blobs, read_files, read_known, resolved
 from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass

@@ -14,6 +14,7 @@ from functools import partial
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import seconds_until_again, send
+from shared.app.own_repository import require_name
 from shared.app.pause import AGAIN_SECONDS, pause_now
 from shared.app.proposals.ends import settle_ends
 from shared.app.proposals.head import Head
@@ -30,7 +31,6 @@ from shared.app.proposals.remembered import (
 )
 from shared.app.proposals.texts import commit_message, over_text, proposal_text
 from shared.app.records import again
-from shared.app.repository import require_name
 from shared.app.sweep.corrections import decided_of
 from shared.azure.differences import Difference, drift_of
 from shared.azure.drift.proposal import Compare, DriftProposal, propose

@@ -20,6 +20,7 @@ from shared.app.followed import newest
 from shared.app.followed import recorded as recorded_sources
 from shared.app.offers import asked_of_azure, what_is_short
 from shared.app.outbox import seconds_until_again, send, send_unlike
+from shared.app.own_repository import require_own
 from shared.app.platform.platform_plan import platform_plan
 from shared.app.pull_requests import comment
 from shared.app.pull_requests.comment import PullPlan, PullPlatform, PullWarnings
@@ -29,7 +30,6 @@ from shared.app.repository import (
     files_in,
     plan_of,
     read_known,
-    require_own,
     resolved,
     tombstones_of,
 )

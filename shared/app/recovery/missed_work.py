@@ -11,9 +11,9 @@ from shared.app import outbox
 from shared.app.door import newer_epoch
 from shared.app.notifications import notifications_of
 from shared.app.outbox import send, send_all
+from shared.app.own_repository import is_own
 from shared.app.pull_requests.pull_requests import preview_new
 from shared.app.records import Transition, change
-from shared.app.repository import is_own
 from shared.app.runs import record_end
 from shared.cluster.failures.errors import Dependency, ReconcileError, Stale, Unreadable
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem

@@ -9,10 +9,11 @@ from datetime import timedelta
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, receipt
+from shared.app.own_repository import require_own
 from shared.app.planner.pins import ensure_branch
 from shared.app.platform.platform_plan import platform_plan
 from shared.app.records import Transition
-from shared.app.repository import ResolvedCommit, read_some, read_tree, require_own
+from shared.app.repository import ResolvedCommit, read_some, read_tree
 from shared.app.tries import end_trial
 from shared.cluster.divergence.trial import Trial, TrialEnd
 from shared.cluster.failures.errors import ReconcileError, Unauthorized

@@ -21,7 +21,8 @@ from pydantic import TypeAdapter, ValidationError
 from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.outbox import send
-from shared.app.repository import read_blobs, read_files, require_own
+from shared.app.own_repository import require_own
+from shared.app.repository import read_blobs, read_files
 from shared.cluster.forms import RecordList
 from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.queues.messages import PlanRequest
