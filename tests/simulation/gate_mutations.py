@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from shared.app.api.acts import rollout as acts
 from shared.app.api.acts import system_approval
 from shared.app.planner import gate_checks
 from shared.rollouts import decide
-from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
+from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout, Stage, StageDecision
 from shared.rollouts.strategy import Gate
 from simulation.actors.kinds import ROLLOUTS
 from tests.simulation.mutations import mutation
@@ -72,9 +74,11 @@ def a_stage_is_approved_at_any_hour(patch: pytest.MonkeyPatch) -> None:
 
 def an_approval_never_expires(patch: pytest.MonkeyPatch) -> None:
     original = Rollout._approvals
-    patch.setattr(
-        Rollout, "_approvals", lambda self, stage, now: original(self, replace(stage, expires=None), now)
-    )
+
+    def ever(rollout: Rollout, stage: Stage, now: datetime) -> Sequence[StageDecision]:
+        return original(rollout, replace(stage, gate=replace(stage.gate, expires=None)), now)
+
+    patch.setattr(Rollout, "_approvals", ever)
 
 
 def whoever_states_it_approves_for_a_system(patch: pytest.MonkeyPatch) -> None:
