@@ -165,11 +165,11 @@ COMMANDS: Sections = {
 def _group(of: Sections, **options: Any) -> typer.Typer:
     """Return a group of these commands."""
 
-    class Group(LazyGroup):
+    class CommandGroup(LazyGroup):
         sections = of
 
     look: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False, "context_settings": CONTEXT}
-    return typer.Typer(cls=Group, **look, **options)
+    return typer.Typer(cls=CommandGroup, **look, **options)
 
 
 def _below(name: str, of: Sections) -> typer.Typer:

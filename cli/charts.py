@@ -24,7 +24,7 @@ from shared.json_tree import Json, digest_of, merged
 from shared.masking import without_secrets
 from shared.platform.changes.comparison import ObjectChange, object_differences
 from shared.platform.changes.objects import is_release, mapping_at, release_target, value_at
-from shared.platform.changes.report import Line, Section
+from shared.platform.changes.report import ObjectLine, ReportSection
 from shared.platform.inventory import BuiltObject, Inventory, ObjectId
 from shared.platform.source.tree import joined
 
@@ -47,7 +47,7 @@ class ChartChange:
     """What a change of a HelmRelease does to its objects on clusters; ``note`` says what is not known."""
 
     release: str
-    section: Section
+    section: ReportSection
     note: str = ""
 
     def as_json(self) -> Mapping[str, Any]:
@@ -109,24 +109,24 @@ def _changed(program: str, old: _Side, new: _Side, clusters: tuple[str, ...], *,
     release = f"{new.name.namespace}/{new.name.name}"
     if late:
         reason = f"all charts together take more than {TOGETHER} seconds"
-        return ChartChange(release, Section(clusters, (), ()), f"not rendered: {reason}")
+        return ChartChange(release, ReportSection(clusters, (), ()), f"not rendered: {reason}")
     try:
         with tempfile.TemporaryDirectory(prefix="roadstead-charts-") as folder:
             rendered = [_rendered(program, side, Path(folder, str(n))) for n, side in enumerate((old, new))]
     except NotRendered as error:
-        return ChartChange(release, Section(clusters, (), ()), f"not rendered: {error}")
+        return ChartChange(release, ReportSection(clusters, (), ()), f"not rendered: {error}")
     lines = tuple(_lines(*(objects for objects, _ in rendered)))
     notes = dict.fromkeys(note for _, found in rendered for note in found)
-    return ChartChange(release, Section(clusters, (), lines), "; ".join(notes))
+    return ChartChange(release, ReportSection(clusters, (), lines), "; ".join(notes))
 
 
-def _lines(before: Mapping[ObjectId, Json], after: Mapping[ObjectId, Json]) -> Iterator[Line]:
+def _lines(before: Mapping[ObjectId, Json], after: Mapping[ObjectId, Json]) -> Iterator[ObjectLine]:
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
         fields = object_differences(old, new) if old and new else ()
         if fields or not (old and new):
             left, right = (BuiltObject(side) if side else None for side in (old, new))
-            yield Line(ObjectChange(name, left, right).sign, str(name), fields=fields)
+            yield ObjectLine(ObjectChange(name, left, right).sign, str(name), fields=fields)
 
 
 # What a release is rendered from

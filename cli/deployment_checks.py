@@ -33,7 +33,7 @@ _OTHERWISE = "correct the parameter file; learn.microsoft.com/azure/azure-resour
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class DeploymentObstacle:
     """What would stop a deployment, and what mends it."""
 
     what: str
@@ -41,12 +41,12 @@ class Obstacle:
     remedy: str
 
 
-def obstacles(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
+def obstacles(az: Az, deployment: Deployment) -> Iterator[DeploymentObstacle]:
     """Yield what would stop a deployment. Raises DeploymentFailed where the Azure CLI cannot be asked."""
     for subscription, providers in missing_providers(az, deployment.subscription, deployment.targets).items():
         if providers:
             register = f"az provider register --wait --namespace $name --subscription {subscription}"
-            yield Obstacle(
+            yield DeploymentObstacle(
                 f"resource providers of {subscription}",
                 f"{', '.join(providers)}: not registered there; roadstead deploy registers them",
                 f"`for name in {' '.join(providers)}; do {register}; done`",
@@ -55,7 +55,7 @@ def obstacles(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
     yield from preflight(az, deployment)
 
 
-def of_region(az: Az, location: str) -> Iterator[Obstacle]:
+def of_region(az: Az, location: str) -> Iterator[DeploymentObstacle]:
     """Yield that a region has no apps of this kind. Raises DeploymentFailed."""
     regions = az.read(
         "Find the regions with Flex Consumption.",
@@ -63,7 +63,9 @@ def of_region(az: Az, location: str) -> Iterator[Obstacle]:
     )
     if regions and location.replace(" ", "").lower() not in regions:
         problem = f"{location} has no Flex Consumption, the plan of the apps"
-        yield Obstacle("region", problem, f"choose another --location: {', '.join(sorted(regions))}")
+        yield DeploymentObstacle(
+            "region", problem, f"choose another --location: {', '.join(sorted(regions))}"
+        )
 
 
 def refuse_region(az: Az, deployment: Deployment) -> None:
@@ -72,7 +74,7 @@ def refuse_region(az: Az, deployment: Deployment) -> None:
         raise DeploymentFailed(f"{obstacle.problem}; {obstacle.remedy}")
 
 
-def preflight(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
+def preflight(az: Az, deployment: Deployment) -> Iterator[DeploymentObstacle]:
     """Yield what Azure refuses of what would be deployed."""
     command = ("deployment", "sub", "validate", *deployment.place)
     try:
@@ -81,5 +83,5 @@ def preflight(az: Az, deployment: Deployment) -> Iterator[Obstacle]:
         yield from (_obstacle(code, message) for code, message in dict.fromkeys(errors_in(error.said)))
 
 
-def _obstacle(code: str, message: str) -> Obstacle:
-    return Obstacle(f"preflight {code}", message, _REMEDIES.get(code, _OTHERWISE))
+def _obstacle(code: str, message: str) -> DeploymentObstacle:
+    return DeploymentObstacle(f"preflight {code}", message, _REMEDIES.get(code, _OTHERWISE))

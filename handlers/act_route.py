@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from handlers.bodies import Body, wrong_form
 from handlers.reply import reply
-from handlers.routes import Routes
+from handlers.routes import ApiRoutes
 from shared.app.api.access import Caller, Role, decide
 from shared.app.api.acts import WITHOUT_REASON
 from shared.app.api.audit import MAX_TEXT, AuditedAct, audited
@@ -65,7 +65,7 @@ class ActRoute:
     method: Literal["GET", "POST"] = "POST"
 
 
-def add_act(entry: ActRoute, routes: Routes, ports: Ports) -> None:
+def add_act(entry: ActRoute, routes: ApiRoutes, ports: Ports) -> None:
     """Add the function of an act."""
     decides = entry.concerns is not None
 

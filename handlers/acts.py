@@ -9,13 +9,13 @@ from handlers.act_route import add_act
 from handlers.cluster_acts import CLUSTER_ACTS
 from handlers.fleet_acts import FLEET_ACTS
 from handlers.rollout_acts import ROLLOUT_ACTS
-from handlers.routes import Routes
+from handlers.routes import ApiRoutes
 from shared.ports import Ports
 
 ACTS = (*CLUSTER_ACTS, *ROLLOUT_ACTS, *FLEET_ACTS)
 
 
-def add_acts(routes: Routes, ports: Ports) -> None:
+def add_acts(routes: ApiRoutes, ports: Ports) -> None:
     """Add a function for each act."""
     for entry in ACTS:
         add_act(entry, routes, ports)

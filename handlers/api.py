@@ -16,7 +16,7 @@ from handlers.acts import add_acts
 from handlers.bodies import OffersBody
 from handlers.executions import counted
 from handlers.reply import reply
-from handlers.routes import ANYBODY, API, Routes, callable_by
+from handlers.routes import ANYBODY, API, ApiRoutes, callable_by
 from handlers.sign_in import SignIn
 from shared.app.api import schema
 from shared.app.api.access import Caller, Role
@@ -73,7 +73,7 @@ LONGEST_NUMBER = 9
 def blueprint(ports: Ports, sign_in: SignIn, health: Health) -> func.Blueprint:
     """Return the API."""
     bp = func.Blueprint()
-    routes = Routes(bp, sign_in, ports)
+    routes = ApiRoutes(bp, sign_in, ports)
     for name, whole in WHOLE.items():
         _add_whole(routes, name, whole, ports)
     for name, of_cluster in OF_CLUSTER.items():
@@ -110,14 +110,14 @@ OF_CLUSTER: Mapping[str, Callable[[str, Ports], View | None]] = {
 """The reads of one cluster, by the ends of their routes; None where nothing is known of it."""
 
 
-def _add_whole(routes: Routes, route: str, view: Callable[[Ports], View], ports: Ports) -> None:
+def _add_whole(routes: ApiRoutes, route: str, view: Callable[[Ports], View], ports: Ports) -> None:
     @routes.add(route.replace("-", "_"), route, Role.READER, answer=_answer_of(view))
     def function(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(HttpResult(200, view(ports)))
 
 
 def _add_of_cluster(
-    routes: Routes, part: str, view: Callable[[str, Ports], View | None], ports: Ports
+    routes: ApiRoutes, part: str, view: Callable[[str, Ports], View | None], ports: Ports
 ) -> None:
     path = f"clusters/{{name}}/{part}".rstrip("/")
 
@@ -127,7 +127,7 @@ def _add_of_cluster(
         return _of_cluster(name, view(name, ports), ports)
 
 
-def _add_pages(routes: Routes, ports: Ports) -> None:
+def _add_pages(routes: ApiRoutes, ports: Ports) -> None:
     """Add the reads that come in pages."""
 
     @routes.add("clusters", "clusters", Role.READER, answer=schema.FleetView, query=PAGED + SELECTED)
@@ -209,7 +209,7 @@ def _add_pages(routes: Routes, ports: Ports) -> None:
         return _paged(req, lambda page: rollout_view(commit, ports, page), missing)
 
 
-def _add_offers(routes: Routes, ports: Ports) -> None:
+def _add_offers(routes: ApiRoutes, ports: Ports) -> None:
     """Add a read with a body: the clusters that files on somebody's machine ask for."""
 
     @routes.add(
@@ -234,7 +234,7 @@ def _answer_of(view: Callable[..., View | None]) -> Any:
     return Union[tuple(kind for kind in get_args(hint) or (hint,) if kind is not NoneType)]  # noqa: UP007
 
 
-def _add_health(routes: Routes, app: Health, ports: Ports) -> None:
+def _add_health(routes: ApiRoutes, app: Health, ports: Ports) -> None:
     """Add health and findings for callers with a role, and the readiness for a probe that has none.
 
     The probe's route passes the sign-in of the platform, so that it believes no identity at all.

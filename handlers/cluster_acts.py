@@ -220,7 +220,7 @@ CLUSTER_ACTS = (
         "import",
         "import",
         Role.OPERATOR,
-        schema.Imported,
+        schema.ImportView,
         audit=lambda call: AuditedAct("import", call.body.resource),
         act=lambda call: azure.import_cluster(call.body.resource, call.ports),
         body=bodies.ResourceQuery,

@@ -24,7 +24,7 @@ from handlers.bodies import wrong_form
 from handlers.console_requests import (
     HEADERS,
     SESSION,
-    Request,
+    ConsoleRequest,
     cookies_of,
     fields_of,
     file_of,
@@ -118,7 +118,7 @@ class Console:
             return self._posted(request, request.caller)
         return self._page(request, request.caller)
 
-    def _read(self, req: func.HttpRequest, path: str) -> Request:
+    def _read(self, req: func.HttpRequest, path: str) -> ConsoleRequest:
         cookies = cookies_of(req)
         caller, with_key = self.sign_in.caller(req.headers), False
         if caller is None and not self.sign_in.has_pages and self.sign_in.mode == "keys":
@@ -127,11 +127,11 @@ class Console:
             if role is not None:
                 principal = Principal(f"key:{role}", f"the key of {role}", frozenset({role}), person=False)
                 caller, with_key = Caller(principal, address_of(req.headers), "console"), True
-        return Request(req, path, cookies, caller, with_key)
+        return ConsoleRequest(req, path, cookies, caller, with_key)
 
     # Pages.
 
-    def _page(self, request: Request, caller: Caller) -> func.HttpResponse:
+    def _page(self, request: ConsoleRequest, caller: Caller) -> func.HttpResponse:
         found = page_at(request.path)
         if found is None:
             return self._shown(request, message("No such page", f"There is no page {request.path}.", 404))
@@ -158,7 +158,7 @@ class Console:
             self.reading.append(recent(self.ports))
         return self.reading[0]
 
-    def _shown(self, request: Request, page: Page, section: str = "") -> func.HttpResponse:
+    def _shown(self, request: ConsoleRequest, page: Page, section: str = "") -> func.HttpResponse:
         now, caller = self.ports.clock(), request.caller
         said = self.signer.opened("said", request.cookies.get(SAID, ""))
         token = self.signer.token(request.session, now)
@@ -196,16 +196,16 @@ class Console:
         admin = caller is not None and decide(caller.principal, Role.ADMIN) is None
         return github_setup.HOME if admin and self.setup.web else ""
 
-    def _set_up(self, request: Request, caller: Caller) -> func.HttpResponse:
+    def _set_up(self, request: ConsoleRequest, caller: Caller) -> func.HttpResponse:
         """Answer a request about the GitHub App of the fleet, which an Admin sets up; GitHub takes a form."""
         denied = decide(caller.principal, Role.ADMIN)
         if denied:
             return self._shown(request, message("You may not open this page", denied.error, 403))
         posts = request.http.method == "POST"
         given = dict(fields_of(request.http)) if posts else dict(request.http.params)
-        asked = github_setup.Asked(request.path, given, caller, request.session, posts)
+        asked = github_setup.SetupRequest(request.path, given, caller, request.session, posts)
         answer = self.setup.answer(asked)
-        if isinstance(answer, github_setup.Led):
+        if isinstance(answer, github_setup.NextPage):
             return self._said(answer.address, answer.text, ok=answer.ok)
         shown = self._shown(request, answer)
         own = "form-action 'self'"
@@ -214,7 +214,7 @@ class Console:
 
     # Signing in.
 
-    def _refused(self, request: Request, error: str) -> func.HttpResponse:
+    def _refused(self, request: ConsoleRequest, error: str) -> func.HttpResponse:
         """Lead somebody without a session to the sign-in; say to somebody without a role what is missing."""
         if request.caller is not None or request.http.headers.get("hx-request"):
             return self._shown(
@@ -230,7 +230,7 @@ class Console:
             return self._shown(request, message("Nobody can sign in", self.sign_in.problem, 401))
         return led_to(f"/sign-in?next={back}", 302)
 
-    def _key_form(self, request: Request, problem: str = "") -> func.HttpResponse:
+    def _key_form(self, request: ConsoleRequest, problem: str = "") -> func.HttpResponse:
         after = inside(request.http.params.get("next") or "/")
         page = Page(
             "Sign in",
@@ -241,7 +241,7 @@ class Console:
         )
         return self._shown(request, page)
 
-    def _signed_in(self, request: Request) -> func.HttpResponse:
+    def _signed_in(self, request: ConsoleRequest) -> func.HttpResponse:
         """Exchange a key for a session; the key is stored nowhere."""
         fields = dict(fields_of(request.http))
         known = self.sign_in.caller({KEY: fields.get("key", "")}) if self.sign_in.mode == "keys" else None
@@ -257,7 +257,7 @@ class Console:
 
     # Forms.
 
-    def _posted(self, request: Request, caller: Caller) -> func.HttpResponse:
+    def _posted(self, request: ConsoleRequest, caller: Caller) -> func.HttpResponse:
         fields = fields_of(request.http)
         given = dict(fields).get("token", "")
         back = inside(dict(fields).get("back") or "/")

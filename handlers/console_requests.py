@@ -28,7 +28,7 @@ FOREVER = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Ty
 
 
 @dataclass(frozen=True)
-class Request:
+class ConsoleRequest:
     """A request: where to, who asks, and the session that its forms are bound to."""
 
     http: func.HttpRequest

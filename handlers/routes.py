@@ -40,7 +40,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Routes:
+class ApiRoutes:
     """Adds functions to a blueprint, each for the callers with a role."""
 
     bp: func.Blueprint

@@ -150,14 +150,14 @@ class GitHubRefused(ValueError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class GitHubAnswer:
     """An answer of GitHub: its status, and its JSON, None for one that cannot be read."""
 
     status: int
     body: Any
 
 
-Send = Callable[[str, str, Mapping[str, str], Mapping[str, Any] | None], Answer]
+Send = Callable[[str, str, Mapping[str, str], Mapping[str, Any] | None], GitHubAnswer]
 """Sends a request: its method, its address, its headers and what its JSON body says.
 
 Raises GitHubRefused where there is no answer.
@@ -238,7 +238,7 @@ class AppCalls:
         """Have GitHub sign with another secret from now on."""
         _checked(self._as_app("PATCH", "/app/hook/config", {"secret": secret}))
 
-    def _as_app(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    def _as_app(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> GitHubAnswer:
         import jwt
 
         now = int(time.time())
@@ -253,14 +253,14 @@ class AppCalls:
 
 def _call(
     send: Send, api: str, method: str, path: str, *, token: str = "", body: Mapping[str, Any] | None = None
-) -> Answer:
+) -> GitHubAnswer:
     headers = {"Accept": "application/vnd.github+json", "User-Agent": "roadstead"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
     return send(method, f"{api}{path}", headers, body)
 
 
-def _checked(answer: Answer) -> dict[str, Any]:
+def _checked(answer: GitHubAnswer) -> dict[str, Any]:
     found = answer.body
     if not 200 <= answer.status < 300:
         said = found.get("message") if isinstance(found, dict) else None

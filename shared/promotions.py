@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a start of the app resolves no manifest
     from shared.language.model.kinds import Environment
 
 
-class What(StrEnum):
+class Promotable(StrEnum):
     """What can be promoted."""
 
     VERSION = "version"
@@ -43,12 +43,12 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Rule:
+class PromotionPath:
     """A rule of ``spec.promotions``."""
 
     source: str
     target: str
-    what: tuple[What, ...]
+    what: tuple[Promotable, ...]
     soak: timedelta
 
 
@@ -62,7 +62,7 @@ class ChannelRule:
 
     environment: str
     channel: str
-    what: What = What.VERSION
+    what: Promotable = Promotable.VERSION
     pace: timedelta = timedelta(0)
     onward: tuple[str, ...] = ()
     artifacts: tuple[str, ...] = ()
@@ -71,10 +71,10 @@ class ChannelRule:
 VERSION_PATH, IMAGE_PATH = "kubernetesVersion", "minNodeImageVersion"
 EXTENSION_PATH, INSTANCE_PATH = "flux.extension.version", "flux.instance.distribution.version"
 ARTIFACT_PATH = "flux.instance.distribution.artifact"
-CHANNELED: Mapping[What, Sequence[str]] = {
-    What.VERSION: (VERSION_PATH,),
-    What.IMAGES: (IMAGE_PATH,),
-    What.COMPONENTS: (EXTENSION_PATH, INSTANCE_PATH),
+CHANNELED: Mapping[Promotable, Sequence[str]] = {
+    Promotable.VERSION: (VERSION_PATH,),
+    Promotable.IMAGES: (IMAGE_PATH,),
+    Promotable.COMPONENTS: (EXTENSION_PATH, INSTANCE_PATH),
 }
 """What an environment can get from a channel, and the fields of which one is that."""
 _OF_INSTALL = {"extension": (EXTENSION_PATH,), "operator": (INSTANCE_PATH, "flux.components")}
@@ -84,15 +84,19 @@ PATHS = (VERSION_PATH, IMAGE_PATH, "flux.components", EXTENSION_PATH, INSTANCE_P
 """Every field that a promotion writes."""
 
 
-def rules_of(written: Iterable[PromotionRule]) -> tuple[Rule, ...]:
+def rules_of(written: Iterable[PromotionRule]) -> tuple[PromotionPath, ...]:
     """Return the rules of fleet.yaml."""
     return tuple(
-        Rule(rule.from_, rule.to, tuple(map(What, dict.fromkeys(rule.what))), span_of(rule.soak))
+        PromotionPath(
+            rule.from_, rule.to, tuple(map(Promotable, dict.fromkeys(rule.what))), span_of(rule.soak)
+        )
         for rule in written
     )
 
 
-def channels_of(environments: Mapping[str, Environment], rules: Iterable[Rule]) -> tuple[ChannelRule, ...]:
+def channels_of(
+    environments: Mapping[str, Environment], rules: Iterable[PromotionPath]
+) -> tuple[ChannelRule, ...]:
     """Return the environments that get something from a channel itself, in order.
 
     An environment to which a rule promotes what the same channel has gets it by that promotion.
@@ -102,7 +106,7 @@ def channels_of(environments: Mapping[str, Environment], rules: Iterable[Rule]) 
 
 
 def _channels_of(
-    what: What, environments: Mapping[str, Environment], rules: Sequence[Rule]
+    what: Promotable, environments: Mapping[str, Environment], rules: Sequence[PromotionPath]
 ) -> Iterator[ChannelRule]:
     channels = {name: channel_of(environment, what) for name, environment in environments.items()}
     way = {rule.target: rule for rule in rules if what in rule.what and channels.get(rule.target)}
@@ -119,17 +123,21 @@ def _channels_of(
             yield ChannelRule(name, channel, what, later[name], onward[name])
 
 
-def channel_of(environment: Environment | None, what: What) -> str:
+def channel_of(environment: Environment | None, what: Promotable) -> str:
     """Return the channel from which an environment has something, "" for none."""
     if environment is None or what not in CHANNELED:
         return ""
     spec = environment.spec
-    followed = {What.VERSION: spec.kubernetes, What.IMAGES: spec.node_images, What.COMPONENTS: spec.flux}
+    followed = {
+        Promotable.VERSION: spec.kubernetes,
+        Promotable.IMAGES: spec.node_images,
+        Promotable.COMPONENTS: spec.flux,
+    }
     channel = followed[what]
     return channel.channel if channel else ""
 
 
-def value_of(what: What, spec: Mapping[str, Any]) -> Value | None:
+def value_of(what: Promotable, spec: Mapping[str, Any]) -> Value | None:
     """Return what a cluster has; None where its spec names none, as where Flux follows a branch."""
     return next(filter(None, (value_at(path, spec) for path in _paths(what, spec))), None)
 
@@ -139,13 +147,13 @@ def values_in(spec: Mapping[str, Any]) -> frozenset[Value]:
     return frozenset(filter(None, (value_at(path, spec) for path in PATHS)))
 
 
-def _paths(what: What, spec: Mapping[str, Any]) -> Sequence[str]:
+def _paths(what: Promotable, spec: Mapping[str, Any]) -> Sequence[str]:
     match what:
-        case What.VERSION | What.IMAGES:
+        case Promotable.VERSION | Promotable.IMAGES:
             return CHANNELED[what]
-        case What.PLATFORM:
+        case Promotable.PLATFORM:
             return PLATFORM_PATHS
-        case What.COMPONENTS:
+        case Promotable.COMPONENTS:
             return _OF_INSTALL.get((spec.get("flux") or {}).get("install", ""), ("flux.components",))
 
 
@@ -289,10 +297,10 @@ def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
 FOLLOWS = "a branch or a range of versions is none; set flux.tag or flux.commit"
 NO_VERSION = "Azure chooses the version of the extension; set flux.extension.version"
 _NAMELESS = {
-    What.VERSION: "set kubernetesVersion",
-    What.IMAGES: "set minNodeImageVersion",
-    What.COMPONENTS: NO_VERSION,
-    What.PLATFORM: FOLLOWS,
+    Promotable.VERSION: "set kubernetesVersion",
+    Promotable.IMAGES: "set minNodeImageVersion",
+    Promotable.COMPONENTS: NO_VERSION,
+    Promotable.PLATFORM: FOLLOWS,
 }
 
 
@@ -300,7 +308,7 @@ _NAMELESS = {
 class Proof:
     """A value that every cluster of an environment has, and since when the last one has been Ready."""
 
-    what: What
+    what: Promotable
     value: Value
     clusters: tuple[str, ...]
     since: datetime | None
@@ -317,13 +325,13 @@ def of_environment(
     )
 
 
-def concerns(what: What, cluster: Desired) -> bool:
+def concerns(what: Promotable, cluster: Desired) -> bool:
     """Return whether a cluster can have such a value: one outside Roadstead's AKS has no version of git."""
-    return what not in (What.VERSION, What.IMAGES) or not cluster.is_attached
+    return what not in (Promotable.VERSION, Promotable.IMAGES) or not cluster.is_attached
 
 
 def proven(
-    what: What, environment: str, desired: Mapping[str, Desired], records: Mapping[str, ClusterRecord]
+    what: Promotable, environment: str, desired: Mapping[str, Desired], records: Mapping[str, ClusterRecord]
 ) -> Proof | Obstacle:
     """Return what is proven in an environment; ``desired`` are the clusters of the newest commit."""
     names = [
@@ -367,13 +375,13 @@ def _is_ready(record: ClusterRecord | None) -> bool:
     return record.observed_generation == record.generation and not record.lost
 
 
-def _is_pending(what: What, wanted: Desired | None, record: ClusterRecord) -> bool:
+def _is_pending(what: Promotable, wanted: Desired | None, record: ClusterRecord) -> bool:
     """Return whether git asks for another value than the cluster has, or no longer has the cluster."""
     if wanted is None:
         return True
     if value_of(what, wanted.document()["spec"]) != value_of(what, record.document["spec"]):
         return True
-    return what is What.COMPONENTS and wanted.components != record.document["components"]
+    return what is Promotable.COMPONENTS and wanted.components != record.document["components"]
 
 
 def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obstacle | None:

@@ -33,12 +33,12 @@ from simulation.actors.sleepers import Sleepers
 from simulation.actors.sweeps import SweepActor
 from simulation.actors.systems import Systems
 from simulation.actors.upkeep import ActorUpkeep, Surroundings
-from simulation.actors.versions import Versions
+from simulation.actors.versions import VersionUpkeep
 from simulation.observed_ports import ObservedState
 
 ACTORS: tuple[type[ActorUpkeep], ...] = (
     *(SweepActor, Checks, Systems, Grants, RebuildActor, Replacements, RollbackActor, Pauses, Sleepers),
-    *(PlatformTeam, PinsBack, OtherSources, PromotionActor, Channels, Secrets, Versions, Lifetimes),
+    *(PlatformTeam, PinsBack, OtherSources, PromotionActor, Channels, Secrets, VersionUpkeep, Lifetimes),
     *(Requests, LostWebhooks),
 )
 """Those who act on all fleets, in their order."""

@@ -46,7 +46,7 @@ class Unbounded(BaseException):
 
 
 @dataclass
-class Actor:
+class ActingFunction:
     """Who acts now: a function of a fleet with the lock of its message and the lease that it took.
 
     Without a cloud: an operator. ``since`` is when it began, ``faulty`` whether one of its calls met a fault,
@@ -79,7 +79,7 @@ class EventLoop:
         self.workers: dict[MemoryCloud, Sequence[Ports]] = {}
         self.on_delivery: Callable[[MemoryCloud, str, str], None] = lambda _cloud, _queue, _session: None
         self.instance: Callable[[Ports], Ports] = lambda ports: ports
-        self.on_end: Callable[[Actor], None] = lambda _actor: None
+        self.on_end: Callable[[ActingFunction], None] = lambda _actor: None
         self.after_event: Callable[[], None] = lambda: None
         self.sent: list[tuple[MemoryCloud, str, Message]] = []
         self.trace: list[str] = []
@@ -87,7 +87,7 @@ class EventLoop:
         self.began = self.clock()
         self.events = 0
         self._calm_since: datetime | None = None
-        self._actors: list[Actor] = [Actor(self.began)]
+        self._actors: list[ActingFunction] = [ActingFunction(self.began)]
         self._thaws: list[datetime] = []
         self._scheduled: list[tuple[datetime, int, Callable[[], None]]] = []
         self._timer_due = {id(cloud): self.began + timedelta(seconds=TIMER_SECONDS) for cloud in clouds}
@@ -113,12 +113,12 @@ class EventLoop:
             self.trace.append(f"{seconds:9.1f} {'  ' * (len(self._actors) - 1)}{message % values}")
 
     @property
-    def actor(self) -> Actor:
+    def actor(self) -> ActingFunction:
         """Who acts now."""
         return self._actors[-1]
 
     @contextmanager
-    def as_actor(self, actor: Actor) -> Iterator[Actor]:
+    def as_actor(self, actor: ActingFunction) -> Iterator[ActingFunction]:
         """Run the block as this actor."""
         self._actors.append(actor)
         try:
@@ -155,7 +155,7 @@ class EventLoop:
 
     def run_function(self, cloud: MemoryCloud, function: Callable[[Ports], object]) -> None:
         """Run a function of a fleet on one of its workers."""
-        with self.as_actor(Actor(self.clock(), cloud)):
+        with self.as_actor(ActingFunction(self.clock(), cloud)):
             try:
                 function(enter(self._worker(cloud)))
             except (Crash, NotReady, ReconcileError) as error:
@@ -182,7 +182,7 @@ class EventLoop:
         # Freezes are nested, so a later one must not outlast the first.
         self._thaws.append(min([self.clock() + timedelta(seconds=seconds), *self._thaws[-1:]]))
         try:
-            with self.as_actor(Actor(self.clock())):
+            with self.as_actor(ActingFunction(self.clock())):
                 self.run_until(self._thaws[-1])
         finally:
             self._thaws.pop()
@@ -224,7 +224,7 @@ class EventLoop:
                     return True
             for queue in (EVENTS, EVENTS + DEAD_LETTER_SUFFIX):
                 if not cloud.broker.quiet(queue):
-                    with self.as_actor(Actor(self.clock(), cloud)):
+                    with self.as_actor(ActingFunction(self.clock(), cloud)):
                         delivered = cloud.deliver_event(queue, self._worker(cloud))
                     if delivered:
                         return True
@@ -264,12 +264,12 @@ class EventLoop:
             self.on_delivery(cloud, queue, lock.session)
         self.log("%s: message for %s on %s", cloud.ports.config.fleet, lock.session, queue)
         request = _next_in_line(cloud, queue, lock) if queue == "plans" else b""
-        with self.as_actor(Actor(self.clock(), cloud, queue, lock, request=request)):
+        with self.as_actor(ActingFunction(self.clock(), cloud, queue, lock, request=request)):
             cloud.deliver(queue, lock, self._worker(cloud))
         return True
 
     def _deliver_dead_letter(self, cloud: MemoryCloud, queue: str) -> bool:
-        with self.as_actor(Actor(self.clock(), cloud)):
+        with self.as_actor(ActingFunction(self.clock(), cloud)):
             return cloud.deliver_dead_letter(queue, self._worker(cloud))
 
     def _jump(self, end: datetime) -> None:

@@ -23,7 +23,7 @@ from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.desired_files import files_of
 from simulation.desired_state import DesiredCluster, RequestedFleet, group_of, manual_cluster
-from simulation.event_loop import Actor, EventLoop
+from simulation.event_loop import ActingFunction, EventLoop
 from simulation.granted import SUBSCRIPTION
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle, is_going, serves
@@ -295,7 +295,7 @@ class Operators:
             return
         self.loop.log("%s: an operator creates the cluster %s by hand", self.fleet, cluster.name)
         try:
-            with self.loop.as_actor(Actor(self.loop.clock())):
+            with self.loop.as_actor(ActingFunction(self.loop.clock())):
                 self._azure.put_group(cluster.subscription, cluster.resource_group, {"location": "eastus"})
                 self._azure.put_cluster(cluster, manual_cluster(cluster.name))
         except ArmError:
@@ -305,7 +305,10 @@ class Operators:
     def remove(self, cluster: ClusterId) -> None:
         """Delete a cluster in the portal."""
         if self.oracle.live(cluster) is not None:
-            with self.loop.as_actor(Actor(self.loop.clock())), suppress(ArmError):  # a limit is used up
+            with (
+                self.loop.as_actor(ActingFunction(self.loop.clock())),
+                suppress(ArmError),
+            ):  # a limit is used up
                 self._azure.delete_cluster(cluster)
 
     def stop(self, cluster: ClusterId) -> None:

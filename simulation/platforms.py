@@ -11,7 +11,7 @@ BUDGET = 2
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardedContents:
     """What some contents have, and a commit takes away with an approval only.
 
     It is one object of a cluster, and ``files`` have more where it takes those along. Names of files are
@@ -90,10 +90,12 @@ def _map(name: str) -> bytes:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, {_IN_FLUX}}}\n".encode()
 
 
-NAMESPACE = Guarded("namespace", "v1", "Namespace", "shop", {f"{_PLATFORM}shop.yaml": _NAMESPACE}, "")
-CLAIM = Guarded("claim", "v1", "PersistentVolumeClaim", "orders", {f"{_PLATFORM}claim.yaml": _CLAIM.encode()})
-SET = Guarded("set", "apps/v1", "StatefulSet", "queue", {f"{_PLATFORM}set.yaml": _SET.encode()})
-DEFINITION = Guarded(
+NAMESPACE = GuardedContents("namespace", "v1", "Namespace", "shop", {f"{_PLATFORM}shop.yaml": _NAMESPACE}, "")
+CLAIM = GuardedContents(
+    "claim", "v1", "PersistentVolumeClaim", "orders", {f"{_PLATFORM}claim.yaml": _CLAIM.encode()}
+)
+SET = GuardedContents("set", "apps/v1", "StatefulSet", "queue", {f"{_PLATFORM}set.yaml": _SET.encode()})
+DEFINITION = GuardedContents(
     "definition",
     "apiextensions.k8s.io/v1",
     "CustomResourceDefinition",
@@ -101,14 +103,14 @@ DEFINITION = Guarded(
     {f"{_PLATFORM}definition.yaml": _DEFINITION.encode()},
     "",
 )
-PATH = Guarded(
+PATH = GuardedContents(
     "path",
     "kustomize.toolkit.fluxcd.io/v1",
     "Kustomization",
     "below",
     {f"{_PLATFORM}path.yaml": _PATH.encode(), "below/map.yaml": _map("below")},
 )
-RELEASE = Guarded(
+RELEASE = GuardedContents(
     "release",
     "helm.toolkit.fluxcd.io/v2",
     "HelmRelease",
@@ -119,7 +121,7 @@ RELEASE = Guarded(
         "charts/shop/templates/map.yaml": _map("of-a-chart"),
     },
 )
-MAPS = Guarded(
+MAPS = GuardedContents(
     "maps",
     "v1",
     "ConfigMap",
@@ -128,7 +130,7 @@ MAPS = Guarded(
 )
 """More objects than the budget allows, none of which is guarded by itself."""
 GUARDED = (NAMESPACE, CLAIM, SET, DEFINITION, PATH, RELEASE, MAPS)
-TRIAL = Guarded(
+TRIAL = GuardedContents(
     "trial",
     "v1",
     "Namespace",
@@ -144,9 +146,9 @@ MORE = "more"
 """The whole, and what no other content has."""
 EDITIONS = tuple(f"edition-{number}" for number in range(4))
 """Contents that are as good as the whole, so commits can follow each other and none goes back."""
-LESS: Mapping[str, Guarded] = {f"without-{guarded.name}": guarded for guarded in GUARDED}
+LESS: Mapping[str, GuardedContents] = {f"without-{guarded.name}": guarded for guarded in GUARDED}
 """The contents that have all that is guarded but one, by their names."""
-HAS: Mapping[str, tuple[Guarded, ...]] = {
+HAS: Mapping[str, tuple[GuardedContents, ...]] = {
     **dict.fromkeys((USUAL, CHANGED), ()),
     MORE: WATCHED,
     **dict.fromkeys((WHOLE, *EDITIONS, UNAPPLIED, UNBUILT, INVALID), GUARDED),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 from shared.json_tree import Json
-from simulation.platforms import Guarded
+from simulation.platforms import GuardedContents
 
 BRANCHES = "roadstead/pin/"
 _API = "source.toolkit.fluxcd.io/v1"
@@ -37,7 +37,7 @@ def applied_commit(world: KubernetesWorld) -> str:
     return "".join(digest[1:]) if digest[1] else revision.rpartition("sha1:")[2]
 
 
-def uid_of(world: KubernetesWorld, guarded: Guarded) -> str:
+def uid_of(world: KubernetesWorld, guarded: GuardedContents) -> str:
     """Return the uid that what is guarded has on a cluster, "" where it is not there."""
     kind = world.kind(guarded.api_version, guarded.kind)
     found = kind and world.find(At(kind, guarded.object_name, guarded.namespace))

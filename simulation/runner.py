@@ -46,7 +46,7 @@ def _one(seed: int, *, verbose: bool) -> int:
     return 1 if result.rule else 0
 
 
-class Tally:
+class SeedTally:
     """The results of many seeds, added up."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class ProgressLine:
         """The seconds since the run began."""
         return self._clock() - self._began
 
-    def update(self, tally: Tally) -> None:
+    def update(self, tally: SeedTally) -> None:
         """Show how far the run is, if it has not been shown for some seconds."""
         if self._clock() - self._shown < EVERY_SECONDS:
             return
@@ -119,9 +119,9 @@ class ProgressLine:
         self._out.flush()
 
 
-def run(seeds: range, *, processes: int, out: TextIO) -> Tally:
+def run(seeds: range, *, processes: int, out: TextIO) -> SeedTally:
     """Run seeds in several processes; show the progress, each failure, and a summary."""
-    progress, tally = ProgressLine(out, len(seeds)), Tally()
+    progress, tally = ProgressLine(out, len(seeds)), SeedTally()
     with multiprocessing.get_context("spawn").Pool(processes, initializer=_begin) as pool:
         for result in pool.imap_unordered(simulate, seeds, chunksize=CHUNK):
             tally.add(result)

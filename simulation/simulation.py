@@ -20,7 +20,7 @@ from simulation.actors.platform_team import PlatformTeam
 from simulation.actors.second_app import SecondApp
 from simulation.actors.sleepers import BEFORE_THE_CHANGE
 from simulation.actors.upkeep import Surroundings
-from simulation.actors.versions import Versions
+from simulation.actors.versions import VersionUpkeep
 from simulation.cast import Cast
 from simulation.clouds import clouds_of, hear_events, names_of
 from simulation.desired_state import DesiredCluster, RequestedFleet
@@ -180,7 +180,7 @@ class Simulation:
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
-        if (upgrades := cast.find(Versions)) is not None:
+        if (upgrades := cast.find(VersionUpkeep)) is not None:
             formers = {cloud: former for cloud, (_, former) in zip(clouds, versions, strict=True)}
             former = {cloud: self._workers(cloud, injector, formers[cloud]) for cloud in clouds}
             upgrades.install(former, self.loop.workers)

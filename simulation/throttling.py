@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.azure.rate_limits import SLACK
-from simulation.event_loop import MAX_SKEW, Actor, EventLoop
+from simulation.event_loop import MAX_SKEW, ActingFunction, EventLoop
 from simulation.rule import RuleViolated
 
 EARLY = timedelta(seconds=SLACK + MAX_SKEW)
@@ -23,7 +23,7 @@ SHARED = ("read", "write", "delete", "AllOtherHandlers")
 class _Refusal:
     """A refusal of a limit: who was refused, until when, and from when the others know of it."""
 
-    actor: Actor
+    actor: ActingFunction
     until: datetime
     known_since: datetime | None = None
 
@@ -63,7 +63,7 @@ class Throttling:
         """Drop the refusals of a fleet whose tables, with the buckets, were replaced."""
         self._refusals = {key: refusal for key, refusal in self._refusals.items() if key[0] != fleet}
 
-    def after_event(self, actor: Actor) -> None:
+    def after_event(self, actor: ActingFunction) -> None:
         """Note the end of a step: its refusals are known, unless a fault prevented it from saving them."""
         for key, refusal in [*self._refusals.items()]:
             if refusal.actor is not actor or refusal.known_since is not None:
@@ -73,7 +73,7 @@ class Throttling:
             else:
                 refusal.known_since = self._loop.clock()
 
-    def _excused(self, actor: Actor) -> bool:
+    def _excused(self, actor: ActingFunction) -> bool:
         """Return whether the step has a reservation, which counts from before."""
         if actor.cloud is None or actor.lock is None:
             return True

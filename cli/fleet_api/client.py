@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from cli.fleet_api.connection import Connection, View, given
+from cli.fleet_api.connection import AppConnection, View, given
 from shared.app.api import schema
 
 
-class Api(Connection):
+class Api(AppConnection):
     """The calls of a Roadstead app. Close after use."""
 
     def read(self, kind: type[View], path: str, **query: str) -> View:

@@ -18,7 +18,7 @@ CONNECT_SECONDS = 5.0
 View = TypeVar("View")
 
 
-class Connection:
+class AppConnection:
     """Calls a Roadstead app with a key, or with a ``token`` for each call. Close after use.
 
     ``origin`` is where the key is from, or the scope of the token, for messages.

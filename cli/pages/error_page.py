@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from shared.cluster.failures.advice import ADDRESSES, remedy_for
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Entry
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES, CatalogueEntry
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.failures.remedies import REMEDIES, reaction, suggested_action
 from shared.cluster.failures.retry import policy_for
@@ -71,7 +71,7 @@ def page() -> str:
 
 def _entries() -> Iterator[str]:
     """Yield a line for the entries that mean the same."""
-    alike: dict[tuple[str, ...], list[Entry]] = {}
+    alike: dict[tuple[str, ...], list[CatalogueEntry]] = {}
     for entry in sorted(AZURE.entries, key=lambda entry: entry.key):
         alike.setdefault((entry.kind.__name__, entry.meaning, entry.remedy, entry.actor), []).append(entry)
     for (kind, meaning, remedy, actor), entries in alike.items():
@@ -92,7 +92,7 @@ def _in_clusters() -> Iterator[str]:
         yield f"| {named} | {entry.kind.__name__} | {entry.meaning} | {entry.remedy} | {entry.actor} |\n"
 
 
-def _code(code: str, entry: Entry) -> str:
+def _code(code: str, entry: CatalogueEntry) -> str:
     below = f" ({entry.subcode})" if entry.subcode else ""
     family = "..." if entry.family else ""
     return f"`{code}{family}`{below}" if code.endswith("_") else f"`{family}{code}`{below}"

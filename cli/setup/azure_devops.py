@@ -21,7 +21,7 @@ import httpx
 
 from cli.azure_deployment import Az, DeploymentFailed
 from cli.setup.azure_fleet import AzureFleet
-from cli.setup.host_webhook import SetupFailed, Terminal, address, give, place, problem_of
+from cli.setup.host_webhook import Conversation, SetupFailed, address, give, place, problem_of
 
 RESOURCE = "499b84ac-1321-427f-aa17-267ca6975798"
 """What a token of Entra for Azure DevOps is for."""
@@ -44,7 +44,7 @@ class Organization:
     repository: str
 
 
-def set_up(az: Az, fleet: AzureFleet, terminal: Terminal, subscription: str, *, rotate: bool) -> None:
+def set_up(az: Az, fleet: AzureFleet, terminal: Conversation, subscription: str, *, rotate: bool) -> None:
     """Create the service hooks that are missing, and say what a person does so that the apps may read."""
     there = _organization(fleet)
     _require_one_directory(az, there, subscription)
@@ -192,7 +192,7 @@ def _request(there: Organization, without: list[tuple[str, str]]) -> str:
     )
 
 
-def _problem(fleet: AzureFleet, terminal: Terminal, secret: str) -> str:
+def _problem(fleet: AzureFleet, terminal: Conversation, secret: str) -> str:
     """Send an event that needs no plan with the new password, until the app takes it."""
     given = base64.b64encode(f"{USER}:{secret}".encode()).decode()
     headers = {"Content-Type": "application/json", "Authorization": f"Basic {given}"}

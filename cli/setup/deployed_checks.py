@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from cli.azure_deployment import Az, DeploymentFailed, apps_among
-from cli.deployment_checks import Obstacle
+from cli.deployment_checks import DeploymentObstacle
 from cli.setup.azure_fleet import SITES, tagged
 from shared.sentences import some_of
 
@@ -44,7 +44,7 @@ _NAMED = 4
 
 def azure_obstacles(
     az: Az, fleet: str, subscription: str, known: Mapping[str, Collection[str]]
-) -> Iterator[Obstacle]:
+) -> Iterator[DeploymentObstacle]:
     """Yield what is wrong with a fleet in Azure; what may not be read is said too. Raises DeploymentFailed.
 
     ``known`` has the names of the functions that each app says it has, nothing for an app that is silent.
@@ -63,7 +63,7 @@ def azure_obstacles(
     yield from _of_alerts(az, types.get(_RULE, []))
 
 
-def _of_functions(az: Az, name: str, site: str, known: Collection[str]) -> Iterator[Obstacle]:
+def _of_functions(az: Az, name: str, site: str, known: Collection[str]) -> Iterator[DeploymentObstacle]:
     what = f"functions of {name}"
     try:
         found = _get(az, f"Count the functions of {name}.", f"{site}/functions", SITES)
@@ -74,27 +74,27 @@ def _of_functions(az: Az, name: str, site: str, known: Collection[str]) -> Itera
     missing = sorted({*known} - {*indexed})
     disabled = sorted(function for function, its in indexed.items() if its.get("isDisabled"))
     if not indexed:
-        yield Obstacle(
+        yield DeploymentObstacle(
             what,
             "Azure has indexed none: the app does not start, and no message or timer wakes it",
             "its log in Application Insights names the setting that is missing or wrong",
         )
     elif missing:
-        yield Obstacle(
+        yield DeploymentObstacle(
             what,
             f"Azure has indexed {len({*known} & {*indexed})} of {len(known)}, "
             f"without {some_of(missing, _NAMED)}",
             _SYNC.format(site),
         )
     if disabled:
-        yield Obstacle(
+        yield DeploymentObstacle(
             what,
             f"disabled: {some_of(disabled, _NAMED)}",
             f"remove its setting Disabled, which `az functionapp config appsettings list --ids {site}` shows",
         )
 
 
-def _of_queues(az: Az, bus: str) -> Iterator[Obstacle]:
+def _of_queues(az: Az, bus: str) -> Iterator[DeploymentObstacle]:
     name = bus.rpartition("/")[2]
     try:
         found = _get(az, f"Read the queues of {name}.", f"{bus}/queues", QUEUES)
@@ -104,16 +104,16 @@ def _of_queues(az: Az, bus: str) -> Iterator[Obstacle]:
     queues = {queue["name"]: queue["properties"] for queue in found}
     for queue in NAMES:
         if queue not in queues:
-            yield Obstacle(f"queue {queue}", f"{name} has no such queue", _DEPLOY)
+            yield DeploymentObstacle(f"queue {queue}", f"{name} has no such queue", _DEPLOY)
             continue
         fixed = {**FIXED, "requiresSession": queue != PLAIN}
         lasting, others = (_differing(queues[queue], wanted) for wanted in (fixed, CHANGEABLE))
         if lasting:
             delete = f"`az servicebus queue delete --ids {bus}/queues/{queue}`"
             remedy = f"Azure does not change that: {delete}, {_DEPLOY}; timers send again what waited there"
-            yield Obstacle(f"queue {queue}", "; ".join([*lasting, *others]), remedy)
+            yield DeploymentObstacle(f"queue {queue}", "; ".join([*lasting, *others]), remedy)
         elif others:
-            yield Obstacle(f"queue {queue}", "; ".join(others), _DEPLOY)
+            yield DeploymentObstacle(f"queue {queue}", "; ".join(others), _DEPLOY)
 
 
 def _differing(properties: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
@@ -124,7 +124,7 @@ def _differing(properties: Mapping[str, Any], wanted: Mapping[str, Any]) -> list
     ]
 
 
-def _of_alerts(az: Az, rules: list[dict[str, str]]) -> Iterator[Obstacle]:
+def _of_alerts(az: Az, rules: list[dict[str, str]]) -> Iterator[DeploymentObstacle]:
     if not rules:
         return
     place = rules[0]["id"].rpartition("/")[0]
@@ -141,7 +141,7 @@ def _of_alerts(az: Az, rules: list[dict[str, str]]) -> Iterator[Obstacle]:
         groups |= {str(group) for group in calls}
         silent += [] if calls else [name]
     if silent:
-        yield Obstacle(
+        yield DeploymentObstacle(
             "alerts",
             f"{some_of(silent, _NAMED)}: no action group is called, and only the portal shows them",
             f"name one in alertActionGroupIds, and {_DEPLOY}",
@@ -149,7 +149,7 @@ def _of_alerts(az: Az, rules: list[dict[str, str]]) -> Iterator[Obstacle]:
     for group in sorted(groups):
         problem = _problem_of(az, group)
         if problem:
-            yield Obstacle(f"action group {group.rpartition('/')[2]}", problem, _NAME.format(group))
+            yield DeploymentObstacle(f"action group {group.rpartition('/')[2]}", problem, _NAME.format(group))
 
 
 def _problem_of(az: Az, group: str) -> str:
@@ -174,8 +174,8 @@ def _problem_of(az: Az, group: str) -> str:
     return ""
 
 
-def _unread(what: str, error: DeploymentFailed) -> Obstacle:
-    return Obstacle(
+def _unread(what: str, error: DeploymentFailed) -> DeploymentObstacle:
+    return DeploymentObstacle(
         what, f"not known: {error}", "sign in as somebody who may read it, such as Reader of the group"
     )
 

@@ -19,7 +19,7 @@ import httpx
 
 from cli.azure_deployment import Az
 from cli.setup.azure_fleet import AzureFleet, read_secret, refresh, secret_tags, write_secret
-from cli.setup.host_webhook import LOOK, SetupFailed, Terminal, problem_of
+from cli.setup.host_webhook import LOOK, Conversation, SetupFailed, problem_of
 from cli.setup.registration_page import RegistrationPage
 from shared.github_app import (
     APP_ID,
@@ -31,9 +31,9 @@ from shared.github_app import (
     TAG_ID,
     TIMEOUT,
     WEBHOOK,
-    Answer,
     AppCalls,
     Feature,
+    GitHubAnswer,
     GitHubRefused,
     RegisteredApp,
     convert,
@@ -49,16 +49,16 @@ def check_library() -> None:
         raise GitHubRefused(f"To sign as an App needs the library PyJWT; {remedy}.")
 
 
-def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None) -> Answer:
+def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None) -> GitHubAnswer:
     """Send a request; raise GitHubRefused where there is no answer."""
     try:
         answer = httpx.request(method, url, headers=dict(headers), json=body, timeout=TIMEOUT)
     except httpx.HTTPError as error:
         raise GitHubRefused(f"GitHub does not answer at GITHUB_API_URL: {type(error).__name__}") from None
     try:
-        return Answer(answer.status_code, answer.json())
+        return GitHubAnswer(answer.status_code, answer.json())
     except ValueError:
-        return Answer(answer.status_code, None)
+        return GitHubAnswer(answer.status_code, None)
 
 
 WITHIN = 3600.0
@@ -68,7 +68,7 @@ WITHIN = 3600.0
 def register(
     az: Az,
     fleet: AzureFleet,
-    terminal: Terminal,
+    terminal: Conversation,
     *,
     features: Collection[Feature],
     port: int = 0,
@@ -131,7 +131,7 @@ def _refuse_what_is_there(az: Az, fleet: AzureFleet, *, replace: bool) -> None:
 def _install(
     az: Az,
     fleet: AzureFleet,
-    terminal: Terminal,
+    terminal: Conversation,
     calls: AppCalls,
     tags: dict[str, str],
     *,
@@ -155,7 +155,7 @@ def _install(
     write_secret(az, fleet, INSTALLATION, installation, tags)
 
 
-def replace_key(az: Az, fleet: AzureFleet, terminal: Terminal, key: str) -> None:
+def replace_key(az: Az, fleet: AzureFleet, terminal: Conversation, key: str) -> None:
     """Give the apps a new private key of their App, once GitHub takes it; install the App if it is not."""
     tags = _tags(az, fleet)
     calls = AppCalls(send, fleet.api, tags[TAG_ID], key)
@@ -167,7 +167,7 @@ def replace_key(az: Az, fleet: AzureFleet, terminal: Terminal, key: str) -> None
     terminal.say(f"Done: the apps have the new key of {tags[TAG]}. Delete the former one on GitHub.")
 
 
-def rotate_webhook_secret(az: Az, fleet: AzureFleet, terminal: Terminal, key: str = "") -> None:
+def rotate_webhook_secret(az: Az, fleet: AzureFleet, terminal: Conversation, key: str = "") -> None:
     """Change the secret of webhooks: the app takes both until GitHub signs with the new one.
 
     The new one is accepted as the second before GitHub has it, and the former one until GitHub was changed.
@@ -197,7 +197,7 @@ def _tags(az: Az, fleet: AzureFleet) -> dict[str, str]:
     return {TAG: tags.get(TAG, ""), TAG_ID: tags[TAG_ID]}
 
 
-def _webhook_problem(fleet: AzureFleet, terminal: Terminal, secret: str) -> str:
+def _webhook_problem(fleet: AzureFleet, terminal: Conversation, secret: str) -> str:
     """Send a ping as GitHub does until the app takes its signature; return why it does not, "" if it does."""
     body = json.dumps({"zen": "Is the secret there?", "hook_id": 0}).encode()
     signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

@@ -22,8 +22,8 @@ from cli.azure_deployment import Az
 from cli.setup.azure_fleet import AzureFleet, refresh, write_secret
 from cli.setup.host_webhook import (
     PASSWORD,
+    Conversation,
     SetupFailed,
-    Terminal,
     address,
     give,
     place,
@@ -41,7 +41,7 @@ TIMEOUT = 20.0
 
 
 @dataclass(frozen=True)
-class Project:
+class GitLabProject:
     """A project by its address in the API, as somebody with a token sees it."""
 
     url: str
@@ -66,18 +66,18 @@ class Project:
 
 
 def set_up(
-    az: Az, fleet: AzureFleet, terminal: Terminal, maintainer: str, token: str, *, rotate: bool
+    az: Az, fleet: AzureFleet, terminal: Conversation, maintainer: str, token: str, *, rotate: bool
 ) -> None:
     """Store the token of the apps if there is a new one, and create the webhook if there is none."""
     where = place(fleet, "gitlab")
     _, name = git_place(fleet.git_url)
     url = urlunsplit((where.scheme, where.netloc, f"/api/v4/projects/{quote(name, safe='')}", "", ""))
-    project = Project(url, name, maintainer)
+    project = GitLabProject(url, name, maintainer)
     found = project.call("GET", "")["path_with_namespace"]
     if found.lower() != name.lower():
         raise SetupFailed(f"the project is called {found} now: set gitUrl to its address, and deploy")
     if token:
-        Project(url, name, token).call("GET", "/repository/branches?per_page=1")
+        GitLabProject(url, name, token).call("GET", "/repository/branches?per_page=1")
         write_secret(az, fleet, PASSWORD, token, {})
         refresh(az, fleet, (PASSWORD,))
     hooks = [hook for hook in project.call("GET", "/hooks?per_page=100") if hook["url"] == address(fleet)]
@@ -94,7 +94,7 @@ def set_up(
     terminal.say(f"Done: GitLab {signed} the webhooks of {name}. Push a commit.")
 
 
-def _given_to(az: Az, fleet: AzureFleet, project: Project, hook: dict[str, Any]) -> str:
+def _given_to(az: Az, fleet: AzureFleet, project: GitLabProject, hook: dict[str, Any]) -> str:
     """Give the webhook a new secret, and return it: a signing token where GitLab takes one."""
 
     def change(field: str, secret: str) -> bool:
@@ -113,14 +113,14 @@ def _given_to(az: Az, fleet: AzureFleet, project: Project, hook: dict[str, Any])
     return token
 
 
-def _enable(project: Project, hook: dict[str, Any], terminal: Terminal) -> None:
+def _enable(project: GitLabProject, hook: dict[str, Any], terminal: Conversation) -> None:
     """Have GitLab test a webhook that it has disabled: one that is taken is enabled again."""
     if hook.get("alert_status") in DISABLED:
         terminal.say("GitLab has disabled the webhook: the app refused it, or did not answer. Testing it.")
         project.call("POST", f"/hooks/{hook['id']}/test/push_events")
 
 
-def _problem(fleet: AzureFleet, terminal: Terminal, secret: str) -> str:
+def _problem(fleet: AzureFleet, terminal: Conversation, secret: str) -> str:
     """Send what GitLab sends for an event that needs no plan, until the app takes it."""
     body, seconds = json.dumps({"object_kind": "note"}).encode(), str(int(time.time()))
     headers = {"Content-Type": "application/json", "X-Gitlab-Event": "Note Hook", "webhook-id": "setup"}

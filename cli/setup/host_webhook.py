@@ -24,7 +24,7 @@ class SetupFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Terminal:
+class Conversation:
     """How the command reaches a person: ``say`` prints, ``open`` opens a page in the browser."""
 
     say: Callable[[str], object]

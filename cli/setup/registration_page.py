@@ -26,7 +26,7 @@ STYLE = "body{font:16px/1.5 system-ui;max-width:42rem;margin:4rem auto;padding:0
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageAnswer:
     """What the page says: a status, a title, and HTML; ``location`` for a redirect.
 
     ``last``: the code was exchanged, or refused. The command goes on once the person has this answer.
@@ -74,35 +74,35 @@ class RegistrationPage:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, target: str, host: str) -> Answer:
+    def answer(self, target: str, host: str) -> PageAnswer:
         """Return the answer to a GET of a path with its query, under a host name."""
         address = urlsplit(target)
         if host == self._host and address.path == self._path:
-            return Answer(HTTPStatus.OK, "Register the GitHub App of your fleet", self._forms())
+            return PageAnswer(HTTPStatus.OK, "Register the GitHub App of your fleet", self._forms())
         if host == self._host and address.path == "/created":
             return self._created({name: values[0] for name, values in parse_qs(address.query).items()})
-        return Answer(HTTPStatus.NOT_FOUND, "There is no such page")
+        return PageAnswer(HTTPStatus.NOT_FOUND, "There is no such page")
 
-    def _created(self, given: Mapping[str, str]) -> Answer:
+    def _created(self, given: Mapping[str, str]) -> PageAnswer:
         if not hmac.compare_digest(given.get("state", "").encode(), self._state.encode()):
             text = (
                 "This answer belongs to another run of the command. Open the page that the command printed."
             )
-            return Answer(HTTPStatus.FORBIDDEN, "Nothing was done", text)
+            return PageAnswer(HTTPStatus.FORBIDDEN, "Nothing was done", text)
         if not given.get("code"):
-            return Answer(HTTPStatus.BAD_REQUEST, "Nothing was done", "GitHub's answer has no code.")
+            return PageAnswer(HTTPStatus.BAD_REQUEST, "Nothing was done", "GitHub's answer has no code.")
         with self._lock:
             repeated, self._used = self._used, True
         if repeated:
             text = "This page was answered before. The terminal says how it went on."
-            return Answer(HTTPStatus.CONFLICT, "Nothing was done", text)
+            return PageAnswer(HTTPStatus.CONFLICT, "Nothing was done", text)
         try:
             following = self._exchange(given["code"])
         except ValueError as error:
             self.failure = str(error)
             text = escape(self.failure)
-            return Answer(HTTPStatus.BAD_GATEWAY, "The App was not taken over", text, last=True)
-        return Answer(HTTPStatus.SEE_OTHER, "Install the App", location=following, last=True)
+            return PageAnswer(HTTPStatus.BAD_GATEWAY, "The App was not taken over", text, last=True)
+        return PageAnswer(HTTPStatus.SEE_OTHER, "Install the App", location=following, last=True)
 
     def _forms(self) -> str:
         """Return a form for each kind of owner; an App is installed on repositories of its owner alone."""
@@ -124,7 +124,7 @@ class RegistrationPage:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         page = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class PageHandler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 answer = page.answer(self.path, self.headers.get("Host", ""))
                 body = (
@@ -148,4 +148,4 @@ class RegistrationPage:
             def log_message(self, *_: object) -> None:
                 """Write no log: a code is in the address."""
 
-        return Handler
+        return PageHandler

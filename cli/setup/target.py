@@ -45,7 +45,7 @@ OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FleetTarget:
     """What a fleet is to have in a subscription.
 
     ``given`` has the values of its parameters by their names, ``templates`` is the folder infra, and ``file``
@@ -57,7 +57,7 @@ class Wanted:
     file: str = ""
 
 
-def add_target(az: Az, wanted: Wanted, *, target: str, own: str) -> None:
+def add_target(az: Az, wanted: FleetTarget, *, target: str, own: str) -> None:
     """Prepare a subscription for the clusters of a fleet. Raises DeploymentFailed."""
     given, templates = wanted.given, wanted.templates
     fleet = str(given["fleet"])
@@ -115,7 +115,7 @@ def _deploy(az: Az, why: str, template: Path, place: tuple[str, ...], parameters
     )
 
 
-def _next(target: str, wanted: Wanted) -> str:
+def _next(target: str, wanted: FleetTarget) -> str:
     """Return what a person does next."""
     targets = [str(known).lower() for known in wanted.given.get("targetSubscriptions") or ()]
     if target.lower() in targets:

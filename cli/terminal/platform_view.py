@@ -13,7 +13,7 @@ from cli.terminal.cluster_table import indented
 from cli.terminal.render import few
 from cli.text import line
 from shared.frozen import dataclass
-from shared.platform.changes.report import Section, as_json, text_of
+from shared.platform.changes.report import ReportSection, as_json, text_of
 from shared.sentences import many
 
 _STYLES = {"+": "green", "-": "red", "~": "cyan", "?": "bold red", "!": "yellow"}
@@ -33,7 +33,7 @@ class PlatformView:
     stages of the fleet repository.
     """
 
-    sections: tuple[Section, ...] = ()
+    sections: tuple[ReportSection, ...] = ()
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     builder: str = ""

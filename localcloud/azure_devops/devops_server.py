@@ -25,7 +25,7 @@ from localcloud.azure_devops.service_hooks import ServiceHooks
 from localcloud.common.clock import system_clock
 from localcloud.common.http_server import json_response
 from localcloud.common.local_service import LocalService
-from localcloud.git.wire.git_http import GitRefused, Push, SmartHttp
+from localcloud.git.wire.git_http import GitRefused, ReceivedPush, SmartHttp
 from localcloud.git.wire.ref_changes import changes as ref_changes
 from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.git.world.git_commands import GitError, run_git
@@ -196,7 +196,7 @@ class DevOpsServer(LocalService):
             "consumerInputs": {"url": self.hooks.url, "basicAuthPassword": "********"},
         }
 
-    def _pushed(self, push: Push) -> None:
+    def _pushed(self, push: ReceivedPush) -> None:
         for change in ref_changes(push.before, push.after):
             pulls.pushed(self._place(push.full_name), change, self.hooks.send)
 

@@ -6,7 +6,7 @@ from localcloud.flux.inventory import ClusterClient
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
-from localcloud.kubernetes.world.rbac import Impersonated, ServiceAccount
+from localcloud.kubernetes.world.rbac import ServiceAccount, ServiceAccountWorld
 
 _NAMESPACE = "flux-system"
 
@@ -28,4 +28,4 @@ def account_of(world: KubernetesWorld, controller: str, named: str | None) -> st
 def applying(world: KubernetesWorld, controller: str, namespace: str, named: str | None) -> ClusterClient:
     """Return what applies an object: the controller's own rights, or those of an account of the namespace."""
     name = account_of(world, controller, named)
-    return Impersonated(world, ServiceAccount(namespace, name)) if name else world
+    return ServiceAccountWorld(world, ServiceAccount(namespace, name)) if name else world

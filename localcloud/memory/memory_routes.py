@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shared.cluster.failures.errors import ReconcileError
-from shared.notifications.digest import Outgoing
+from shared.notifications.digest import OutgoingMessage
 from shared.notifications.routes import Route
 
 
@@ -16,12 +16,12 @@ class MemoryRoutes:
     One in ``unanswered`` takes the message, and raises its error then.
     """
 
-    delivered: dict[str, list[Outgoing]] = field(default_factory=dict)
+    delivered: dict[str, list[OutgoingMessage]] = field(default_factory=dict)
     failing: dict[str, ReconcileError] = field(default_factory=dict)
     unanswered: dict[str, ReconcileError] = field(default_factory=dict)
     tried: int = 0
 
-    def send(self, route: Route, message: Outgoing) -> None:
+    def send(self, route: Route, message: OutgoingMessage) -> None:
         """Deliver a message."""
         self.tried += 1
         if route.name in self.failing:

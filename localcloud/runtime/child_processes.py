@@ -23,7 +23,7 @@ class PartFailed(Exception):
     """A part ended by itself or did not become ready; the message has the end of its log."""
 
 
-class Process(Protocol):
+class ChildProcess(Protocol):
     """What a part needs of ``subprocess.Popen``."""
 
     pid: int
@@ -45,7 +45,7 @@ class Process(Protocol):
         """Send SIGKILL."""
 
 
-Spawn = Callable[..., Process]
+Spawn = Callable[..., ChildProcess]
 """Starts a process: ``subprocess.Popen``, or what takes the same arguments."""
 
 

@@ -24,7 +24,7 @@ from shared.cluster.failures.errors import (
     from_address,
 )
 from shared.cluster.failures.retry import retry_after
-from shared.notifications.digest import Outgoing, body_of
+from shared.notifications.digest import OutgoingMessage, body_of
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import Route, RouteType
 from shared.standard_webhooks import standard_webhooks_key
@@ -93,7 +93,7 @@ MAIL = ("mailto", "mailtos")
 logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
 
 
-def notify(address: str, message: Outgoing, *, only_mail: bool) -> None:
+def notify(address: str, message: OutgoingMessage, *, only_mail: bool) -> None:
     """Send a message as plain text; raise Dependency for an address that is none, Unavailable or Unexpected.
 
     A redirect is not followed, whatever the address says about it. What a service of the library does not
@@ -138,7 +138,7 @@ MOST_LINKS = 4
 _COLORS = {Severity.INFO: "good", Severity.WARNING: "warning", Severity.CRITICAL: "attention"}
 
 
-def slack_body(message: Outgoing) -> bytes:
+def slack_body(message: OutgoingMessage) -> bytes:
     """Return the body for a Slack webhook; the text is shown as it is."""
     text = f"{message.title}\n\n{message.text}"
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
@@ -146,7 +146,7 @@ def slack_body(message: Outgoing) -> bytes:
     return _json({"text": text, "mrkdwn": False})
 
 
-def teams_body(message: Outgoing) -> bytes:
+def teams_body(message: OutgoingMessage) -> bytes:
     """Return the body for a workflow of Teams: an adaptive card with the text as it is, and links."""
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -175,7 +175,7 @@ def _text(text: str, **style: str) -> Mapping[str, Any]:
     return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, **style}]}
 
 
-def webhook_request(message: Outgoing, secret: str, now: datetime) -> tuple[bytes, Mapping[str, str]]:
+def webhook_request(message: OutgoingMessage, secret: str, now: datetime) -> tuple[bytes, Mapping[str, str]]:
     """Return the signed body and its headers; raise Dependency for a secret that is no key."""
     body = _json(body_of(message))
     seconds = str(int(now.timestamp()))
@@ -213,7 +213,7 @@ class NotificationRoutes:
         self._addresses = addresses
         self._clock = clock
 
-    def send(self, route: Route, message: Outgoing) -> None:
+    def send(self, route: Route, message: OutgoingMessage) -> None:
         """Deliver a message; raise ReconcileError, without the address."""
         address = self._setting(route.address)
         match route.type:

@@ -12,7 +12,7 @@ from shared.app.examination import APPS, function_app, guide_of
 from shared.app.health import HealthReading
 from shared.cluster.failures.errors import Unreadable
 from shared.ports import FleetRecord, Ports
-from shared.ports.state.readiness import Examination, Finding
+from shared.ports.state.readiness import Examination, ExaminationFinding
 
 OLD = timedelta(minutes=5)
 """How old an examination may be that answers a question of now: an app starts from zero."""
@@ -43,7 +43,9 @@ def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = N
         fleet = ports.state.fleet()
     except Unreadable as error:  # as after a way back, until the newer version is there again
         fleet = FleetRecord()
-        findings.append(("control", Finding("record of the fleet", str(error), _RECORD, reading.at)))
+        findings.append(
+            ("control", ExaminationFinding("record of the fleet", str(error), _RECORD, reading.at))
+        )
     findings += of_control(reading, fleet, ports.state.count_dead_letters(), ports.git_host.name)
     return {
         "apps": [_examined(app, known.get(app)) for app in APPS],
@@ -59,56 +61,61 @@ def _examined(app: str, row: Examination | None) -> schema.ExaminedApp:
     return {"app": app, "examinedAt": exact(row.at), "version": row.version, "functions": [*row.functions]}
 
 
-def absent(known: Mapping[str, Examination], asked: datetime, now: datetime) -> Iterator[tuple[str, Finding]]:
+def absent(
+    known: Mapping[str, Examination], asked: datetime, now: datetime
+) -> Iterator[tuple[str, ExaminationFinding]]:
     """Yield the apps that have not answered since a time."""
     for app in APPS:
         row, remedy = known.get(app), _LIST.format(function_app(app))
         if row is None:
             said = f"the app {app} has never answered a question on its queue"
-            yield app, Finding("app", said, remedy, now)
+            yield app, ExaminationFinding("app", said, remedy, now)
         elif row.at < asked:
             said = f"the app {app} has not answered a question on its queue since its last examination"
-            yield app, Finding("app", said, remedy, row.at)
+            yield app, ExaminationFinding("app", said, remedy, row.at)
 
 
-def differences(rows: Sequence[Examination]) -> Iterator[tuple[str, Finding]]:
+def differences(rows: Sequence[Examination]) -> Iterator[tuple[str, ExaminationFinding]]:
     """Yield in what two apps differ that are to be alike: their version, and the settings of all."""
     for first, second in pairwise(rows):
         since = max(first.at, second.at)
         if first.version != second.version:
             said = f"{second.app} runs {second.version}, and {first.app} {first.version}"
             remedy = f"publish one version to {function_app(first.app)} and {function_app(second.app)}"
-            yield second.app, Finding("version", said, remedy, since)
+            yield second.app, ExaminationFinding("version", said, remedy, since)
         for name in sorted((first.settings.keys() & second.settings.keys()) - OWN):
             mine, others = second.settings[name], first.settings[name]
             if mine != others:
                 said = f"{name} is {mine} in {second.app}, and {others} in {first.app}"
                 name_of = function_app(second.app)
                 remedy = f"`az functionapp config appsettings set --name {name_of} --settings {name}=VALUE`"
-                yield second.app, Finding(f"setting {name}", said, remedy, since)
+                yield second.app, ExaminationFinding(f"setting {name}", said, remedy, since)
 
 
 def of_control(
     reading: HealthReading, fleet: FleetRecord, letters: int, host: str = "GitHub"
-) -> Iterator[tuple[str, Finding]]:
+) -> Iterator[tuple[str, ExaminationFinding]]:
     """Yield what control knows: timers, credentials, missed webhooks, dead letters, unreadable records."""
     app, now = "control", reading.at
     for timer in reading.timers:
         if timer.problem:
             remedy = f"{_LIST.format(function_app(app))}; a disabled timer is enabled in its settings"
-            yield app, Finding(f"timer {timer.name}", timer.problem, remedy, timer.last_run or now)
+            yield app, ExaminationFinding(f"timer {timer.name}", timer.problem, remedy, timer.last_run or now)
     for credential in reading.credentials:
         if credential.problem:
-            yield app, Finding(credential.name, credential.problem, f"renew {credential.name}", now)
+            yield (
+                app,
+                ExaminationFinding(credential.name, credential.problem, f"renew {credential.name}", now),
+            )
     last = fleet.gaps.last
     if last is not None and now - last.found <= GAP:
         said = f"no webhook had {last.commit[:8]} planned"
         remedy = f"see the last deliveries of the webhook on the git host: {guide_of(host)}"
-        yield app, Finding("webhook", said, remedy, last.found)
+        yield app, ExaminationFinding("webhook", said, remedy, last.found)
     if letters:
         said = f"{letters} dead letter{'s' * (letters > 1)}"
-        yield app, Finding("dead letters", said, "`roadstead dead-letters`", now)
+        yield app, ExaminationFinding("dead letters", said, "`roadstead dead-letters`", now)
     for record in reading.unreadable or ():
-        yield app, Finding(f"record {record.key}", record.problem, _RECORD, now)
+        yield app, ExaminationFinding(f"record {record.key}", record.problem, _RECORD, now)
     if fleet.problem is not None:
-        yield app, Finding("plan", str(fleet.problem), fleet.problem.suggested_action, now)
+        yield app, ExaminationFinding("plan", str(fleet.problem), fleet.problem.suggested_action, now)

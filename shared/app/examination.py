@@ -24,7 +24,7 @@ from shared.github_app import PERMISSIONS, Feature
 from shared.ports import Ports
 from shared.ports.azure import ListAlertRules, ListGrants, ListRoleDefinitions
 from shared.ports.services import newest_day
-from shared.ports.state.readiness import Examination, Finding
+from shared.ports.state.readiness import Examination, ExaminationFinding
 from shared.resource_ids import GroupId, SubscriptionId
 from shared.sentences import some_of
 from shared.version import VERSION
@@ -67,7 +67,7 @@ _OVER_SSH: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class ExaminationPart:
     """A part of an examination: what is asked, how, and what mends it.
 
     Where an error has a code of ``by_code``, that is what is wrong, and has a remedy of its own.
@@ -106,7 +106,7 @@ def examine(app: str, ports: Ports) -> None:
     since = {(finding.what, finding.problem): finding.since for finding in former.findings} if former else {}
     problems = map(_problem_of, parts_of(app, ports))
     findings = tuple(
-        Finding(part.what, problem, part.remedy, since.get((part.what, problem), now))
+        ExaminationFinding(part.what, problem, part.remedy, since.get((part.what, problem), now))
         for part, problem in problems
         if problem
     )
@@ -116,18 +116,18 @@ def examine(app: str, ports: Ports) -> None:
     ports.state.save_examination(Examination(app, now, VERSION, settings, findings, functions))
 
 
-def parts_of(app: str, ports: Ports) -> Iterator[Part]:
+def parts_of(app: str, ports: Ports) -> Iterator[ExaminationPart]:
     """Yield what an app asks of itself."""
     name, host = function_app(app), ports.git_host
     restart = f"`az functionapp restart --name {name}`"
-    yield Part("clock", lambda: enter(ports), restart)
+    yield ExaminationPart("clock", lambda: enter(ports), restart)
     if ports.config.app_group is not None:
-        yield Part(
+        yield ExaminationPart(
             "epoch of the tables",
             lambda: _is_current(ports),
             f"{_DEPLOY}; where tables were lost or restored, docs/how-to/recover-from-a-disaster.md",
         )
-    yield Part(
+    yield ExaminationPart(
         host.name,
         lambda: host.read_head(ports.config.branch),
         f"renew {host.credential}, or give it access to the repository, and restart {name}",
@@ -135,51 +135,55 @@ def parts_of(app: str, ports: Ports) -> Iterator[Part]:
     )
     for queue in SENDS[app]:
         sender = getattr(ports, queue)
-        yield Part(f"queue {queue}", sender.probe, f"{_DEPLOY}; {name} needs Azure Service Bus Data Sender")
+        yield ExaminationPart(
+            f"queue {queue}", sender.probe, f"{_DEPLOY}; {name} needs Azure Service Bus Data Sender"
+        )
     for service, probe in ports.services.probes.items():
-        yield Part(service, probe.probe, f"`az functionapp identity show --name {name}`; {_DEPLOY}")
+        yield ExaminationPart(
+            service, probe.probe, f"`az functionapp identity show --name {name}`; {_DEPLOY}"
+        )
     for setting, value in ports.config.settings.items():
         if value == UNRESOLVED:
             remedy = (
                 f"`az keyvault secret show --vault-name VAULT --name SECRET`, {name} needs Key Vault Secrets "
                 f"User there; then {restart}"
             )
-            yield Part(f"setting {setting}", partial(_is_unresolved, setting), remedy)
+            yield ExaminationPart(f"setting {setting}", partial(_is_unresolved, setting), remedy)
     principal = ports.config.identities.get(app, "")
     for subscription in _subscriptions(ports) if principal else ():
         rights = partial(_has_rights, app, principal, subscription, ports)
-        yield Part(f"roles in {subscription}", rights, _ASSIGN.format(subscription))
+        yield ExaminationPart(f"roles in {subscription}", rights, _ASSIGN.format(subscription))
     if app == "control":
         yield from _of_control(ports)
     entered = _to_enter(ports) if app == "worker" else None
     if entered is not None:
         remedy = f"`roadstead why {entered.name}`; docs/troubleshooting.md"
-        yield Part(f"API server of {entered.name}", partial(_enter, entered, ports), remedy)
+        yield ExaminationPart(f"API server of {entered.name}", partial(_enter, entered, ports), remedy)
 
 
-def _of_control(ports: Ports) -> Iterator[Part]:
+def _of_control(ports: Ports) -> Iterator[ExaminationPart]:
     """Yield what control asks for all apps: they have one credential, one webhook and one export."""
     host = ports.git_host
     set_up = f"roadstead setup {command_of(host.name)} {ports.config.fleet}"
-    yield Part(
+    yield ExaminationPart(
         f"permissions on {host.name}",
         partial(_has_permissions, ports),
         f"give them on the page of the App on {host.name} (Permissions), and have an owner accept them; of a "
         "token, give its account the role Write: docs/how-to/connect-github.md",
     )
-    yield Part(
+    yield ExaminationPart(
         "webhook",
         partial(_webhooks_arrive, ports),
         f"after 401, `{set_up} --rotate-webhook-secret`; after 0 or 5xx, redeliver on {host.name}, and "
         f"`roadstead sync`; one that is disabled, `{set_up}`: {guide_of(host.name)}",
     )
-    yield Part(
+    yield ExaminationPart(
         "export",
         partial(_is_exported, ports),
         f"{_DEPLOY}; the log of purge_expired has the error: docs/how-to/back-up.md",
     )
     if (group := ports.config.app_group) is not None:
-        yield Part(
+        yield ExaminationPart(
             "alerts",
             partial(_alerts_are_on, group, ports),
             f"`az monitor scheduled-query update -g {group.name} --name RULE --disabled false`; "
@@ -309,7 +313,7 @@ def _is_current(ports: Ports) -> None:
         raise NotReady(f"the tables are older than the epoch {newer}, so no job goes on", ports.clock())
 
 
-def _problem_of(part: Part) -> tuple[Part, str]:
+def _problem_of(part: ExaminationPart) -> tuple[ExaminationPart, str]:
     """Return a part with what is wrong with it, "" for nothing; never raises."""
     try:
         part.ask()

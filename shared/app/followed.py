@@ -165,7 +165,7 @@ def artifact_tree(source: str, digest: str, ports: Ports) -> Tree:
         raise UnreadableArtifact(str(error)) from error
 
 
-class Pulls:
+class FollowedPulls:
     """What clusters pull of the fleet repository, and of the other sources that they follow."""
 
     def __init__(

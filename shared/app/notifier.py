@@ -28,7 +28,7 @@ from shared.json_tree import digest_of
 from shared.logs import about
 from shared.masking import cut
 from shared.notifications import record
-from shared.notifications.digest import DigestGroup, Links, Outgoing, messages
+from shared.notifications.digest import DigestGroup, Links, OutgoingMessage, messages
 from shared.notifications.kinds import KINDS, NotificationKind
 from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
 from shared.notifications.record import NotifierRecord, SentMessage
@@ -40,7 +40,9 @@ from shared.ports import FleetRecord, Ports
 _TITLE = 200
 
 
-def tell_issues(route: Route, message: Outgoing, known: NotifierRecord, ports: Ports) -> NotifierRecord:
+def tell_issues(
+    route: Route, message: OutgoingMessage, known: NotifierRecord, ports: Ports
+) -> NotifierRecord:
     """Write what a message says to the issue of its group; return which issues are open then.
 
     The first problem of a group opens the issue, what follows is a comment, and the end of the last one
@@ -73,7 +75,7 @@ def _is_over(group: DigestGroup, known: NotifierRecord) -> bool:
     return not KINDS[group.facts[0].kind].over or group.facts[0].group not in open_groups
 
 
-def _body(message: Outgoing) -> str:
+def _body(message: OutgoingMessage) -> str:
     """Return the text, which is shown as it is, and the links of the message."""
     links = [f"[{name}]({link})" for link, name in message.labelled_links.items()]
     return "\n\n".join([fence(message.text), *links[:6]])
@@ -198,7 +200,7 @@ def _tell(
 
 
 def _deliver(
-    route: Route, message: Outgoing, known: NotifierRecord, fleet: FleetRecord, ports: Ports
+    route: Route, message: OutgoingMessage, known: NotifierRecord, fleet: FleetRecord, ports: Ports
 ) -> NotifierRecord:
     if route.type is RouteType.ISSUES:
         require_name(fleet, ports)
@@ -207,7 +209,7 @@ def _deliver(
     return known
 
 
-def _subject(message: Outgoing) -> Mapping[str, str]:
+def _subject(message: OutgoingMessage) -> Mapping[str, str]:
     """Return the one cluster, and the one commit, that a message is about, as far as there is only one."""
     facts = [fact for group in message.groups for fact in group.facts]
     clusters = {fact.subject if fact.of_cluster else "" for fact in facts}
@@ -222,7 +224,7 @@ def _failed(route: Route, error: ReconcileError, known: NotifierRecord, ports: P
 
 
 def _sent(
-    known: NotifierRecord, route: Route, message: Outgoing, problem: str, ports: Ports
+    known: NotifierRecord, route: Route, message: OutgoingMessage, problem: str, ports: Ports
 ) -> NotifierRecord:
     """Return with what became of a message."""
     sent = SentMessage(message.id, cut(line(message.title), _TITLE), ports.clock(), problem)

@@ -16,7 +16,7 @@ from typing import Any
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.azure.availability.channels import in_artifact, of_aks
 from shared.azure.availability.offered import Offer, Subnet, quotas_of, sizes_of, subnets_of
-from shared.azure.availability.offers import NAMED, Request, shortages
+from shared.azure.availability.offers import NAMED, OfferRequest, shortages
 from shared.azure.availability.permissions import (
     Grant,
     Need,
@@ -122,8 +122,12 @@ def asked_of_azure(items: Iterable[Item], clusters: Mapping[str, Desired]) -> li
     return [wanted for wanted in asked if not wanted.is_attached]
 
 
-def _request(wanted: Desired, record: ClusterRecord | None) -> Request:
-    return Request.of(wanted, record.desired.spec, record.running) if record else Request.of(wanted, None)
+def _request(wanted: Desired, record: ClusterRecord | None) -> OfferRequest:
+    return (
+        OfferRequest.of(wanted, record.desired.spec, record.running)
+        if record
+        else OfferRequest.of(wanted, None)
+    )
 
 
 def what_is_short(
@@ -152,7 +156,7 @@ def what_is_short(
     return (*found, *([f"Azure was not asked about {many(more, 'more region')}"] if more > 0 else ()))
 
 
-def offer_to(request: Request, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
+def offer_to(request: OfferRequest, ports: Ports) -> tuple[Offer, tuple[str, ...]]:
     """Return what Azure has for a cluster that exists, and the subjects of which it did not say anything."""
     asked = (call for call in _offered([request]) if not isinstance(call, ListClusterUsages))
     said = _read([*dict.fromkeys(asked)], ports, ports.elapsed() + SECONDS)
@@ -201,7 +205,7 @@ def newest_images(
     return _read([*pools], ports, ports.elapsed() + SECONDS)
 
 
-def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
+def _offered(requests: Sequence[OfferRequest]) -> Iterator[AzureCall[Any]]:
     for place in sorted({request.place for request in requests}):
         yield ListLocations(SubscriptionId(place.subscription))
         yield from (list_of(place) for list_of in _REGIONAL)
@@ -211,7 +215,9 @@ def _offered(requests: Sequence[Request]) -> Iterator[AzureCall[Any]]:
         yield ListNetworks(SubscriptionId(subscription))
 
 
-def _allowed(requests: Sequence[Request], needs: Collection[Need], worker: str) -> Iterator[AzureCall[Any]]:
+def _allowed(
+    requests: Sequence[OfferRequest], needs: Collection[Need], worker: str
+) -> Iterator[AzureCall[Any]]:
     """Yield the lists of what the worker may do, and of what subscriptions have registered."""
     for target in sorted({SubscriptionId(need.subscription) for need in needs if not need.identity}):
         yield ListGrants(target, worker)
@@ -333,7 +339,7 @@ def _grants(
     }
 
 
-def _unregistered(requests: Sequence[Request], said: Said) -> Iterator[str]:
+def _unregistered(requests: Sequence[OfferRequest], said: Said) -> Iterator[str]:
     for subscription in sorted({request.place.subscription for request in requests}):
         target = SubscriptionId(subscription)
         specs = {
@@ -348,7 +354,7 @@ def _unregistered(requests: Sequence[Request], said: Said) -> Iterator[str]:
 
 
 def _not_ready(
-    requests: Sequence[Request], records: Mapping[str, ClusterRecord], ports: Ports
+    requests: Sequence[OfferRequest], records: Mapping[str, ClusterRecord], ports: Ports
 ) -> Iterator[str]:
     """Yield what is stored of the readiness of clusters for their upgrades; nobody is read here."""
     upgrades = {request.cluster: to for request in requests if (to := request.upgrades_to) is not None}

@@ -16,8 +16,8 @@ from shared.app.access.context import ClusterAccess, StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.offers import offer_to
 from shared.app.outbox import send, send_all
-from shared.azure.availability.offers import Request
-from shared.azure.availability.upgrade_room import Room, failed_parts, room_of
+from shared.azure.availability.offers import OfferRequest
+from shared.azure.availability.upgrade_room import UpgradeRoom, failed_parts, room_of
 from shared.azure.changes.upgrades import POOL_LABEL
 from shared.cluster.failures.errors import Dependency, ReconcileError, Stale, Unauthenticated, Unavailable
 from shared.cluster.queues.envelopes import readings_of
@@ -32,10 +32,10 @@ from shared.kubernetes.readiness.budgets import Budgets, LoneWorkload, PodInTheW
 from shared.kubernetes.readiness.observation import (
     METRIC,
     AppliedApi,
-    Counted,
+    ObjectCount,
     Observation,
+    ReadGap,
     RequestedApi,
-    Unread,
     applied_apis,
     named,
     pool_nodes,
@@ -73,15 +73,15 @@ def observe(context: StepContext) -> Observation:
     now = context.ports.clock()
     if not context.enters:
         why = "it is private, and the app is in no network that reaches it"
-        return Observation(now, unread=(Unread("the cluster", why),))
+        return Observation(now, unread=(ReadGap("the cluster", why),))
     try:
         api = context.kubernetes()
     except ReconcileError as error:
-        return Observation(now, unread=(Unread("the cluster", _why(error)),))
+        return Observation(now, unread=(ReadGap("the cluster", _why(error)),))
     return _Reading(context, api).whole()
 
 
-def room_for(context: StepContext) -> Room | None:
+def room_for(context: StepContext) -> UpgradeRoom | None:
     """Return what Azure has for the upgrade of a cluster, None for one elsewhere; raise RateLimited.
 
     One read of the cluster, one of its Flux extension where it has that, and the lists of its region.
@@ -89,8 +89,8 @@ def room_for(context: StepContext) -> Room | None:
     desired = context.desired
     if desired.is_attached:
         return None
-    offer, subjects = offer_to(Request.of(desired, None), context.ports)
-    unread = [Unread(subject, "Azure did not say") for subject in subjects]
+    offer, subjects = offer_to(OfferRequest.of(desired, None), context.ports)
+    unread = [ReadGap(subject, "Azure did not say") for subject in subjects]
     failed: tuple[tuple[str, str], ...] = ()
     try:
         live = context.azure(GetCluster(context.cluster))
@@ -98,7 +98,7 @@ def room_for(context: StepContext) -> Room | None:
         extension = context.azure(GetExtension(context.cluster, EXTENSION_NAME)) if wants else None
         failed = tuple(failed_parts(live, extension)) if live else (("the cluster", "gone"),)
     except ReconcileError as error:
-        unread.append(Unread("the state of the cluster in Azure", _why(error)))
+        unread.append(ReadGap("the state of the cluster in Azure", _why(error)))
     return room_of(desired.spec, offer, failed, unread)
 
 
@@ -108,7 +108,7 @@ class _Reading:
     def __init__(self, context: StepContext, api: KubernetesApi) -> None:
         self._context, self._api = context, api
         self._end = context.ports.elapsed() + READ_SECONDS
-        self._unread = list[Unread]()
+        self._unread = list[ReadGap]()
         self._stopped = ""
         self._reads = 0
 
@@ -127,7 +127,7 @@ class _Reading:
             tight = take("budgets", "PodDisruptionBudgets", lambda: named(budgets.tight()))
             found = replace(found, budgets=tight)
             self._unread += [
-                Unread(f"what the PodDisruptionBudget {name} allows", "its pods were not counted yet")
+                ReadGap(f"what the PodDisruptionBudget {name} allows", "its pods were not counted yet")
                 for name in named(budgets.uncounted())[0]
             ]
             pods = take("pods", "pods", lambda: named(self._pods(budgets)))
@@ -147,14 +147,14 @@ class _Reading:
             if not self._stopped:
                 return read()
         except _Unfinished as error:
-            self._unread.append(Unread(what, str(error)))
+            self._unread.append(ReadGap(what, str(error)))
             return nothing
         except ReconcileError as error:
             if not isinstance(error, Unavailable | Unauthenticated):
-                self._unread.append(Unread(what, _why(error)))
+                self._unread.append(ReadGap(what, _why(error)))
                 return nothing
             self._stopped = _why(error)
-        self._unread.append(Unread(what, self._stopped))
+        self._unread.append(ReadGap(what, self._stopped))
         return nothing
 
     def _all(
@@ -209,7 +209,7 @@ class _Reading:
         ready = {service: self._ready(service) for service in services[:MOST_SERVICES]}
         if len(services) > MOST_SERVICES:
             why = f"webhooks call more than {MOST_SERVICES} Services"
-            self._unread.append(Unread("the endpoints of some Services", why))
+            self._unread.append(ReadGap("the endpoints of some Services", why))
         return named(webhooks.unanswered(found, ready))
 
     def _ready(self, service: Service) -> int:
@@ -241,13 +241,13 @@ MOST_COUNTED_PAGES = 40
 """So many pages of a kind are counted, with 500 objects each; beyond there are "at least" as many."""
 
 
-def count(context: StepContext, kinds: Sequence[DefinedKind]) -> dict[str, Counted]:
+def count(context: StepContext, kinds: Sequence[DefinedKind]) -> dict[str, ObjectCount]:
     """Return how many objects of each kind a cluster has, by the names of the definitions.
 
     Raise RateLimited where a credential of Azure is not to be had now.
     """
     now = context.ports.clock()
-    found = {definition: Counted(now) for definition, _, _ in kinds}
+    found = {definition: ObjectCount(now) for definition, _, _ in kinds}
     if not context.enters:
         return found
     try:
@@ -259,7 +259,7 @@ def count(context: StepContext, kinds: Sequence[DefinedKind]) -> dict[str, Count
                 objects, after = objects + len(page.objects), page.after
                 if not after:
                     break
-            found[definition] = Counted(now, objects, more=bool(after))
+            found[definition] = ObjectCount(now, objects, more=bool(after))
     except ReconcileError as error:
         log.info("%s does not count: %s: %s", context.record.name, error.kind, error)
     return found
@@ -315,9 +315,9 @@ def _read(record: ClusterRecord, message: ReadinessMessage, ports: Ports) -> Rea
 def _unread(record: ClusterRecord, message: ReadinessMessage, why: str, ports: Ports) -> ReadinessRecord:
     now = ports.clock()
     if message.counting:
-        counted = {definition: Counted(now) for definition, _, _ in message.counting}
+        counted = {definition: ObjectCount(now) for definition, _, _ in message.counting}
         return ReadinessRecord(record.name, record.uid, counted=counted)
-    return ReadinessRecord(record.name, record.uid, Observation(now, unread=(Unread("the cluster", why),)))
+    return ReadinessRecord(record.name, record.uid, Observation(now, unread=(ReadGap("the cluster", why),)))
 
 
 def _store(record: ClusterRecord, found: ReadinessRecord, ports: Ports) -> None:

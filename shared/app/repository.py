@@ -17,7 +17,15 @@ import pydantic
 import yaml
 
 from shared import language
-from shared.app.followed import Look, Pulls, SourceFiles, artifact_files, artifact_tree, at_source, recorded
+from shared.app.followed import (
+    FollowedPulls,
+    Look,
+    SourceFiles,
+    artifact_files,
+    artifact_tree,
+    at_source,
+    recorded,
+)
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field
@@ -254,7 +262,9 @@ def resolved(
     fleet = finish(clusters, read(clusters.needed))
     documents = {**tombstones, **{name: cluster.document for name, cluster in known.items()}}
     own = SourceFiles(commit, files, {}, read)
-    pulls = Pulls(own, look or recorded(ports), partial(open_source, ports=ports, check=work.check), ports)
+    pulls = FollowedPulls(
+        own, look or recorded(ports), partial(open_source, ports=ports, check=work.check), ports
+    )
     desired = pinned(fleet, documents, ports.config.source, pulls.revision)
     return ResolvedCommit(desired, own.tree, pulls.followed(desired), pulls.others())
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf, manifest_path, overlay, without_left, writable_cluster
-from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.conditions import ChangeSurroundings
 from shared.azure.changes.exclusive_groups import without_rivals
 from shared.azure.changes.upgrades import behind, next_version
 from shared.azure.changes.writes import (
@@ -24,7 +24,7 @@ from shared.azure.changes.writes import (
 )
 from shared.azure.node_pools.body import first_pools, version_of
 from shared.azure.node_pools.replacement import serving
-from shared.azure.ownership import CONTEST_TAG, Owner
+from shared.azure.ownership import CONTEST_TAG, OwnerTags
 from shared.json_tree import Json, merged
 from shared.kubernetes_versions import lags, needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
@@ -57,12 +57,12 @@ def _has(network: Json, name: str, value: str) -> bool:
     return str(network.get(name) or "").lower() == value
 
 
-def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
+def group_body(desired: Desired, owner: OwnerTags) -> dict[str, Any]:
     """Return the body of a new resource group."""
     return {"location": desired.spec.location, "tags": {**desired.spec.tags, **owner.group_tags}}
 
 
-def cluster_write(desired: Desired, owner: Owner, live: Json | None) -> PlannedWrite | None:
+def cluster_write(desired: Desired, owner: OwnerTags, live: Json | None) -> PlannedWrite | None:
     """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
 
     A cluster whose last write failed or was cancelled needs one even without a difference: Azure then tries
@@ -75,7 +75,7 @@ def cluster_write(desired: Desired, owner: Owner, live: Json | None) -> PlannedW
     live = {**live, "properties": properties}
     wanted = _cluster(desired, owner, live)
     in_the_end, changes = overlay(live, wanted)
-    around = Surroundings(properties, in_the_end["properties"])
+    around = ChangeSurroundings(properties, in_the_end["properties"])
     refuse_fixed(changes, f"cluster {desired.name}", "", around)
     wanted = first_stage(live, wanted)
     body, changes = overlay(live, wanted)
@@ -93,7 +93,7 @@ def _without_mark(tags: Json) -> tuple[dict[str, Any], list[Leaf]]:
     return rest, [Leaf(("tags", key), value, None) for key, value in marks.items()]
 
 
-def cluster_leaves(desired: Desired, owner: Owner, live: Json) -> list[Leaf]:
+def cluster_leaves(desired: Desired, owner: OwnerTags, live: Json) -> list[Leaf]:
     """Return every field in which a cluster differs from the manifest, by ARM's names, without its pools."""
     return overlay(live, _cluster(desired, owner, live))[1]
 
@@ -103,7 +103,7 @@ def control_plane(live: Json) -> str:
     return running_version(live["properties"], "kubernetesVersion")
 
 
-def pools_to_upgrade(desired: Desired, owner: Owner, live: Json) -> dict[str, tuple[str, str]]:
+def pools_to_upgrade(desired: Desired, owner: OwnerTags, live: Json) -> dict[str, tuple[str, str]]:
     """Return (requested version, running version) of each pool with a version of its own to upgrade to.
 
     The key is the pool's name in the manifest; a new pool has "" as its running version.
@@ -123,7 +123,7 @@ def upgrade_pending(desired: Desired, live: Json) -> bool:
     return needs_upgrade(desired.spec.kubernetes_version, control_plane(live))
 
 
-def outdated_foreign_pools(desired: Desired, owner: Owner, live: Json) -> list[str]:
+def outdated_foreign_pools(desired: Desired, owner: OwnerTags, live: Json) -> list[str]:
     """Return a phrase for each pool that is not ours and would lag too far behind the desired version."""
     ours = _pool_versions(desired, owner, live)
     running = {
@@ -135,7 +135,7 @@ def outdated_foreign_pools(desired: Desired, owner: Owner, live: Json) -> list[s
     return [f"{name} ({version})" for name, version in running.items() if lags(version, wanted)]
 
 
-def newer_than_requested(desired: Desired, owner: Owner, live: Json) -> tuple[str, ...]:
+def newer_than_requested(desired: Desired, owner: OwnerTags, live: Json) -> tuple[str, ...]:
     """Return a sentence for the control plane and each pool that runs a newer version than requested."""
     running = {"the control plane": (desired.spec.kubernetes_version, control_plane(live))}
     pools = _pool_versions(desired, owner, live)
@@ -147,7 +147,7 @@ def newer_than_requested(desired: Desired, owner: Owner, live: Json) -> tuple[st
     )
 
 
-def _pool_versions(desired: Desired, owner: Owner, live: Json) -> dict[str, tuple[str, str]]:
+def _pool_versions(desired: Desired, owner: OwnerTags, live: Json) -> dict[str, tuple[str, str]]:
     """Return (requested version, running version) by the pool's name in Azure."""
     mine = serving(profiles_of(live), owner)
     return {
@@ -157,7 +157,7 @@ def _pool_versions(desired: Desired, owner: Owner, live: Json) -> dict[str, tupl
     }
 
 
-def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
+def _new_cluster(desired: Desired, owner: OwnerTags) -> dict[str, Any]:
     """Return the body of a creation: the manifest's fields, and the choices that only a creation makes."""
     spec = desired.spec
     pools = first_pools(spec.node_pools, owner)
@@ -178,7 +178,7 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
     }
 
 
-def _cluster(desired: Desired, owner: Owner, live: Json) -> dict[str, Any]:
+def _cluster(desired: Desired, owner: OwnerTags, live: Json) -> dict[str, Any]:
     """Return what an existing cluster should have; a creation's own choices are not repeated.
 
     What the job leaves as it is has no part in it: it also replaces nothing that goes with it in Azure.

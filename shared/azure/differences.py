@@ -20,7 +20,7 @@ from shared.azure.changes.writes import pool_is_stopped, profiles_of, running_ve
 from shared.azure.cluster_body import cluster_leaves
 from shared.azure.node_pools.body import pool_leaves, version_of
 from shared.azure.node_pools.replacement import serving
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.frozen import dataclass
 from shared.json_tree import Json, digest_of
 from shared.kubernetes_versions import image_older, is_version, runs_newer
@@ -53,7 +53,7 @@ class Difference:
         return f"{self.path} is {'missing' if self.live is None else 'not in the manifest'}"
 
 
-def differences_of(desired: Desired, owner: Owner, live: Json) -> list[Difference]:
+def differences_of(desired: Desired, owner: OwnerTags, live: Json) -> list[Difference]:
     """Return what a job would write to a cluster and its pools; the tags of ownership do not count.
 
     Operators see these before an adoption.
@@ -70,7 +70,7 @@ def differences_of(desired: Desired, owner: Owner, live: Json) -> list[Differenc
     return [difference for difference in found if not _OWN_TAG.search(difference.path)]
 
 
-def drift_of(desired: Desired, owner: Owner, live: Json, known: Iterable[str] | None) -> list[Difference]:
+def drift_of(desired: Desired, owner: OwnerTags, live: Json, known: Iterable[str] | None) -> list[Difference]:
     """Return every difference of a cluster that no job works on.
 
     ``known`` is what the cluster had beyond git when it was verified (the names of ``beyond_git``); None when
@@ -87,7 +87,7 @@ def drift_of(desired: Desired, owner: Owner, live: Json, known: Iterable[str] | 
     return found
 
 
-def beyond_git(desired: Desired, owner: Owner, live: Json) -> Mapping[str, Difference]:
+def beyond_git(desired: Desired, owner: OwnerTags, live: Json) -> Mapping[str, Difference]:
     """Return what a cluster has beyond git, by names: tags, labels, taints, node pools and newer versions."""
     return dict(sorted(_unmanaged(desired, owner, live), key=lambda found: found[0]))
 
@@ -100,7 +100,7 @@ def _of_cluster(desired: Desired, leaf: Leaf, live: Json) -> Difference:
     return Difference(manifest_path(leaf.path, untyped), leaf.new, leaf.old)
 
 
-def _of_pool(pool: NodePool, desired: Desired, owner: Owner, profile: Json) -> Iterator[Difference]:
+def _of_pool(pool: NodePool, desired: Desired, owner: OwnerTags, profile: Json) -> Iterator[Difference]:
     at, autoscaled = f"nodePools[{pool.name}]", bool(profile.get("enableAutoScaling"))
     for leaf in pool_leaves(pool, desired, owner, profile):
         field = f"{at}.{manifest_path(leaf.path, pool.azure.properties if pool.azure else {})}"
@@ -116,7 +116,7 @@ def _of_pool(pool: NodePool, desired: Desired, owner: Owner, profile: Json) -> I
             yield Difference(field, leaf.new, leaf.old)
 
 
-def _removed(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
+def _removed(desired: Desired, owner: OwnerTags, live: Json) -> Iterator[Difference]:
     """Yield our pools that the manifest no longer has."""
     wanted = {pool.name for pool in desired.spec.node_pools}
     for profile in profiles_of(live):
@@ -124,7 +124,7 @@ def _removed(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]
             yield Difference(f"nodePools[{profile['name']}]", None, _summary_of(profile))
 
 
-def _old_images(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
+def _old_images(desired: Desired, owner: OwnerTags, live: Json) -> Iterator[Difference]:
     oldest = desired.spec.min_node_image_version
     for pool, profile in _pairs(desired, owner, live):
         image = str(profile.get("nodeImageVersion") or "")
@@ -132,7 +132,7 @@ def _old_images(desired: Desired, owner: Owner, live: Json) -> Iterator[Differen
             yield Difference(f"nodePools[{pool.name}].minNodeImageVersion", oldest, image)
 
 
-def _newer_versions(desired: Desired, owner: Owner, live: Json) -> Iterator[Difference]:
+def _newer_versions(desired: Desired, owner: OwnerTags, live: Json) -> Iterator[Difference]:
     """Yield the versions above those of the manifest, whoever raised them.
 
     A pool without a version of its own follows its control plane, and adds nothing to what that shows.
@@ -163,7 +163,7 @@ def _raised_by_hand(newer: Difference, live: Json) -> bool:
     return channel not in ("stable", "rapid") and (channel != "patch" or runs_newer(minor, newer.live))
 
 
-def _unmanaged(desired: Desired, owner: Owner, live: Json) -> Iterator[tuple[str, Difference]]:
+def _unmanaged(desired: Desired, owner: OwnerTags, live: Json) -> Iterator[tuple[str, Difference]]:
     """Yield what a cluster has beyond git, each with a name that is its own."""
     for newer in _newer_versions(desired, owner, live):
         if _raised_by_hand(newer, live):
@@ -197,7 +197,7 @@ def _foreign_entries(
             yield name, Difference(name, None, value, left_alone=True)
 
 
-def _pairs(desired: Desired, owner: Owner, live: Json) -> Iterator[tuple[NodePool, Json]]:
+def _pairs(desired: Desired, owner: OwnerTags, live: Json) -> Iterator[tuple[NodePool, Json]]:
     mine = serving(profiles_of(live), owner)
     return ((pool, profile) for pool in desired.spec.node_pools for profile in mine.get(pool.name, ()))
 

@@ -24,7 +24,7 @@ from shared.azure.changes.upgrades import minor
 from shared.azure.changes.writes import is_stopped, pool_is_stopped, running_version
 from shared.azure.differences import differences_of
 from shared.azure.node_pools.body import SIZES_OF_A_SCALE_SET
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
@@ -77,7 +77,7 @@ def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def imported(
-    cluster: ClusterId, owner: Owner, live: Json, maintenance: Mapping[str, Json]
+    cluster: ClusterId, owner: OwnerTags, live: Json, maintenance: Mapping[str, Json]
 ) -> ImportedManifest:
     """Return the manifest of a managed cluster as ARM shows it; raise NotImportable.
 
@@ -168,7 +168,7 @@ def _tags(resource: Json) -> dict[str, Any]:
     return {key: value for key, value in tags.items() if not key.lower().startswith("roadstead-")}
 
 
-def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) -> dict[str, Any]:
+def _pool(profile: Json, owner: OwnerTags, cluster_version: str, left: list[str]) -> dict[str, Any]:
     name = owner.pool_of(profile)
     parts = Parts(POOL_READ_ONLY, left)
     typed, rest = parts.take({**profile, "tags": _tags(profile)}, PoolProperties, where=f"nodePools[{name}].")
@@ -209,7 +209,7 @@ def _windows(maintenance: Mapping[str, Json], parts: Parts) -> list[dict[str, An
 
 
 def _checked(
-    cluster: ClusterId, owner: Owner, live: Json, spec: dict[str, Any], left: list[str]
+    cluster: ClusterId, owner: OwnerTags, live: Json, spec: dict[str, Any], left: list[str]
 ) -> ImportedManifest:
     name = cluster.name.lower()
     while True:

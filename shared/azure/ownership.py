@@ -51,7 +51,7 @@ class Installation:
 
 
 @dataclass(frozen=True)
-class Owner:
+class OwnerTags:
     """The tags of a cluster's resources; ``previous`` is the repository's name before a rename.
 
     Two apps can have the same fleet name by mistake: the repository distinguishes their clusters, and the

@@ -73,7 +73,7 @@ class WaitKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class WaitingOn:
+class WaitSubject:
     """A part of a step that lasts; ``key`` is the node pool that drains, or the components that roll out."""
 
     kind: WaitKind
@@ -116,7 +116,7 @@ class StepState:
     attempts: Mapping[str, int] = field(default_factory=dict)
     failure: Failure | None = None
     last_write: AcceptedWrite | None = None
-    waiting_on: WaitingOn | None = None
+    waiting_on: WaitSubject | None = None
     rechecking: bool = False
     abandoned_leases: int = 0
 

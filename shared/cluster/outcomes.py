@@ -8,7 +8,7 @@ from shared.azure.differences import Difference
 from shared.azure.running_versions import RunningVersions
 from shared.cluster.divergence.verification import Verification
 from shared.cluster.failures.errors import ReconcileError
-from shared.cluster.job import AcceptedWrite, Contest, WaitingOn
+from shared.cluster.job import AcceptedWrite, Contest, WaitSubject
 from shared.cluster.recipes import Step
 from shared.frozen import dataclass, field
 from shared.language.pin import Pin
@@ -55,7 +55,7 @@ class Wait:
     seconds: float
     reason: str
     write: AcceptedWrite | None = None
-    waiting_on: WaitingOn | None = None
+    waiting_on: WaitSubject | None = None
     action_required: str = ""
     open_ended: bool = False
     suspended: bool = False

@@ -31,9 +31,9 @@ from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
 from shared.cluster.record_parts import (
     NOTHING_REMOVED,
     AzureLife,
+    ClusterObservation,
     Condition,
     Divergence,
-    Observation,
     Ownership,
     Phase,
     Removals,
@@ -74,7 +74,7 @@ class ClusterRecord:
     azure: AzureLife = AzureLife()
     removals: Removals = NOTHING_REMOVED
     ownership: Ownership = Ownership()
-    observation: Observation = Observation()
+    observation: ClusterObservation = ClusterObservation()
     divergence: Divergence = Divergence()
     rollout: str = ""
     recent_events: tuple[Event, ...] = ()

@@ -15,7 +15,7 @@ from shared.cluster.divergence.trial import Trial
 from shared.cluster.divergence.verification import Verification
 from shared.cluster.sleep import SleepOrder
 from shared.frozen import dataclass, field
-from shared.kubernetes.inside import Inside
+from shared.kubernetes.inside import InsideReading
 from shared.kubernetes.kubeconfig import ApiServer
 from shared.plan.holds import Postponement
 
@@ -204,7 +204,7 @@ class Ownership:
 
 
 @dataclass(frozen=True)
-class Observation:
+class ClusterObservation:
     """What was read of the cluster last; None for what was never read.
 
     ``running`` is what runs, ``verified`` how Azure showed the cluster when it was compared with git, and
@@ -217,7 +217,7 @@ class Observation:
 
     running: RunningVersions | None = None
     verified: Verification | None = None
-    inside: Inside | None = None
+    inside: InsideReading | None = None
     companions: CompanionState = UNREAD_COMPANIONS
     loss: Absence | None = None
     facts: Mapping[str, str] | None = None

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from shared.adapters.vault import KeyVaults, VaultProbe
     from shared.adapters.vulnerabilities import VulnerabilityReports
     from shared.app.console.github_setup import GitHubSetup
-    from shared.github_app import Answer
+    from shared.github_app import GitHubAnswer
 
 log = logging.getLogger(__name__)
 Port = TypeVar("Port")
@@ -279,7 +279,7 @@ class Adapters:
 
 def _send_to_github(
     method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None
-) -> Answer:
+) -> GitHubAnswer:
     from shared.adapters.github.registration import send
 
     return send(method, url, headers, body)

@@ -120,7 +120,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Inside:
+class InsideReading:
     """A cluster from inside, as a check read it at a time; ``certificates`` prove its API server.
 
     ``systems`` has the revision that Flux applied last of each system, by its name: "" for none yet. What is
@@ -138,7 +138,7 @@ class Count:
     """Counts what a check reads ``now``; ``before`` is what the last one read."""
 
     now: datetime
-    before: Inside | None = None
+    before: InsideReading | None = None
 
     def components(self, total: int, faults: Sequence[Fault]) -> Part:
         """Return what Roadstead applied of Flux and of systems; the faults are in it."""

@@ -109,7 +109,7 @@ class DigestGroup:
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class OutgoingMessage:
     """A message: its title and text for people, its groups for programs; ``facts`` are their ids.
 
     ``id`` is the same when the same notifications are sent again. ``dropped`` notifications are in no
@@ -143,7 +143,7 @@ def messages(
     links: Links,
     dropped: int = 0,
     together: bool = True,
-) -> Sequence[Outgoing]:
+) -> Sequence[OutgoingMessage]:
     """Return the messages of a digest, each with a text of at most ``limit`` bytes.
 
     Every message names all of its notifications: what begins and is over in the same digest is one part,
@@ -204,12 +204,12 @@ def _bytes(group: DigestGroup, links: Links) -> int:
     return len(text_of(group, links).encode()) + 2
 
 
-def _message(groups: Sequence[DigestGroup], fleet: str, links: Links) -> Outgoing:
+def _message(groups: Sequence[DigestGroup], fleet: str, links: Links) -> OutgoingMessage:
     facts = tuple(identifier for group in groups for identifier in group.ids)
     severity = max((group.severity for group in groups), key=lambda level: level.rank)
     more = f", and {len(groups) - 1} more" if len(groups) > 1 else ""
     identifier = digest_of(sorted(facts))[:32]
-    return Outgoing(
+    return OutgoingMessage(
         id=identifier,
         fleet=fleet,
         title=f"{fleet}: {groups[0].title}{more}",
@@ -278,7 +278,7 @@ def clock(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def body_of(message: Outgoing) -> Mapping[str, Any]:
+def body_of(message: OutgoingMessage) -> Mapping[str, Any]:
     """Return a message as a program reads it."""
     return {
         "version": 1,

@@ -50,7 +50,7 @@ class NotificationKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class About:
+class KindDescription:
     """The severity of a kind, and its description: what it counts, what happened, and what its end is.
 
     ``over`` is "" for a notification that has no end. ``meaning`` is its line in docs/notifications.md.
@@ -66,109 +66,109 @@ class About:
 
 _C, _CS = "cluster", "clusters"
 
-KINDS: Mapping[NotificationKind, About] = {
-    NotificationKind.FAILED: About(
+KINDS: Mapping[NotificationKind, KindDescription] = {
+    NotificationKind.FAILED: KindDescription(
         Severity.CRITICAL, _C, _CS, "failed", "no longer failed", "The job of a cluster has failed."
     ),
-    NotificationKind.LOST: About(
+    NotificationKind.LOST: KindDescription(
         Severity.CRITICAL,
         *(_C, _CS, "no longer as verified", "as verified again"),
         "A cluster that was Ready, or is suspended, is missing, stopped, failed, contested or unhealthy, "
         "and no exemption ignores that.",
     ),
-    NotificationKind.STALLED: About(
+    NotificationKind.STALLED: KindDescription(
         Severity.WARNING, _C, _CS, "stalled", "no longer stalled", "A step makes no progress in its time."
     ),
-    NotificationKind.HELD: About(
+    NotificationKind.HELD: KindDescription(
         Severity.WARNING,
         *(_C, _CS, "waiting for a person", "no longer waiting for a person"),
         "A job waits until somebody acts, such as a contest or a drain that is blocked.",
     ),
-    NotificationKind.DRIFT: About(
+    NotificationKind.DRIFT: KindDescription(
         Severity.WARNING,
         *(_C, _CS, "with drift", "as git has it again"),
         "A sweep found that a cluster differs from git, also if a job corrects it.",
     ),
-    NotificationKind.REFUSED: About(
+    NotificationKind.REFUSED: KindDescription(
         Severity.WARNING,
         *("commit", "commits", "waiting for an approval", "no longer waiting for an approval"),
         "The newest commit deletes or releases clusters, or takes namespaces, and needs an approval.",
     ),
-    NotificationKind.INVALID: About(
+    NotificationKind.INVALID: KindDescription(
         Severity.WARNING,
         *("commit", "commits", "with a change that is not carried out", "carried out as a whole"),
         "Manifests of the newest commit are invalid, or ask for what cannot be changed.",
     ),
-    NotificationKind.PLAN: About(
+    NotificationKind.PLAN: KindDescription(
         Severity.CRITICAL,
         *("fleet", "fleets", "whose newest commit cannot be planned", "planned again"),
         "The newest commit cannot be read or planned: nothing newer is carried out.",
     ),
-    NotificationKind.CREDENTIAL: About(
+    NotificationKind.CREDENTIAL: KindDescription(
         Severity.CRITICAL,
         *("credential", "credentials", "refused", "accepted again"),
         "The git host refuses the credential of the app: it has expired or was revoked.",
     ),
-    NotificationKind.EXPIRING: About(
+    NotificationKind.EXPIRING: KindDescription(
         Severity.WARNING,
         *(_C, _CS, "with a certificate that ends soon", "whose certificates last again"),
         "A certificate of a cluster's API server, or of its authority, ends within 30 days or has ended.",
     ),
-    NotificationKind.ENDING: About(
+    NotificationKind.ENDING: KindDescription(
         Severity.WARNING,
         *(_C, _CS, "at the end of its lifetime", ""),
         "The lifetime of a cluster ends soon, or a pull request removes it because it is over.",
     ),
-    NotificationKind.TOKEN: About(
+    NotificationKind.TOKEN: KindDescription(
         Severity.WARNING,
         *("token", "tokens", "that will end soon", "replaced"),
         "The token for the git host ends within 30 days.",
     ),
-    NotificationKind.SWEEP: About(
+    NotificationKind.SWEEP: KindDescription(
         Severity.WARNING,
         *("subscription", "subscriptions", "that a sweep could not list as a whole", "listed again"),
         "The list of a subscription's clusters concludes nothing, or lacks very many clusters.",
     ),
-    NotificationKind.ORPHAN: About(
+    NotificationKind.ORPHAN: KindDescription(
         Severity.WARNING,
         *("cluster", "clusters", "with this fleet's tags that the fleet does not know", "no longer seen"),
         "A sweep found a cluster in Azure with the fleet's tags and without a record.",
     ),
-    NotificationKind.DEAD_LETTER: About(
+    NotificationKind.DEAD_LETTER: KindDescription(
         Severity.WARNING,
         *("queue", "queues", "with dead letters", "without dead letters"),
         "A queue gave up a message that could not be handled.",
     ),
-    NotificationKind.ROUTE: About(
+    NotificationKind.ROUTE: KindDescription(
         Severity.WARNING,
         *("route", "routes", "failing", "delivering again"),
         "A route of notifications cannot deliver; the other routes say so.",
     ),
-    NotificationKind.PAUSED: About(
+    NotificationKind.PAUSED: KindDescription(
         Severity.WARNING,
         *("fleet", "fleets", "paused", "resumed"),
         "Somebody paused the fleet: nothing starts by itself.",
     ),
-    NotificationKind.APPROVED: About(
+    NotificationKind.APPROVED: KindDescription(
         Severity.INFO,
         *("approval", "approvals", "given", ""),
         "Somebody approved deletes or releases, or a correction of drift.",
     ),
-    NotificationKind.OUTPUTS: About(
+    NotificationKind.OUTPUTS: KindDescription(
         Severity.INFO, _C, _CS, "with new outputs", "", "The outputs of a cluster are known, or have changed."
     ),
-    NotificationKind.READY: About(
+    NotificationKind.READY: KindDescription(
         Severity.INFO, _C, _CS, "ready", "", "A cluster was verified Ready after a job."
     ),
-    NotificationKind.DELETED: About(
+    NotificationKind.DELETED: KindDescription(
         Severity.INFO, _C, _CS, "deleted", "", "A cluster was deleted, as git asked."
     ),
-    NotificationKind.RELEASED: About(
+    NotificationKind.RELEASED: KindDescription(
         Severity.INFO,
         *(_C, _CS, "released", ""),
         "A cluster outside Azure left the fleet, as git asked; what runs there stays.",
     ),
-    NotificationKind.COST: About(
+    NotificationKind.COST: KindDescription(
         Severity.INFO,
         *("digest", "digests", "of costs", ""),
         "Once a week: list prices by environment and owner, what changed, what sleeps, what has no price.",

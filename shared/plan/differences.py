@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from shared.azure.changes.comparison import alike
-from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.conditions import ChangeSurroundings
 from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.writes import planned_effect
 from shared.azure.running_versions import CONTROL_PLANE, UNKNOWN, RunningVersions
@@ -131,7 +131,7 @@ def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:
     if field == path:
         return Effect.IN_PLACE
     pools = {pool.get("name"): pool for pool in specs[1].get("nodePools") or ()}
-    return planned_effect(field, old, new, Surroundings(*specs, pools.get(pool[1], {}) if pool else {}))
+    return planned_effect(field, old, new, ChangeSurroundings(*specs, pools.get(pool[1], {}) if pool else {}))
 
 
 def _fields(path: Path, old: Any, new: Any) -> Children | None:

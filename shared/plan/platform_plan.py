@@ -15,7 +15,7 @@ from shared.plan.retained import RetainedSystems
 from shared.platform.changes.counts import Counts, total
 from shared.platform.changes.guards import Guard, PlatformChange
 from shared.platform.changes.objects import is_definition
-from shared.platform.changes.report import Section, sections_of
+from shared.platform.changes.report import ReportSection, sections_of
 from shared.sentences import many
 
 SHOWN = 3
@@ -102,7 +102,7 @@ class PlatformPlan:
         found = ((some, _refused(some.values())) for some in by_commit.values())
         return {name: hold for some, hold in found if hold is not None for name in some}
 
-    def sections(self, environments: Mapping[str, str], order: tuple[str, ...]) -> tuple[Section, ...]:
+    def sections(self, environments: Mapping[str, str], order: tuple[str, ...]) -> tuple[ReportSection, ...]:
         """Return the changes by what clusters have in common; ``order`` is that of the environments."""
         return sections_of(self.changes, environments, order, self.counts)
 

@@ -28,7 +28,7 @@ from shared.platform.followed import (
     key_of,
     repository_of,
 )
-from shared.platform.source.references import To, of_patch
+from shared.platform.source.references import ReferenceTarget, of_patch
 from shared.sentences import many
 
 Roots = tuple[str, ...]
@@ -74,7 +74,7 @@ def roots_of(flux: Mapping[str, Any]) -> Roots:
     patches = (patch for k in own for patch in k.get("patches") or ())
     for patch in patches:
         references = of_patch(str(patch.get("patch") or "").encode())
-        paths |= {reference.text for reference in references if reference.to is To.FLUX}
+        paths |= {reference.text for reference in references if reference.to is ReferenceTarget.FLUX}
     return tuple(sorted({*map(_folder, paths)}))
 
 

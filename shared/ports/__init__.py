@@ -19,7 +19,7 @@ from shared.language.resolve.work import PLAN_WORK
 from shared.platform.pins import FleetSource
 from shared.ports.azure import Azure
 from shared.ports.git_host import BranchHead, Capability, CommitStatus, GitHost, TreeEntry
-from shared.ports.kubernetes import Kubernetes, KubernetesApi, Page
+from shared.ports.kubernetes import Kubernetes, KubernetesApi, ObjectListPage
 from shared.ports.process import Process, Together, in_threads
 from shared.ports.pull_requests import (
     Annotation,
@@ -83,7 +83,7 @@ __all__ = [
     "Message",
     "Monitor",
     "NewCommit",
-    "Page",
+    "ObjectListPage",
     "PlanRecord",
     "Ports",
     "Probe",

@@ -44,20 +44,20 @@ class UnreadableArtifact(Exception):
 
 
 @dataclass(frozen=True)
-class Layer:
+class ArtifactLayer:
     """The layer of an artifact that Flux unpacks: its digest, and how many bytes it is said to have."""
 
     digest: str
     size: int
 
 
-def first_layer(manifest: bytes, digest: str) -> Layer:
+def first_layer(manifest: bytes, digest: str) -> ArtifactLayer:
     """Return the first layer that a manifest with this digest names; raise UnreadableArtifact for none."""
     verified(manifest, digest)
     try:
         found = json.loads(manifest)
         layers = found.get("layers")
-        layer = Layer(str(layers[0]["digest"]), int(layers[0]["size"])) if layers else None
+        layer = ArtifactLayer(str(layers[0]["digest"]), int(layers[0]["size"])) if layers else None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UnreadableArtifact("its manifest cannot be read") from None
     if layer is None:

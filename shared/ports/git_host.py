@@ -19,7 +19,7 @@ from typing import Protocol
 
 from shared.frozen import dataclass, field
 from shared.masking import cut, without_secrets
-from shared.ports.pull_requests import Proposing, PullRequests
+from shared.ports.pull_requests import OwnBranches, PullRequests
 
 # The repository, and the statuses of its commits.
 
@@ -256,7 +256,7 @@ class Addressee(StrEnum):
     """That of the host, or of an app: nobody who approves."""
 
 
-class GitHost(Repository, PullRequests, Proposing, Issues, Protocol):
+class GitHost(Repository, PullRequests, OwnBranches, Issues, Protocol):
     """The host of the fleet repository."""
 
     @property

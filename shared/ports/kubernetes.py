@@ -38,7 +38,7 @@ def cordon_patch(at: datetime | None) -> Json:
 
 
 @dataclass(frozen=True)
-class Page:
+class ObjectListPage:
     """A page of a list; ``after`` is what names the next one, "" for the last."""
 
     objects: Sequence[Json]
@@ -123,7 +123,7 @@ class KubernetesApi(Protocol):
         fields: str = "",
         after: str = "",
         metadata_only: bool = False,
-    ) -> Page:
+    ) -> ObjectListPage:
         """Return one page of what ``list`` returns, so that nobody has all objects at once; one call.
 
         ``after`` is that of the page before. With ``metadata_only`` an object has ``metadata`` alone.

@@ -226,7 +226,7 @@ def auto_merge_of(pull: Pull, head: str, *, enabled: bool) -> AutoMerge | None:
     return AutoMerge.ENABLED if enabled else None
 
 
-class Proposing(Protocol):
+class OwnBranches(Protocol):
     """Writes to the fleet repository, which take permissions that no other part of Roadstead needs.
 
     Every method raises Unauthorized without them.

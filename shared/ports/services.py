@@ -9,7 +9,7 @@ from typing import Protocol
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.cluster.reporting.measurements import Measurement, Span
 from shared.frozen import dataclass, field
-from shared.notifications.digest import Outgoing
+from shared.notifications.digest import OutgoingMessage
 from shared.notifications.routes import Route
 from shared.platform.builds.build import Builds
 from shared.rollouts.monitored import Series
@@ -78,7 +78,7 @@ class OwnVault(Vaults, Protocol):
 class Routes(Protocol):
     """Slack, Teams, webhooks, e-mail, and what Apprise reaches."""
 
-    def send(self, route: Route, message: Outgoing) -> None:
+    def send(self, route: Route, message: OutgoingMessage) -> None:
         """Deliver a message; raise ReconcileError, without the address and without a secret.
 
         Dependency: the app has no setting with the address.

@@ -39,7 +39,7 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Line:
+class PriceLine:
     """So many of one thing: from ``least`` to ``most`` of it, one for ``month``.
 
     ``pool`` is "" for what belongs to the cluster as a whole.
@@ -72,7 +72,7 @@ class Monthly:
     ``ALWAYS_LEFT_OUT`` is not repeated there. Spot nodes are a part of ``low`` and ``high``.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[PriceLine, ...] = ()
     missing: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -93,8 +93,8 @@ class Monthly:
 
 
 @dataclass(frozen=True)
-class Part:
-    """From ``least`` to ``most`` of one thing that a cluster consists of; ``pool`` as in a ``Line``."""
+class PricePart:
+    """From ``least`` to ``most`` of one thing that a cluster consists of; ``pool`` as in a ``PriceLine``."""
 
     kind: Kind
     name: str
@@ -119,15 +119,15 @@ def idle(spec: ClusterSpec, prices: Prices) -> Monthly:
     return _priced(spec, left, prices, Decimal(1))
 
 
-def _priced(spec: ClusterSpec, parts: Iterable[Part], prices: Prices, awake: Decimal) -> Monthly:
-    lines, missing, region = list[Line](), dict[str, None](), spec.location
+def _priced(spec: ClusterSpec, parts: Iterable[PricePart], prices: Prices, awake: Decimal) -> Monthly:
+    lines, missing, region = list[PriceLine](), dict[str, None](), spec.location
     for part in parts:
         price = prices.of(part.kind, part.name, region)
         if price is None:
             missing[f"no price for {of_kind(part.kind)}{part.name} in {region}"] = None
         else:
             month = price.month if part.kind in STAYS else price.month * awake
-            lines.append(Line(part.kind, price.name, region, part.pool, part.least, part.most, month))
+            lines.append(PriceLine(part.kind, price.name, region, part.pool, part.least, part.most, month))
     return Monthly(tuple(lines), tuple(missing))
 
 
@@ -136,28 +136,28 @@ def of_kind(kind: Kind) -> str:
     return "" if kind is Kind.NODE else f"{kind} "
 
 
-def parts_of(spec: ClusterSpec) -> Iterator[Part]:
+def parts_of(spec: ClusterSpec) -> Iterator[PricePart]:
     """Yield what a cluster consists of that a price file may have."""
     if spec.existing is not None:
         return
     if not spec.sku.automatic and (tier := spec.sku.tier or STANDARD) != FREE:
-        yield Part(Kind.TIER, tier)
+        yield PricePart(Kind.TIER, tier)
     for pool in spec.node_pools:
         yield from _of_pool(pool)
     if addresses := managed_addresses(completed(spec)):
-        yield Part(Kind.ADDRESS, ADDRESS, "", addresses, addresses)
+        yield PricePart(Kind.ADDRESS, ADDRESS, "", addresses, addresses)
 
 
-def _of_pool(pool: NodePool) -> Iterator[Part]:
+def _of_pool(pool: NodePool) -> Iterator[PricePart]:
     if pool.stopped:
         return
     for size, least, most in sizes_of(pool):
-        yield Part(_node(pool), size, pool.name, least, most)
+        yield PricePart(_node(pool), size, pool.name, least, most)
         disk = os_disk(pool, size)
         if not isinstance(disk, OsDisk):
-            yield Part(Kind.DISK, disk, pool.name, least, most)
+            yield PricePart(Kind.DISK, disk, pool.name, least, most)
         if pool.enable_node_public_ip and not pool.node_public_ip_prefix_id:
-            yield Part(Kind.ADDRESS, ADDRESS, pool.name, least, most)
+            yield PricePart(Kind.ADDRESS, ADDRESS, pool.name, least, most)
 
 
 def sizes_of(pool: NodePool) -> Iterator[tuple[str, int, int]]:

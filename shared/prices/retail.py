@@ -29,7 +29,7 @@ _SIZE = re.compile(r"standard_([a-z]+)(.*?)(_v\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Need:
+class PriceNeed:
     """One price that a fleet needs."""
 
     region: str
@@ -40,24 +40,24 @@ class Need:
         return f"{of_kind(self.kind)}{self.name} in {self.region}"
 
 
-def needs_of(specs: Iterable[ClusterSpec]) -> list[Need]:
+def needs_of(specs: Iterable[ClusterSpec]) -> list[PriceNeed]:
     """Return the prices that clusters need, each once, in order; sizes as they are written first."""
-    found = dict[tuple[str, Kind, str], Need]()
+    found = dict[tuple[str, Kind, str], PriceNeed]()
     for spec in specs:
         for part in parts_of(spec):
-            need = Need(region_id(spec.location), part.kind, part.name)
+            need = PriceNeed(region_id(spec.location), part.kind, part.name)
             found.setdefault((need.region, need.kind, need.name.lower()), need)
     return sorted(found.values(), key=lambda need: (need.region, need.kind, need.name))
 
 
-def filters_of(need: Need) -> Iterator[str]:
+def filters_of(need: PriceNeed) -> Iterator[str]:
     """Yield what to ask the list for, in OData; each only if the one before it found nothing."""
     for fields in _fields(need):
         asked = {**fields, "armRegionName": need.region, "priceType": CONSUMPTION}
         yield " and ".join(f"{field} eq '{_quoted(value)}'" for field, value in asked.items())
 
 
-def _fields(need: Need) -> Iterator[Mapping[str, str]]:
+def _fields(need: PriceNeed) -> Iterator[Mapping[str, str]]:
     if need.kind is Kind.TIER:
         yield {"serviceName": "Azure Kubernetes Service", "meterName": _TIERS.get(need.name, need.name)}
     elif need.kind is Kind.DISK:
@@ -88,7 +88,7 @@ class NoPrice(Exception):
     """The list has no price that counts; the message says why."""
 
 
-def price_of(need: Need, entries: Iterable[Mapping[str, Any]], currency: str) -> Price:
+def price_of(need: PriceNeed, entries: Iterable[Mapping[str, Any]], currency: str) -> Price:
     """Return the price of a need among the list's answers; raise NoPrice."""
     meant = [entry for entry in entries if _counts(entry, currency) and _is_meant(entry, need)]
     if not meant:
@@ -124,7 +124,7 @@ def _price(entry: Mapping[str, Any]) -> Decimal:
     return price if price.is_finite() else Decimal()
 
 
-def _is_meant(entry: Mapping[str, Any], need: Need) -> bool:
+def _is_meant(entry: Mapping[str, Any], need: PriceNeed) -> bool:
     product, meter, sku = (str(entry.get(field) or "") for field in ("productName", "meterName", "skuName"))
     if str(entry.get("armRegionName")) != need.region:
         return False

@@ -18,7 +18,7 @@ from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
 from simulation.actors.by_hand import ByHand
 from simulation.desired_state import PROPOSED
-from simulation.event_loop import Actor
+from simulation.event_loop import ActingFunction
 from simulation.rule import RuleViolated
 
 RULE = "accepted drift"
@@ -82,7 +82,7 @@ class AcceptedDrift(ByHand):
     def _accept(self, tag: AddedTag) -> None:
         if not tag.accepted:
             return
-        with self._loop.as_actor(Actor(self._loop.clock())):
+        with self._loop.as_actor(ActingFunction(self._loop.clock())):
             result = accept_differences(tag.cluster.name, {PATH: f'"{FIRST}"'}, "operator", tag.cloud.ports)
         self._loop.log("%s of %s is accepted: %d", PATH, tag.cluster.name, result.status)
 

@@ -20,7 +20,7 @@ from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.actors.by_hand import ByHand
 from simulation.desired_state import CORRECTED
-from simulation.event_loop import Actor
+from simulation.event_loop import ActingFunction
 from simulation.oracle import POOL_TAG, is_going
 from simulation.rule import RuleViolated
 
@@ -131,7 +131,7 @@ class ApprovedCorrections(ByHand):
         """Approve what was shown, where the answer is an approval; scale the pool where it is too early."""
         if case.answer is CorrectionAnswer.NOTHING or not shown:
             return
-        with self._loop.as_actor(Actor(self._loop.clock())):
+        with self._loop.as_actor(ActingFunction(self._loop.clock())):
             result = approve_correction(case.cluster.name, shown, "operator", case.cloud.ports)
         self._loop.log("the correction of %s is approved: %d", case.cluster.name, result.status)
         if result.ok and case.answer is CorrectionAnswer.APPROVED_TOO_LATE:

@@ -14,7 +14,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
-from simulation.event_loop import Actor, EventLoop
+from simulation.event_loop import ActingFunction, EventLoop
 from simulation.history import AzureHistory
 from simulation.oracle import Oracle, is_going
 
@@ -54,7 +54,7 @@ class ByHand:
         """Change a cluster as a person does; what Azure does not allow now does not happen."""
         self._history.disturb(cluster)
         somebody = self._loop.azure.called_by(SOMEBODY)
-        with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())), somebody:
+        with suppress(ArmError), self._loop.as_actor(ActingFunction(self._loop.clock())), somebody:
             yield
 
     def _after_operations(self) -> None:

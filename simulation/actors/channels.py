@@ -16,7 +16,7 @@ from functools import partial
 
 from localcloud.git.world.pull_requests import PullRecord
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import Conflict, Unavailable
 from shared.ports.process import KnownAnswers
@@ -195,7 +195,7 @@ class Channels(EnvironmentActor):
             self._loop.log("    the webhook is lost")
             return
         digest = f"channel-{self._chance.getrandbits(64)}"
-        event = PullChanged("c1", digest, pull.number, pull.sha, "closed", promotion=True)
+        event = PullChange("c1", digest, pull.number, pull.sha, "closed", promotion=True)
         self._loop.run_function(operators.cloud, partial(accept, event))
 
     # When the faults have ended

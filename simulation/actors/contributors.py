@@ -10,7 +10,7 @@ from functools import cache
 
 from localcloud.git.world.pull_requests import PullRecord
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.ports import Ports
 from simulation.actors.kinds import PULL_REQUESTS
 from simulation.desired_files import files_of
@@ -157,7 +157,7 @@ class Contributors:
 
         When a frozen instance accepts it, the event of a later commit may have been lost meanwhile.
         """
-        event = PullChanged("p1", f"pull-{self._chance.getrandbits(64)}", pull.number, pull.sha, action)
+        event = PullChange("p1", f"pull-{self._chance.getrandbits(64)}", pull.number, pull.sha, action)
         self._undelivered[pull.number] = pull.sha
 
         def accepted(ports: Ports) -> None:

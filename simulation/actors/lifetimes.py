@@ -15,7 +15,7 @@ from typing import Any
 from localcloud.git.world.pull_requests import PullRecord
 from shared.app.api.acts.times import extend
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.app.proposals.ends import watch_lifetimes
 from shared.cluster.failures.errors import Conflict
 from shared.cluster.record_parts import Phase
@@ -102,7 +102,7 @@ class Lifetimes(ActorUpkeep):
                 self._loop.log("%s: somebody declines pull request %d", operators.fleet, pull.number)
                 operators.cloud.repository.pulls.change(pull.number, state="closed")
                 digest = f"end-{self._chance.getrandbits(64)}"
-                event = PullChanged("e1", digest, pull.number, pull.sha, "closed", proposal=True)
+                event = PullChange("e1", digest, pull.number, pull.sha, "closed", proposal=True)
                 self._loop.run_function(operators.cloud, partial(accept, event))
 
     def _pulls(self, operators: Operators) -> list[PullRecord]:

@@ -17,7 +17,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
 from shared.cluster.record_parts import Phase
-from shared.notifications.digest import Outgoing
+from shared.notifications.digest import OutgoingMessage
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from simulation.actors.kinds import ROUTES
@@ -53,7 +53,7 @@ class NotificationLog(Protocol):
     pruned: set[str]
 
 
-class _Sent(list[Outgoing]):
+class _Sent(list[OutgoingMessage]):
     """The messages that a route got, and when each came first."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
@@ -61,7 +61,7 @@ class _Sent(list[Outgoing]):
         self._clock = clock
         self.first: dict[str, datetime] = {}
 
-    def append(self, message: Outgoing) -> None:
+    def append(self, message: OutgoingMessage) -> None:
         super().append(message)
         self.first.setdefault(message.id, self._clock())
 
@@ -162,7 +162,7 @@ def _check(cloud: MemoryCloud, stored: NotificationLog, sent: _Sent, heads: Mapp
     _holds(cloud, is_open, pruned=bool(stored.pruned))
 
 
-def _shown(sent: Iterable[Outgoing]) -> Iterable[Notification]:
+def _shown(sent: Iterable[OutgoingMessage]) -> Iterable[Notification]:
     """Return the problems that a reader of the route takes for open.
 
     The end of a problem ends what was shown since it began. A problem begins again where a message
@@ -172,7 +172,7 @@ def _shown(sent: Iterable[Outgoing]) -> Iterable[Notification]:
     """
     shown: dict[tuple[str, tuple[str, str, str]], Notification] = {}
     began: dict[str, int] = {}
-    first: dict[object, Outgoing] = {}
+    first: dict[object, OutgoingMessage] = {}
     for message in sent:
         times = [fact.at for group in message.groups for fact in group.facts]
         first.setdefault((message.id, *times), message)

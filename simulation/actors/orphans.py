@@ -16,7 +16,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 from simulation.desired_state import manual_cluster
-from simulation.event_loop import Actor, EventLoop
+from simulation.event_loop import ActingFunction, EventLoop
 from simulation.granted import SUBSCRIPTION
 from simulation.oracle import Oracle, is_going
 from simulation.rule import RuleViolated
@@ -51,7 +51,7 @@ class Orphans:
         copied = dict(self._chance.choice(tags))
         body = {**manual_cluster(cluster.name), "tags": copied}
         self._loop.log("%s: somebody creates %s with the tags of another cluster", fleet, cluster.name)
-        with self._loop.as_actor(Actor(self._loop.clock())), suppress(ArmError):
+        with self._loop.as_actor(ActingFunction(self._loop.clock())), suppress(ArmError):
             cloud.azure.put_group(cluster.subscription, cluster.resource_group, {"location": "eastus"})
             cloud.azure.put_cluster(cluster, body)
             self._created[cluster] = copied
@@ -60,7 +60,7 @@ class Orphans:
         """Let somebody delete one of them."""
         if self._created:
             cluster = self._chance.choice([*self._created])
-            with self._loop.as_actor(Actor(self._loop.clock())), suppress(ArmError):
+            with self._loop.as_actor(ActingFunction(self._loop.clock())), suppress(ArmError):
                 self._loop.azure.delete_cluster(cluster)
                 del self._created[cluster]
 

@@ -19,7 +19,7 @@ import yaml
 from localcloud.git.world.pull_requests import PullRecord
 from shared.app.api.acts.pulls import promote
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import Conflict
 from shared.cluster.record_parts import Phase
@@ -171,7 +171,7 @@ class PromotionActor(EnvironmentActor):
             self._loop.log("    the webhook is lost")
             return
         digest = f"promotion-{self._chance.getrandbits(64)}"
-        event = PullChanged("p2", digest, pull.number, pull.sha, action, promotion=True)
+        event = PullChange("p2", digest, pull.number, pull.sha, action, promotion=True)
         self._loop.run_function(operators.cloud, partial(accept, event))
 
     # When the faults have ended

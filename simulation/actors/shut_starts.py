@@ -20,7 +20,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from simulation.desired_state import CORRECTED
-from simulation.event_loop import Actor, EventLoop
+from simulation.event_loop import ActingFunction, EventLoop
 from simulation.operators import Operators
 from simulation.oracle import is_going
 from simulation.staging import StagedStage, Staging, stage_of
@@ -126,7 +126,7 @@ class ShutStarts:
         self._loop.log("%s: somebody scales %s by hand in a stage that is shut", operators.fleet, record.name)
         operators.azure_history.disturb(cluster)
         pool = live["properties"]["agentPoolProfiles"][0]
-        with suppress(ArmError), self._loop.as_actor(Actor(self._loop.clock())):
+        with suppress(ArmError), self._loop.as_actor(ActingFunction(self._loop.clock())):
             self._loop.azure.interventions.scale(cluster, pool["name"], pool["count"] % MOST_NODES + 1)
         self._loop.schedule(self._chance.uniform(*UNTIL_SWEEP), lambda: self._sweep(operators))
 

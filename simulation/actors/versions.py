@@ -23,7 +23,7 @@ WAYS_BACK = (0, 1, 1, 2)
 FORMER, BOTH, NEWER = "former", "both", "newer"
 
 
-class Versions(ActorUpkeep):
+class VersionUpkeep(ActorUpkeep):
     """They act on all fleets at once; ``acts`` counts the changes of what runs."""
 
     kind = VERSIONS

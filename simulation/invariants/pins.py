@@ -14,7 +14,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from simulation.history import FleetHistory
 from simulation.invariants.context import Context
 from simulation.operators import Operators, cluster_id
-from simulation.platforms import HAS, REFUSED, WATCHED, Guarded
+from simulation.platforms import HAS, REFUSED, WATCHED, GuardedContents
 from simulation.pulled_commits import BRANCHES, applied_commit, has_source, pinned_commit, uid_of
 from simulation.rule import RuleViolated
 
@@ -137,7 +137,9 @@ class PinInvariant:
             for cloud, record in records
         )
 
-    def _kept(self, operators: Operators, name: str, world: KubernetesWorld, guarded: Guarded) -> None:
+    def _kept(
+        self, operators: Operators, name: str, world: KubernetesWorld, guarded: GuardedContents
+    ) -> None:
         """Check that somebody approved the removal of what is guarded, where Flux deletes it."""
         before, now = self._uids.get((world, guarded.name), ""), uid_of(world, guarded)
         self._uids[world, guarded.name] = now
@@ -154,7 +156,7 @@ class PinInvariant:
         what = f"{name} lost its {guarded.name} with {applied[:8]}, which nobody approved"
         raise RuleViolated("unapproved removal", f"{operators.fleet}: {what}")
 
-    def _approved(self, history: FleetHistory, name: str, pin: str, guarded: Guarded) -> bool:
+    def _approved(self, history: FleetHistory, name: str, pin: str, guarded: GuardedContents) -> bool:
         """Return whether somebody approved the removal by the commit of a pin, or by one before it."""
         line, source = history.line(name), history.sources.get(name)
         if pin not in line.head_line:

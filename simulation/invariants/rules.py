@@ -20,7 +20,7 @@ from simulation.invariants.pull_requests import PullRequestInvariant
 from simulation.invariants.records import Records
 from simulation.invariants.rollout_ends import RolloutEnds
 from simulation.invariants.staged_starts import RolloutRules
-from simulation.invariants.starts_in_a_pause import Pauses
+from simulation.invariants.starts_in_a_pause import PauseRule
 from simulation.invariants.timed_starts import TimedStarts
 from simulation.workloads import Workloads
 
@@ -33,7 +33,7 @@ class Invariants:
         self.hand_overs = HandOvers(context)
         self.lifetimes = LifetimeInvariant(context)
         self.messages = Messages(context)
-        self.pauses = Pauses(context)
+        self.pauses = PauseRule(context)
         self.promotions = PromotionInvariant(context)
         self.pull_requests = PullRequestInvariant(context.loop)
         self.records = Records(context)

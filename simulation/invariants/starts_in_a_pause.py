@@ -13,7 +13,7 @@ NOTICED = timedelta(seconds=10) + CLOCKS
 """How late an instance may notice a pause."""
 
 
-class Pauses:
+class PauseRule:
     """Checks what begins in a fleet that somebody has paused."""
 
     def __init__(self, context: Context) -> None:

@@ -24,7 +24,7 @@ from simulation.oracle import Oracle
 from simulation.platforms import GUARDED, HAS, MORE
 from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
-from simulation.shown.listed import ListedClusters
+from simulation.shown.listed import ViewCache
 from simulation.staging import stage_of
 
 TERMINAL = Console(file=io.StringIO(), width=400, color_system=None)
@@ -45,7 +45,7 @@ class ShownFleets:
         histories: Histories,
     ) -> None:
         self._loop, self._oracle, self._azure, self._histories = loop, oracle, azure, histories
-        self._listed: defaultdict[MemoryCloud, ListedClusters] = defaultdict(ListedClusters)
+        self._listed: defaultdict[MemoryCloud, ViewCache] = defaultdict(ViewCache)
         self._printed: dict[str, object] = {}
         self.replaced: set[str] = set()
         """The fleets whose tables were replaced: their plans are of another moment than their records."""

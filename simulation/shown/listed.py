@@ -11,7 +11,7 @@ from shared.plan.plan import Item
 from shared.ports.state import SweepRecord
 
 
-class ListedClusters:
+class ViewCache:
     """Reads a view again when anything but the time of the day has changed since it was read.
 
     The rules of a list are about names, phases and plans, in which there is no time; whatever prints a list

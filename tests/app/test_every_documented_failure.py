@@ -19,7 +19,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.arm import ArmAzure
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.why import why_view
-from shared.cluster.failures.catalogue import AZURE, Actor, Entry, entry_of
+from shared.cluster.failures.catalogue import AZURE, Actor, CatalogueEntry, entry_of
 from shared.cluster.record_parts import Phase
 from shared.rollouts.decide import decide
 from shared.rollouts.waits import MemberStanding
@@ -52,7 +52,7 @@ MOST = 3
 """So many failures of a class are walked in a run that is not deep."""
 
 
-def found(name: str) -> Entry:
+def found(name: str) -> CatalogueEntry:
     """Return the entry that a failure has to lead to."""
     failure = failures()[name.lower()]
     key = ENTRIES.get(failure.name)

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from localcloud.azure.world.refusals import fixed
-from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.conditions import ChangeSurroundings
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
 from shared.azure.changes.writes import effect_of, planned_effect
 from shared.language.model.arm_types import OWNED_BY_AZURE
@@ -108,10 +108,10 @@ def test_the_effect_of_a_change(path: str, old: Any, new: Any, effect: Effect) -
 
 
 def test_the_effect_of_a_sleep_is_that_of_its_scope() -> None:
-    in_pools = Surroundings(after={"sleep": {"scope": "pools"}})
+    in_pools = ChangeSurroundings(after={"sleep": {"scope": "pools"}})
     assert effect_of("sleep.scope", None, "pools", in_pools) is Effect.POOLS_SLEEP
     assert effect_of("sleep.schedules", None, [{"stop": "0 19 * * *"}], in_pools) is Effect.POOLS_SLEEP
-    assert effect_of("sleep.scope", "pools", "cluster", Surroundings()) is Effect.SLEEPS
+    assert effect_of("sleep.scope", "pools", "cluster", ChangeSurroundings()) is Effect.SLEEPS
     assert effect_of("sleep.scope", "pools", None, in_pools) is Effect.IN_PLACE
 
 
@@ -197,7 +197,7 @@ NETWORK = "networkProfile"
 def test_the_effect_of_a_change_depends_on_what_surrounds_it(
     path: str, old: Any, new: Any, around: tuple[dict[str, Any], ...], effect: Effect
 ) -> None:
-    assert effect_of(path, old, new, Surroundings(*around)) is effect
+    assert effect_of(path, old, new, ChangeSurroundings(*around)) is effect
 
 
 @pytest.mark.parametrize(
@@ -235,5 +235,5 @@ def test_the_local_cloud_refuses_fixed_fields_and_accepts_the_allowed_changes() 
     assert fixed.POOL
     assert fixed.WAYS
     assert [path for path in paths if effect_of(path, "one", "other") not in FIXED] == []
-    around = Surroundings(NODE_SUBNET, overlay(podCidr="10.9.0.0/16"))
+    around = ChangeSurroundings(NODE_SUBNET, overlay(podCidr="10.9.0.0/16"))
     assert [way for way in fixed.WAYS if effect_of(*way, around) in FIXED] == []

@@ -14,7 +14,7 @@ from shared.azure.availability.channels import (
     EXTENSION,
     LONG_TERM,
     Offered,
-    Step,
+    VersionStep,
     following,
     following_extension,
     following_image,
@@ -44,7 +44,7 @@ def step(
     offers: Sequence[Offered] = (OFFERED,),
     today: date = TODAY,
     pace: timedelta = NONE,
-) -> Step | None:
+) -> VersionStep | None:
     return following(channel, present, [supported(channel, offer) for offer in offers], today, pace)
 
 
@@ -83,7 +83,7 @@ def test_a_minor_is_left_before_its_support_ends_and_a_slow_fleet_leaves_it_earl
     assert version("patch", "1.35.7", early) == "1.36.3"
     assert version("patch", "1.35.7", early - timedelta(days=14), timedelta(days=14)) == "1.36.3"
     found = step("patch", "1.35.7", today=early)
-    assert found == Step("1.36.3", "Kubernetes 1.35 leaves support on 2027-03-31, in 60 days")
+    assert found == VersionStep("1.36.3", "Kubernetes 1.35 leaves support on 2027-03-31, in 60 days")
 
 
 def test_only_what_every_region_offers_counts() -> None:
@@ -100,7 +100,7 @@ def test_regions_without_a_common_patch_do_not_end_a_minor_and_one_that_lacks_th
     assert step("patch", "1.35.7", [OFFERED, behind]) is None
     del behind["1.35.6"]
     found = step("patch", "1.35.7", [OFFERED, behind])
-    assert found == Step("1.36.3", "Kubernetes 1.35 is not offered in every region any more")
+    assert found == VersionStep("1.36.3", "Kubernetes 1.35 is not offered in every region any more")
 
 
 def test_an_empty_list_of_a_region_and_lists_with_nothing_in_common_say_nothing_of_a_channel() -> None:
@@ -181,9 +181,9 @@ def test_the_extension_of_a_channel_is_never_older_and_never_two_minors_further(
 
 def test_the_extension_that_one_region_lacks_does_not_count() -> None:
     found = following_extension("rapid", "1.22.1", [EXTENSIONS, EXTENSIONS[:-1]])
-    assert found == Step("1.22.2", "Azure has it in every region of the environment")
+    assert found == VersionStep("1.22.2", "Azure has it in every region of the environment")
     left = following_extension("patch", "1.21.1", [EXTENSIONS, ("1.22.2", "1.23.0")])
-    assert left == Step("1.22.2", f"{EXTENSION} 1.21 is not offered in every region any more")
+    assert left == VersionStep("1.22.2", f"{EXTENSION} 1.21 is not offered in every region any more")
 
 
 @given(

@@ -27,14 +27,14 @@ from shared.azure.node_pools.replacement import (
     serving,
     stage_of,
 )
-from shared.azure.ownership import POOL_TAG, Owner
+from shared.azure.ownership import POOL_TAG, OwnerTags
 from shared.json_tree import Json
 from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from tests.support.sample import examples
 
-OWNER = Owner("example", "example/fleet", "one")
+OWNER = OwnerTags("example", "example/fleet", "one")
 SMALL, MIDDLE, LARGE = "Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"
 
 

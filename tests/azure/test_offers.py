@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.azure.availability.offered import Offer, Quota, Size, Subnet, quotas_of, sizes_of, subnets_of
-from shared.azure.availability.offers import ADDRESSES, TOTAL, Request, shortages
+from shared.azure.availability.offered import AzureQuota, Offer, Size, Subnet, quotas_of, sizes_of, subnets_of
+from shared.azure.availability.offers import ADDRESSES, TOTAL, OfferRequest, shortages
 from shared.azure.running_versions import PoolVersions, RunningVersions
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.resolve.rules.refusal import completed, surge_of
@@ -40,23 +40,23 @@ def spec(*, nodes: int = 3, size: str = "Standard_D4s_v5", version: str = "1.36"
     )
 
 
-def added(**pool: Any) -> Request:
+def added(**pool: Any) -> OfferRequest:
     """Return a commit that adds a node pool to a cluster with three system nodes."""
     system = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3}
     return changed(spec(nodePools=[system]), spec(nodePools=[system, {"name": "apps", **pool}]))
 
 
-def changed(before: ClusterSpec, after: ClusterSpec) -> Request:
-    return Request("one", before, completed(after))
+def changed(before: ClusterSpec, after: ClusterSpec) -> OfferRequest:
+    return OfferRequest("one", before, completed(after))
 
 
-def short(*requests: Request, offer: Offer = OFFER, **changed: Any) -> list[str]:
+def short(*requests: OfferRequest, offer: Offer = OFFER, **changed: Any) -> list[str]:
     offers = {request.place: replace(offer, **changed) for request in requests}
     return shortages(requests, offers)
 
 
-def new(name: str = "one", **more: Any) -> Request:
-    return Request(name, None, completed(spec(**more)))
+def new(name: str = "one", **more: Any) -> OfferRequest:
+    return OfferRequest(name, None, completed(spec(**more)))
 
 
 def test_a_commit_that_azure_has_everything_for_says_nothing() -> None:
@@ -64,7 +64,7 @@ def test_a_commit_that_azure_has_everything_for_says_nothing() -> None:
 
 
 def test_cores_of_a_family_that_are_left_for_some_clusters_name_those_that_would_fail() -> None:
-    quotas = {"standardDSv5Family": Quota(76, 100), TOTAL: Quota(0, 1000)}
+    quotas = {"standardDSv5Family": AzureQuota(76, 100), TOTAL: AzureQuota(0, 1000)}
     requests = [new(name, nodes=4) for name in ("one", "two", "three", "four")]
     assert short(*requests, quotas=quotas) == [
         "quota: eastus has 24 of 100 cores of standardDSv5Family left, this commit needs 64: "
@@ -73,14 +73,14 @@ def test_cores_of_a_family_that_are_left_for_some_clusters_name_those_that_would
 
 
 def test_a_pool_that_grows_needs_what_it_adds_and_one_that_shrinks_nothing() -> None:
-    quotas = {"standardDSv5Family": Quota(92, 100)}
+    quotas = {"standardDSv5Family": AzureQuota(92, 100)}
     assert short(changed(spec(nodes=3), spec(nodes=5)), quotas=quotas) == []
     assert "this commit needs 12" in short(changed(spec(nodes=3), spec(nodes=6)), quotas=quotas)[0]
     assert short(changed(spec(nodes=9), spec(nodes=1)), quotas=quotas) == []
 
 
 def test_an_upgrade_needs_cores_for_its_surge() -> None:
-    quotas = {"standardDSv5Family": Quota(100, 100)}
+    quotas = {"standardDSv5Family": AzureQuota(100, 100)}
     (found,) = short(changed(spec(nodes=12), spec(nodes=12, version="1.37")), quotas=quotas)
     assert "this commit needs 8" in found
 
@@ -94,7 +94,7 @@ def test_a_surge_is_a_number_or_a_part_that_is_rounded_up() -> None:
 
 
 def test_spot_nodes_use_no_cores_of_the_family() -> None:
-    quotas = {"standardDSv5Family": Quota(100, 100)}
+    quotas = {"standardDSv5Family": AzureQuota(100, 100)}
     spot = added(vmSize="Standard_D4s_v5", count=3, scaleSetPriority="Spot")
     assert short(spot, quotas=quotas) == []
 
@@ -153,7 +153,7 @@ def test_a_version_that_the_region_does_not_offer_is_named_unless_the_cluster_ha
 
 
 def test_public_addresses_are_counted_for_clusters_that_get_some_of_their_own() -> None:
-    quotas = {ADDRESSES: Quota(1000, 1000)}
+    quotas = {ADDRESSES: AzureQuota(1000, 1000)}
     assert "public addresses left, this commit needs 1" in short(new(), quotas=quotas)[0]
     routed: dict[str, Any] = {"networkProfile": {"outboundType": "none"}}
     assert short(new(**routed), quotas=quotas) == []
@@ -180,7 +180,7 @@ def test_a_new_cluster_that_names_no_plugin_has_the_overlay_that_aks_gives_it() 
 def test_each_size_of_a_pool_of_single_machines_is_counted() -> None:
     scale = {"manual": [{"size": "Standard_D4s_v5", "count": 3}, {"size": "Standard_Odd", "count": 1}]}
     request = added(type="VirtualMachines", virtualMachinesProfile={"scale": scale})
-    found = short(request, quotas={TOTAL: Quota(0, 11)})
+    found = short(request, quotas={TOTAL: AzureQuota(0, 11)})
     assert found == [
         "vmSize Standard_Odd: eastus has no such size (one)",
         "quota: eastus has 11 of 11 cores left, this commit needs 12: 1 cluster would fail (one)",
@@ -230,7 +230,7 @@ def test_azures_documents_are_read_as_its_published_examples_have_them() -> None
         "currentValue": 8,
         "limit": 10,
     }
-    assert quotas_of([usage]) == {"cores": Quota(8, 10)}
+    assert quotas_of([usage]) == {"cores": AzureQuota(8, 10)}
     subnet = {
         "id": SUBNET,
         "properties": {"addressPrefixes": ["10.0.0.0/24"], "ipConfigurations": [{"id": "a"}]},
@@ -248,7 +248,7 @@ def test_azures_documents_are_read_as_its_published_examples_have_them() -> None
 def test_a_commit_fails_nowhere_if_what_it_adds_is_left(
     before: int, after: int, used: int, limit: int
 ) -> None:
-    quotas = {"standardDSv5Family": Quota(used, limit)}
+    quotas = {"standardDSv5Family": AzureQuota(used, limit)}
     found = short(changed(spec(nodes=before), spec(nodes=after)), quotas=quotas)
     assert bool(found) == (4 * max(0, after - before) > max(0, limit - used))
 
@@ -323,7 +323,7 @@ def test_the_state_of_a_subnet_is_read_off_its_network() -> None:
 def test_an_oldest_image_that_all_nodes_have_already_upgrades_nothing(runs: str, upgrades: bool) -> None:
     asks = spec(minNodeImageVersion="202511.07.0")
     image = f"AKSUbuntu-2204gen2containerd-{runs}" if runs else ""
-    request = Request(
+    request = OfferRequest(
         "one", spec(), asks, RunningVersions("1.36.3", pools={"apps": PoolVersions("1.36.3", image)})
     )
     assert request.reimages is upgrades

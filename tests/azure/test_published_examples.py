@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.azure.differences import drift_of
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.language.desired import Desired
 from tests.support.arm_bodies import OWNER, desired
 
@@ -24,7 +24,7 @@ def manifest(example: dict[str, Any]) -> Desired:
     return desired(kubernetesVersion=version.rpartition(".")[0], **example["requested"])
 
 
-def shown(example: dict[str, Any], owner: Owner) -> dict[str, Any]:
+def shown(example: dict[str, Any], owner: OwnerTags) -> dict[str, Any]:
     """Return the answer with the tags that Roadstead would have sent."""
     live: dict[str, Any] = json.loads(json.dumps(example["shown"]))
     live["tags"] |= owner.tags

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from shared.azure.availability.offered import Offer, Quota, Size, Subnet
+from shared.azure.availability.offered import AzureQuota, Offer, Size, Subnet
 from shared.azure.availability.offers import TOTAL
-from shared.azure.availability.upgrade_room import Room, blockers_in_azure, failed_parts, notes_of, room_of
-from shared.kubernetes.readiness.blockers import Actor
+from shared.azure.availability.upgrade_room import (
+    UpgradeRoom,
+    blockers_in_azure,
+    failed_parts,
+    notes_of,
+    room_of,
+)
+from shared.kubernetes.readiness.blockers import Remover
 from shared.language.model.cluster.spec import ClusterSpec
 
 FAMILY = "standardDSv5Family"
@@ -34,11 +40,13 @@ def spec(*pools: dict[str, Any], version: str = "1.34", **more: Any) -> ClusterS
     )
 
 
-def room(used: int = 0, **more: Any) -> Room:
-    return Room(Offer(None, OFFERED, SIZES, {FAMILY: Quota(used, 100), TOTAL: Quota(0, 1000)}, **more))
+def room(used: int = 0, **more: Any) -> UpgradeRoom:
+    return UpgradeRoom(
+        Offer(None, OFFERED, SIZES, {FAMILY: AzureQuota(used, 100), TOTAL: AzureQuota(0, 1000)}, **more)
+    )
 
 
-def blocked(wanted: ClusterSpec, had: Room, to: str = "1.35", runs: str = "1.34.2") -> list[str]:
+def blocked(wanted: ClusterSpec, had: UpgradeRoom, to: str = "1.35", runs: str = "1.34.2") -> list[str]:
     return [str(blocker) for blocker in blockers_in_azure(wanted, had, to, runs)]
 
 
@@ -69,7 +77,7 @@ def test_a_surge_without_overlay_needs_addresses_for_its_pods_too() -> None:
     assert blocked(flat, room(subnets={SUBNET.lower(): Subnet(251, 230)})) == []
     (found,) = blockers_in_azure(flat, room(subnets={SUBNET.lower(): Subnet(251, 231)}), "1.35", "1.34.2")
     assert str(found) == "subnet hub/aks has 20 of 251 addresses left, and the surge of a pool needs 21"
-    assert found.who is Actor.NETWORK
+    assert found.who is Remover.NETWORK
 
 
 def test_new_images_alone_need_the_surge_and_nothing_of_a_version() -> None:
@@ -85,7 +93,7 @@ def test_a_version_that_runs_needs_nothing() -> None:
 def test_a_version_that_the_region_does_not_offer_on_the_way_is_a_note() -> None:
     (note,) = notes_of(spec(), room(), "1.40", "1.38.0")
     assert note.startswith("in eastus, Azure does not offer Kubernetes 1.39 here; it offers 1.35.7")
-    assert [*notes_of(spec(), Room(), "1.40", "1.38.0")] == [], "Azure did not say"
+    assert [*notes_of(spec(), UpgradeRoom(), "1.40", "1.38.0")] == [], "Azure did not say"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +133,7 @@ def test_what_is_not_well_in_azure_is_named() -> None:
         }
     }
     failed = tuple(failed_parts(live, {"properties": {"provisioningState": "Failed"}}))
-    assert blocked(spec(), Room(failed=failed)) == [
+    assert blocked(spec(), UpgradeRoom(failed=failed)) == [
         "the cluster is Failed in Azure",
         "the node pool more is Canceled in Azure",
         "the extension flux is Failed in Azure",
@@ -136,7 +144,9 @@ def test_what_is_not_well_in_azure_is_named() -> None:
 
 def test_of_a_region_no_more_is_stored_than_the_pools_need() -> None:
     more = {f"standard_d{number}s_v4": Size("other", number) for number in range(500)}
-    whole = Offer(frozenset({"eastus"}), OFFERED, SIZES | more, {FAMILY: Quota(0, 1), "other": Quota(0, 1)})
+    whole = Offer(
+        frozenset({"eastus"}), OFFERED, SIZES | more, {FAMILY: AzureQuota(0, 1), "other": AzureQuota(0, 1)}
+    )
     kept = room_of(spec(), whole, (), ()).offer
     assert [*(kept.sizes or ())] == ["standard_d4s_v5"]
     assert ([*kept.quotas], kept.regions) == ([FAMILY], None)

@@ -15,14 +15,14 @@ from cli.errors import CommandError, ExitCode
 from localcloud.common.front_door import ScriptedFault
 from localcloud.prices.prices_server import PricesServer, recorded
 from shared.prices.price_file import Kind, Unit, read_prices
-from shared.prices.retail import Need
+from shared.prices.retail import PriceNeed
 from tests.support.recorded_prices import DAY
 from tests.support.roadstead_command import roadstead
 
 pytestmark = pytest.mark.lives
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet"
-D4S = Need("eastus", Kind.NODE, "Standard_D4s_v5")
+D4S = PriceNeed("eastus", Kind.NODE, "Standard_D4s_v5")
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_what_has_no_price_is_named(fleet: Path, service: PricesServer) -> None:
 
 def test_it_reads_every_page() -> None:
     with PricesServer(page=1) as service, RetailPrices(service.address, "EUR", wait=no_wait) as prices:
-        found, missing = prices.prices([Need("northeurope", Kind.NODE, "Standard_D4s_v5")], DAY)
+        found, missing = prices.prices([PriceNeed("northeurope", Kind.NODE, "Standard_D4s_v5")], DAY)
         pages = len(service.door.requests)
 
     assert (pages, not missing, str(found.entries[0].price)) == (2, True, "0.1813")

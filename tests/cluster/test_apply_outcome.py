@@ -21,7 +21,7 @@ from shared.cluster.failures.errors import (
     from_http,
 )
 from shared.cluster.failures.retry import wait_before_retry
-from shared.cluster.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind, start_step
+from shared.cluster.job import AcceptedWrite, Lease, WaitKind, WaitSubject, WriteKind, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.cluster.recipes import STEPS, Recipe, Step, deadline
 from shared.cluster.record import from_json, to_json
@@ -255,7 +255,7 @@ def test_records_compare_equal_whatever_their_etag() -> None:
 
 
 def test_a_step_waits_on_the_same_part_until_another_wait_replaces_it() -> None:
-    drain = WaitingOn(WaitKind.DRAIN, "apps", later(10))
+    drain = WaitSubject(WaitKind.DRAIN, "apps", later(10))
     first = apply_outcome(record(), Wait(5, "draining", waiting_on=drain), now=later(10), jitter=0)
     tried = apply_outcome(first, Retry(Conflict("busy")), now=later(20), jitter=0)
     assert tried.job.step.waiting_on == drain

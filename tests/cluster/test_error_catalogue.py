@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shared.cluster.failures.advice import action_for, remedy_for
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Actor, Entry, entries_in, entry_of
+from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Actor, CatalogueEntry, entries_in, entry_of
 from shared.cluster.failures.errors import (
     Interrupted,
     InvalidManifest,
@@ -129,7 +129,7 @@ def test_what_is_assumed_stands_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("entry", NAMED, ids=lambda entry: entry.key)
-def test_what_only_a_name_says_is_never_the_fault_of_the_manifest(entry: Entry) -> None:
+def test_what_only_a_name_says_is_never_the_fault_of_the_manifest(entry: CatalogueEntry) -> None:
     assert entry.assumes.startswith("It is assumed that")
     assert entry.assumes.endswith(".")
     assert issubclass(entry.kind, Interrupted)

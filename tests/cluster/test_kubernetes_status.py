@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shared.cluster.failures import errors
 from shared.cluster.failures.catalogue import KUBERNETES
 from shared.cluster.failures.errors import NamespaceTerminating, ReconcileError, Unauthorized, from_http
-from shared.cluster.failures.kubernetes_status import LONGEST, Cause, Refusal, error_of
+from shared.cluster.failures.kubernetes_status import LONGEST, ApiRefusal, StatusCause, error_of
 
 REASONS = {
     **{"Unauthorized": 401, "Forbidden": 403, "NotFound": 404, "AlreadyExists": 409, "Conflict": 409},
@@ -52,7 +52,7 @@ BODIES = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_of_kubernetes_has_an_entry(reason: str) -> None:
-    refusal = Refusal(REASONS[reason], reason, "because")
+    refusal = ApiRefusal(REASONS[reason], reason, "because")
     entry = refusal.entry
     assert entry is not None
     assert reason in entry.codes
@@ -72,7 +72,7 @@ def test_every_entry_has_its_source_and_says_who_acts() -> None:
 
 @given(st.integers(300, 599), BODIES, TEXTS, st.booleans())
 def test_any_answer_is_an_error(status: int, body: dict[str, object], text: str, secret: bool) -> None:
-    error = error_of(Refusal.of(status, body, text=text), "Deployment web in shop", secret=secret)
+    error = error_of(ApiRefusal.of(status, body, text=text), "Deployment web in shop", secret=secret)
     assert isinstance(error, ReconcileError)
     assert str(error).startswith("Deployment web in shop: ")
     assert not str(error).endswith(": ")
@@ -88,7 +88,7 @@ def test_any_answer_is_an_error(status: int, body: dict[str, object], text: str,
     ],
 )
 def test_what_others_say_is_cut_and_a_secret_shows_none_of_it(start: str) -> None:
-    refusal = Refusal(403, "Forbidden", start + LONG)
+    refusal = ApiRefusal(403, "Forbidden", start + LONG)
     assert len(str(error_of(refusal, "Deployment web in shop"))) < LONGEST + 200
     assert "secret" not in str(error_of(refusal, "Secret web in shop", secret=True))
 
@@ -108,26 +108,26 @@ def test_what_others_say_is_cut_and_a_secret_shows_none_of_it(start: str) -> Non
     ],
 )
 def test_only_a_missing_right_is_a_missing_role(message: str, kind: type[ReconcileError]) -> None:
-    assert type(error_of(Refusal(403, "Forbidden", message), "Pod a in b")) is kind
+    assert type(error_of(ApiRefusal(403, "Forbidden", message), "Pod a in b")) is kind
 
 
 def test_a_policy_that_chooses_the_reason_unauthorized_is_no_credential() -> None:
     said = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: only the platform team"
-    error = error_of(Refusal(401, "Unauthorized", f'pods "a" is forbidden: {said}'), "Pod a in b")
+    error = error_of(ApiRefusal(401, "Unauthorized", f'pods "a" is forbidden: {said}'), "Pod a in b")
     assert type(error) is errors.PolicyDenied
 
 
 def test_the_namespace_that_is_being_deleted_is_the_one_of_the_cause() -> None:
-    cause = Cause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
-    error = error_of(Refusal(403, "Forbidden", "no", (cause,)), "ConfigMap a in shop")
+    cause = StatusCause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
+    error = error_of(ApiRefusal(403, "Forbidden", "no", (cause,)), "ConfigMap a in shop")
     assert isinstance(error, NamespaceTerminating)
     assert error.namespace == "shop"
 
 
 def test_fields_with_different_faults_are_an_invalid_manifest() -> None:
-    fixed = Cause("FieldValueInvalid", "Invalid value: 1: field is immutable", "spec.selector")
-    absent = Cause("FieldValueRequired", "Required value", "spec.template")
-    forbidden = Cause(
+    fixed = StatusCause("FieldValueInvalid", "Invalid value: 1: field is immutable", "spec.selector")
+    absent = StatusCause("FieldValueRequired", "Required value", "spec.template")
+    forbidden = StatusCause(
         "FieldValueForbidden", "Forbidden: updates to statefulset spec for fields other than", "spec"
     )
     for causes, kind in (
@@ -136,16 +136,16 @@ def test_fields_with_different_faults_are_an_invalid_manifest() -> None:
         ((fixed, absent), errors.InvalidManifest),
     ):
         message = "; ".join(cause.message for cause in causes)
-        assert type(error_of(Refusal(422, "Invalid", message, causes), "Pod a in b")) is kind
+        assert type(error_of(ApiRefusal(422, "Invalid", message, causes), "Pod a in b")) is kind
 
 
 def test_an_answer_that_is_not_documented_is_classed_by_its_status() -> None:
     for status in (418, 404, 403, 502):
-        error = error_of(Refusal(status, "", "odd"), "Pod a in b")
+        error = error_of(ApiRefusal(status, "", "odd"), "Pod a in b")
         assert type(error) is type(from_http(status, "", "odd"))
 
 
 def test_the_wait_in_the_details_counts_where_no_header_has_one() -> None:
     body = {"reason": "ServerTimeout", "details": {"retryAfterSeconds": 7}}
-    assert Refusal.of(500, body).retry_after == 7
-    assert Refusal.of(500, body, retry_after=2).retry_after == 2
+    assert ApiRefusal.of(500, body).retry_after == 7
+    assert ApiRefusal.of(500, body, retry_after=2).retry_after == 2

@@ -17,7 +17,7 @@ from localcloud.memory.memory_cloud import QUEUES
 from shared.cluster.failures.errors import Unauthorized
 from shared.configuration.settings import App
 from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
-from shared.ports.pull_requests import Proposing
+from shared.ports.pull_requests import OwnBranches
 from tests.support.azure_operations import OPERATIONS
 from tests.support.deployed_rights import actions, permission_of, receiver, senders
 from tests.support.whole_life import lived_through
@@ -164,7 +164,7 @@ def test_an_app_may_send_only_to_the_queues_to_which_its_functions_send() -> Non
 
 def test_only_the_app_of_the_sweeps_writes_to_the_fleet_repository() -> None:
     written = lived_through().written
-    assert set(written) == {name for name in vars(Proposing) if not name.startswith("_")}
+    assert set(written) == {name for name in vars(OwnBranches) if not name.startswith("_")}
     assert set.union(*written.values()) == {App.CONTROL}
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
-from shared.azure.node_pools.rollback import Versions, recently_used
+from shared.azure.node_pools.rollback import RecentVersions, recently_used
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports.azure import GetPoolUpgradeProfile, PutCluster, PutGroup, PutPool
 from tests.support.azure_ports import CLUSTER, Azure, body, pool
@@ -15,7 +15,7 @@ from tests.support.azure_ports import CLUSTER, Azure, body, pool
 OLD, NEW = ("1.36.2", NODE_IMAGES[0]), ("1.36.3", NODE_IMAGES[-1])
 
 
-def listed(azure: Azure) -> list[Versions]:
+def listed(azure: Azure) -> list[RecentVersions]:
     return list(recently_used(azure.call(GetPoolUpgradeProfile(CLUSTER, "system"))))
 
 

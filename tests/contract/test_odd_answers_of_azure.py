@@ -17,7 +17,7 @@ from shared.azure.companions.compliance import compliance_of
 from shared.azure.costs import Places, costs_in
 from shared.azure.drift.activity import writes_in
 from shared.azure.importer import NotImportable, imported
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.cluster.failures.errors import ReconcileError, Unavailable
 from shared.ports.azure import (
     AzureCall,
@@ -234,6 +234,6 @@ def test_no_document_of_a_cluster_ends_an_import_with_a_server_error(azure: ArmA
             continue
         assert found is not None
         try:
-            imported(CLUSTER, Owner("example", "example/fleet", "x", ""), found, {})
+            imported(CLUSTER, OwnerTags("example", "example/fleet", "x", ""), found, {})
         except NotImportable:
             continue

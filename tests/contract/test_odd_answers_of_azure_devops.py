@@ -12,7 +12,7 @@ import pytest
 
 from shared.adapters import answers
 from shared.adapters.azure_devops import AzureDevOpsHost
-from shared.adapters.azure_devops.client import Address, DevOpsClient
+from shared.adapters.azure_devops.client import DevOpsClient, RepositoryAddress
 from shared.cluster.failures.errors import (
     Conflict,
     Dependency,
@@ -210,7 +210,7 @@ def test_an_answer_that_never_ends_is_not_read_to_its_end(
 def test_an_address_has_an_organization_a_project_and_a_repository(
     url: str, organization: str, identities: str, names: tuple[str, str]
 ) -> None:
-    found = Address.of(url)
+    found = RepositoryAddress.of(url)
     assert (found.organization, found.identities) == (organization, identities)
     assert (found.project, found.repository) == names
     assert found.url == url.rstrip("/")
@@ -221,7 +221,7 @@ def test_an_address_has_an_organization_a_project_and_a_repository(
 )
 def test_another_address_is_none(url: str) -> None:
     with pytest.raises(ValueError, match="not the address"):
-        Address.of(url)
+        RepositoryAddress.of(url)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_credential_without_a_token_is_said_without_its_text() -> None:
 
             raise ClientAuthenticationError("the secret is hunter2")
 
-    asked = DevOpsClient(Address("https://dev.azure.com/acme", "a", "b"), Nobody())
+    asked = DevOpsClient(RepositoryAddress("https://dev.azure.com/acme", "a", "b"), Nobody())
     with pytest.raises(Unauthenticated, match="no token for Azure DevOps") as refused:
         asked.authorization()
     assert "hunter2" not in str(refused.value)

@@ -20,7 +20,7 @@ from shared.ports.state import (
     Proposal,
     SweepRecord,
 )
-from shared.promotions import EnvironmentValues, Rule, Value, What, Withdrawal
+from shared.promotions import EnvironmentValues, Promotable, PromotionPath, Value, Withdrawal
 from shared.rollouts import rollout as rollouts
 from shared.rollouts.calendar import Freeze, Window
 from shared.rollouts.rollout import (
@@ -159,7 +159,7 @@ def test_why_no_pull_request_is_opened_is_stored_with_the_sweeps(state: State) -
 
 
 def test_the_rules_and_what_environments_had_are_stored_with_the_fleet(state: State) -> None:
-    rules = (Rule("test", "production", (What.PLATFORM,), timedelta(hours=24)),)
+    rules = (PromotionPath("test", "production", (Promotable.PLATFORM,), timedelta(hours=24)),)
     had = (EnvironmentValues("production", (V2,), (V1, V2), (Withdrawal(V1, NOW),)),)
     saved = state.save_fleet(FleetRecord(rules=FleetRules(promotions=rules, had=had)))
     assert (saved.rules.promotions, saved.rules.had) == (rules, had)

@@ -17,7 +17,7 @@ from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.kubernetes.readiness.observation import Observation
 from shared.ports import State
 from shared.ports.state import ReadinessRecord, SubscriptionCosts
-from shared.ports.state.readiness import READINESS, Examination, Finding
+from shared.ports.state.readiness import READINESS, Examination, ExaminationFinding
 from shared.ports.state.subscriptions import USED
 from tests.support.cluster_records import NOW, plan_record
 from tests.support.desired_clusters import desired
@@ -133,7 +133,7 @@ def test_a_reading_is_stored_over_the_version_that_was_read(state: State) -> Non
 
 
 def test_an_examination_takes_the_place_of_the_one_before_of_its_app(state: State) -> None:
-    finding = Finding("clock", "it is wrong", "restart it", NOW)
+    finding = ExaminationFinding("clock", "it is wrong", "restart it", NOW)
     first = Examination("worker", NOW, "0.1.0", {"LEASE_SECONDS": "90.0"}, (finding,))
     state.save_examination(first)
     state.save_examination(replace(first, app="deleter"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.runtime.options import Options
-from shared.kubernetes.readiness.blockers import Actor
+from shared.kubernetes.readiness.blockers import Remover
 from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
 from tests.support.inside_clusters import kubernetes
@@ -53,7 +53,7 @@ def test_an_upgrade_waits_for_what_blocks_it_and_goes_on_once_that_is_gone(start
         operator.wait(waits, "the stage waits for its cluster", seconds=120)
         why = operator.api.get("clusters/one/why")
         assert (why["readiness"]["to"], why["readiness"]["state"]) == ("1.36", "blocked")
-        assert why["readiness"]["blockers"][0]["who"] == Actor.WORKLOAD
+        assert why["readiness"]["blockers"][0]["who"] == Remover.WORKLOAD
         assert why["readiness"]["readAt"]
         code, shown = said(operator, "status", "--ready")
         assert BARE in shown, (code, shown)

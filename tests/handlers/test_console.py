@@ -20,7 +20,7 @@ from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_let
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
-from shared.ports.state import PullRecord
+from shared.ports.state import PullPlanRecord
 from tests.support import fleet_files
 from tests.support.checks import check
 from tests.support.console_fleet import busy_fleet
@@ -82,7 +82,7 @@ def send(
 
 def test_each_page_opens_and_each_link_of_it_leads_to_a_page(staged_cloud: MemoryCloud) -> None:
     ports, commit = staged_cloud.ports, staged_cloud.state.fleet().commit
-    ports.state.save_pull(PullRecord(1, "a" * 40, commit, ports.clock(), "1 update"))
+    ports.state.save_pull(PullPlanRecord(1, "a" * 40, commit, ports.clock(), "1 update"))
     name = min(record.name for record in staged_cloud.state.clusters())
     for route in PAGES:
         address = route.address.format(name=name, commit=commit, number=1)

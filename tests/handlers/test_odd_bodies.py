@@ -26,7 +26,7 @@ from shared.cluster.queues.message_parts import (
     Approval,
     HeadConfirmation,
     MissedHead,
-    PromotionAsked,
+    PromotionOrder,
     RolloutAct,
 )
 from shared.cluster.queues.messages import (
@@ -209,7 +209,7 @@ def messages() -> list[tuple[str, Any]]:
         found=MissedHead(by=next(iter(FoundBy)), at=now),
     )
     act = RolloutAct(commit=COMMIT, kind="pause", by="ann", at=now)
-    asked = PromotionAsked(source="test", target="production", by="ann", at=now)
+    asked = PromotionOrder(source="test", target="production", by="ann", at=now)
     sweep = SweepRequest(sweep="1", reservations={"a": (now,)})
     sent = [
         ("jobs", job_message(record, now)),

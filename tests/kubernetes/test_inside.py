@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.json_tree import Json
 from shared.kubernetes.health import PATIENCE, Fault, flux_faults, missing, node_faults, report_of
-from shared.kubernetes.inside import MESSAGE_LIMIT, NAMED, Count, Inside, Part, workload_faults
+from shared.kubernetes.inside import MESSAGE_LIMIT, NAMED, Count, InsideReading, Part, workload_faults
 from shared.resource_ids import ObjectRef
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -99,7 +99,7 @@ def stateful_set(name: str = "web") -> dict[str, Any]:
 def test_an_object_without_a_time_is_unhealthy_since_the_check_that_found_it_first() -> None:
     faults = list(workload_faults([stateful_set()], NOW))
     first = Count(NOW).workloads("StatefulSet", [stateful_set()], faults)
-    later = Count(NOW + timedelta(hours=4), Inside(NOW, (first,)))
+    later = Count(NOW + timedelta(hours=4), InsideReading(NOW, (first,)))
     assert later.workloads("StatefulSet", [stateful_set()], faults).unhealthy[0].since == NOW
     another = list(workload_faults([stateful_set("db")], NOW))
     assert later.workloads("StatefulSet", [stateful_set("db")], another).unhealthy[0].since == later.now

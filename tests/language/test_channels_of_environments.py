@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.promotions import ChannelRule, What, channels_of, rules_of
+from shared.promotions import ChannelRule, Promotable, channels_of, rules_of
 from tests.support.channels import CHANNEL, IMAGES, fleet, image, versions
 from tests.support.promotions import TEST, files
 from tests.support.resolved_fleets import resolved
@@ -165,4 +165,8 @@ def test_the_file_has_what_the_environment_follows_and_nothing_else() -> None:
 def test_images_are_counted_in_the_regions_of_every_environment_that_promotions_carry_them_to() -> None:
     desired = resolved(following_images(IMAGES, "development", "production"))
     (first,) = channels_of(desired.environments, rules_of(desired.promotions))
-    assert (first.what, first.environment, first.onward) == (What.IMAGES, "development", ("production",))
+    assert (first.what, first.environment, first.onward) == (
+        Promotable.IMAGES,
+        "development",
+        ("production",),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.promotions import What, channels_of, rules_of
+from shared.promotions import Promotable, channels_of, rules_of
 from tests.support.flux_channels import (
     EXTENSION,
     INSTALLED,
@@ -46,7 +46,7 @@ def test_the_operator_installs_the_version_of_the_file() -> None:
 def test_the_first_environment_of_a_line_follows_the_channel() -> None:
     desired = resolved(with_extension())
     (first,) = channels_of(desired.environments, rules_of(desired.promotions))
-    assert (first.what, first.environment, first.channel) == (What.COMPONENTS, "development", "rapid")
+    assert (first.what, first.environment, first.channel) == (Promotable.COMPONENTS, "development", "rapid")
     assert first.onward == ("production",)
 
 

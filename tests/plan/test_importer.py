@@ -12,7 +12,7 @@ from hypothesis import given, reject
 from cli.commands.write.imported_file import InferredClass, inferred_classes, minimal_spec
 from shared.azure.differences import differences_of
 from shared.azure.importer import ImportedManifest, NotImportable, document, imported
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.cluster.failures.errors import InvalidManifest
 from shared.language.desired import Desired, stored_form
 from shared.language.model.kinds import Cluster
@@ -27,7 +27,7 @@ from tests.support.hypothesis_settings import GENERATED
 
 pytestmark = pytest.mark.lives
 
-OWNER = Owner("fleet", "example/fleet", "one")
+OWNER = OwnerTags("fleet", "example/fleet", "one")
 ID = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
 JsonObject = dict[str, Any]
 FLUX = {"flux": {"repository": "https://github.com/example/fleet", "path": "./platform"}}
@@ -310,7 +310,7 @@ def test_a_pool_that_replaced_another_has_the_name_of_the_manifest() -> None:
     live = created(desired())
     profile = live["properties"]["agentPoolProfiles"][0]
     profile.update(name="systemb", tags={**profile["tags"], "roadstead-pool": "system"})
-    found = imported(ID, Owner("example", "example/fleet", "one"), live, {})
+    found = imported(ID, OwnerTags("example", "example/fleet", "one"), live, {})
     assert [pool["name"] for pool in found.short["nodePools"]] == ["system"]
     assert found.differences == ()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.platform.changes.comparison import compare
 from shared.platform.changes.consequences import consequences
-from shared.platform.changes.effects import Cause, Consequence, Effect
+from shared.platform.changes.effects import Cause, Consequence, Fate
 from shared.platform.inventory import Inventory
 from tests.platform.inventories import (
     inventory,
@@ -27,7 +27,7 @@ def found(before: Inventory, after: Inventory) -> dict[str, Consequence]:
     }
 
 
-def effects(before: Inventory, after: Inventory) -> dict[str, tuple[Effect, Cause]]:
+def effects(before: Inventory, after: Inventory) -> dict[str, tuple[Fate, Cause]]:
     return {name: (known.effect, known.cause) for name, known in found(before, after).items()}
 
 

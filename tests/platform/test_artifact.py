@@ -20,7 +20,7 @@ from shared.ports.artifact import (
     MAX_ENTRIES,
     MAX_LAYER,
     MAX_UNPACKED,
-    Layer,
+    ArtifactLayer,
     UnreadableArtifact,
     first_layer,
     unpacked,
@@ -205,7 +205,7 @@ def manifest(**fields: Any) -> bytes:
 def test_the_first_layer_of_a_manifest_counts() -> None:
     layers = [{"digest": digest_of(b"1"), "size": 1}, {"digest": digest_of(b"2"), "size": 2}]
     content = manifest(layers=layers)
-    assert first_layer(content, digest_of(content)) == Layer(digest_of(b"1"), 1)
+    assert first_layer(content, digest_of(content)) == ArtifactLayer(digest_of(b"1"), 1)
 
 
 @pytest.mark.parametrize(

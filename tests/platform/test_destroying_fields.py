@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.platform.changes.effects import Cause, Effect
+from shared.platform.changes.effects import Cause, Fate
 from tests.platform.effects import change_of, effects, found
 from tests.platform.inventories import (
     claim,
@@ -78,11 +78,11 @@ def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_objec
     old: dict[str, Any], new: dict[str, Any], field: str
 ) -> None:
     stuck = change_of(old, new)
-    assert (stuck.effect, stuck.cause, stuck.detail) == (Effect.STUCK, Cause.FIXED_FIELD, field)
-    assert change_of(old, new, force=True).effect is Effect.RECREATED
+    assert (stuck.effect, stuck.cause, stuck.detail) == (Fate.STUCK, Cause.FIXED_FIELD, field)
+    assert change_of(old, new, force=True).effect is Fate.RECREATED
     for which in (old, new):
         which["metadata"]["annotations"] = {"kustomize.toolkit.fluxcd.io/force": "Enabled"}
-    assert change_of(old, new).effect is Effect.RECREATED
+    assert change_of(old, new).effect is Fate.RECREATED
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_objec
 def test_what_the_api_server_accepts_is_a_plain_change_with_force_too(
     old: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    assert change_of(old, new, force=True).effect is Effect.CHANGED
+    assert change_of(old, new, force=True).effect is Fate.CHANGED
 
 
 def test_a_definitions_own_rule_counts_for_the_objects_of_its_kind() -> None:
@@ -138,20 +138,23 @@ def test_a_release_with_another_target_is_uninstalled(
     old: dict[str, Any], new: dict[str, Any], field: str
 ) -> None:
     change = change_of(release("a/x", **old), release("a/x", **new))
-    assert change.effect is (Effect.UNINSTALLED if field else Effect.CHANGED)
+    assert change.effect is (Fate.UNINSTALLED if field else Fate.CHANGED)
     assert change.detail == field
 
 
 def test_a_release_that_is_suspended_is_not_uninstalled() -> None:
     rest = deployment("a/c")
     before = inventory(owner("p", release("a/x", suspend=True), rest))
-    assert effects(before, inventory(owner("p", rest)))["HelmRelease a/x"] == (Effect.KEPT, Cause.SUSPENDED)
+    assert effects(before, inventory(owner("p", rest)))["HelmRelease a/x"] == (
+        Fate.KEPT,
+        Cause.SUSPENDED,
+    )
 
 
 def test_fewer_replicas_delete_claims_where_the_policy_says_so() -> None:
     old, new = (stateful_set(claims="Delete", spec={"replicas": number}) for number in (3, 1))
-    assert change_of(old, new).effect is Effect.SHRUNK
-    assert change_of(new, old).effect is Effect.CHANGED
+    assert change_of(old, new).effect is Fate.SHRUNK
+    assert change_of(new, old).effect is Fate.CHANGED
 
 
 def test_a_version_that_is_not_served_any_more_is_named() -> None:
@@ -159,4 +162,4 @@ def test_a_version_that_is_not_served_any_more_is_named() -> None:
         definition("Backup", {"v1": "served", "v2": "storage"}),
         definition("Backup", {"v1": "unserved", "v2": "storage"}),
     )
-    assert (change.effect, change.cause, change.detail) == (Effect.CHANGED, Cause.UNSERVED, "v1")
+    assert (change.effect, change.cause, change.detail) == (Fate.CHANGED, Cause.UNSERVED, "v1")

@@ -8,7 +8,7 @@ import pytest
 
 from shared.frozen import replace
 from shared.language.resolve.problems import Problem
-from shared.platform.changes.effects import Cause, Effect
+from shared.platform.changes.effects import Cause, Fate
 from tests.platform.effects import KEEP, change_of, effects, found
 from tests.platform.inventories import (
     asked_for,
@@ -28,29 +28,29 @@ from tests.platform.inventories import (
 def test_what_leaves_a_kustomization_that_prunes_is_deleted() -> None:
     before = inventory(owner("p", claim("a/b"), deployment("a/c")))
     assert effects(before, inventory(owner("p", deployment("a/c")))) == {
-        "PersistentVolumeClaim a/b": (Effect.DELETED, Cause.NONE)
+        "PersistentVolumeClaim a/b": (Fate.DELETED, Cause.NONE)
     }
 
 
 @pytest.mark.parametrize(
     ("old", "new", "marks", "expected"),
     [
-        ({"prune": False}, {"prune": False}, {}, (Effect.KEPT, Cause.PRUNE_OFF)),
+        ({"prune": False}, {"prune": False}, {}, (Fate.KEPT, Cause.PRUNE_OFF)),
         # Both run at the same commit, and the one with the old spec may be first.
-        ({"prune": True}, {"prune": False}, {}, (Effect.DELETED, Cause.NONE)),
-        ({"prune": False}, {"prune": True}, {}, (Effect.DELETED, Cause.NONE)),
-        ({}, {}, KEEP, (Effect.KEPT, Cause.PRUNE_DISABLED)),
-        ({}, {}, {"prune": "Disabled"}, (Effect.KEPT, Cause.PRUNE_DISABLED)),
+        ({"prune": True}, {"prune": False}, {}, (Fate.DELETED, Cause.NONE)),
+        ({"prune": False}, {"prune": True}, {}, (Fate.DELETED, Cause.NONE)),
+        ({}, {}, KEEP, (Fate.KEPT, Cause.PRUNE_DISABLED)),
+        ({}, {}, {"prune": "Disabled"}, (Fate.KEPT, Cause.PRUNE_DISABLED)),
         # An object that is not applied never gets its annotations.
-        ({}, {}, {"reconcile": "disabled"}, (Effect.DELETED, Cause.NONE)),
-        ({}, {}, {**KEEP, "reconcile": "disabled"}, (Effect.DELETED, Cause.NONE)),
-        ({"suspend": True}, {"suspend": True}, {}, (Effect.UNREACHED, Cause.SUSPENDED)),
-        ({}, {"suspend": True}, {}, (Effect.DELETED, Cause.NONE)),
-        ({"deletionPolicy": "Orphan"}, {"deletionPolicy": "Orphan"}, {}, (Effect.DELETED, Cause.NONE)),
+        ({}, {}, {"reconcile": "disabled"}, (Fate.DELETED, Cause.NONE)),
+        ({}, {}, {**KEEP, "reconcile": "disabled"}, (Fate.DELETED, Cause.NONE)),
+        ({"suspend": True}, {"suspend": True}, {}, (Fate.UNREACHED, Cause.SUSPENDED)),
+        ({}, {"suspend": True}, {}, (Fate.DELETED, Cause.NONE)),
+        ({"deletionPolicy": "Orphan"}, {"deletionPolicy": "Orphan"}, {}, (Fate.DELETED, Cause.NONE)),
     ],
 )
 def test_a_removed_object_stays_only_where_flux_leaves_it(
-    old: dict[str, Any], new: dict[str, Any], marks: dict[str, str], expected: tuple[Effect, Cause]
+    old: dict[str, Any], new: dict[str, Any], marks: dict[str, str], expected: tuple[Fate, Cause]
 ) -> None:
     rest = deployment("a/c")
     before = inventory(owner("p", claim("a/b", marks=marks), rest, **old))
@@ -78,10 +78,10 @@ def test_a_removed_kustomization_takes_what_it_owns_along_as_its_policy_says(
     before, after = inventory(owner("p", asked_for(gone)), gone), inventory(owner("p", deployment("a/c")))
     known = found(before, after)
     removed = known["Kustomization flux-system/gone"]
-    assert removed.effect is Effect.DELETED
+    assert removed.effect is Fate.DELETED
     assert [str(name) for name in removed.takes] == ([] if cause else ["PersistentVolumeClaim a/b"])
     inside = known["PersistentVolumeClaim a/b"]
-    assert (inside.effect, inside.cause) == ((Effect.KEPT, cause) if cause else (Effect.DELETED, Cause.NONE))
+    assert (inside.effect, inside.cause) == ((Fate.KEPT, cause) if cause else (Fate.DELETED, Cause.NONE))
 
 
 def test_a_renamed_kustomization_takes_along_what_the_new_one_has_too() -> None:
@@ -89,11 +89,11 @@ def test_a_renamed_kustomization_takes_along_what_the_new_one_has_too() -> None:
     old, new = owner("monitoring", *objects), owner("observability", *objects, path="platform/monitoring")
     known = found(inventory(owner("p", asked_for(old)), old), inventory(owner("p", asked_for(new)), new))
     removed = known["Kustomization flux-system/monitoring"]
-    assert (removed.effect, removed.other) == (Effect.DELETED, owner_id("observability"))
+    assert (removed.effect, removed.other) == (Fate.DELETED, owner_id("observability"))
     assert [name.kind for name in removed.takes] == ["Namespace", "PersistentVolumeClaim"]
-    assert known["Namespace monitoring of monitoring"].effect is Effect.MOVED
+    assert known["Namespace monitoring of monitoring"].effect is Fate.MOVED
     added = known["Kustomization flux-system/observability"]
-    assert (added.effect, added.other) == (Effect.ADDED, owner_id("monitoring"))
+    assert (added.effect, added.other) == (Fate.ADDED, owner_id("monitoring"))
 
 
 def test_a_rename_after_a_commit_with_orphan_touches_no_object() -> None:
@@ -103,9 +103,9 @@ def test_a_rename_after_a_commit_with_orphan_touches_no_object() -> None:
     known = found(inventory(owner("p", asked_for(old)), old), inventory(owner("p", asked_for(new)), new))
     assert not [name for name, consequence in known.items() if consequence.takes]
     assert {consequence.effect for consequence in known.values()} == {
-        Effect.DELETED,  # the Kustomization itself
-        Effect.KEPT,
-        Effect.ADDED,
+        Fate.DELETED,  # the Kustomization itself
+        Fate.KEPT,
+        Fate.ADDED,
     }
 
 
@@ -114,7 +114,7 @@ def test_a_kustomization_that_another_one_applies_now_is_deleted_in_between() ->
     before = inventory(owner("one", asked_for(inner), deployment("a/c")), owner("two"), inner)
     after = inventory(owner("one", deployment("a/c")), owner("two", asked_for(inner)), inner)
     known = found(before, after)["Kustomization flux-system/inner"]
-    assert known.effect is Effect.MOVED
+    assert known.effect is Fate.MOVED
     assert [str(name) for name in known.takes] == ["PersistentVolumeClaim a/b"]
 
 
@@ -123,7 +123,7 @@ def test_a_kustomization_that_applies_itself_goes_when_its_path_moves() -> None:
     own = owner("dns", deployment("a/b"), path="platform/old")
     before = inventory(owner("dns", deployment("a/b"), asked_for(own), path="platform/old"))
     known = found(before, inventory(owner("dns", deployment("a/b"), path="platform/new")))
-    assert known["Kustomization flux-system/dns"].effect is Effect.MOVED
+    assert known["Kustomization flux-system/dns"].effect is Fate.MOVED
     assert known["Kustomization flux-system/dns"].takes
 
 
@@ -131,8 +131,8 @@ def test_a_removed_kustomization_that_is_not_pruned_stays_with_all_it_owns() -> 
     gone = owner("gone", claim("a/b"))
     before = inventory(owner("p", asked_for(gone), prune=False), gone)
     known = effects(before, inventory(owner("p", deployment("a/c"), prune=False)))
-    assert known["Kustomization flux-system/gone"] == (Effect.KEPT, Cause.PRUNE_OFF)
-    assert known["PersistentVolumeClaim a/b"] == (Effect.KEPT, Cause.PRUNE_OFF)
+    assert known["Kustomization flux-system/gone"] == (Fate.KEPT, Cause.PRUNE_OFF)
+    assert known["PersistentVolumeClaim a/b"] == (Fate.KEPT, Cause.PRUNE_OFF)
 
 
 def test_an_object_that_moves_is_deleted_and_created_again() -> None:
@@ -141,7 +141,7 @@ def test_an_object_that_moves_is_deleted_and_created_again() -> None:
     after = inventory(owner("core", rest[0]), owner("edge", claim("a/b"), rest[1]))
     known = found(before, after)
     moved = known["PersistentVolumeClaim a/b of core"]
-    assert (moved.effect, moved.other) == (Effect.MOVED, owner_id("edge"))
+    assert (moved.effect, moved.other) == (Fate.MOVED, owner_id("edge"))
 
 
 def test_an_object_that_is_not_pruned_moves_without_a_difference() -> None:
@@ -149,10 +149,10 @@ def test_an_object_that_is_not_pruned_moves_without_a_difference() -> None:
     kept = claim("a/b", marks=KEEP)
     before = inventory(owner("core", kept, rest[0]), owner("edge", rest[1]))
     after = inventory(owner("core", rest[0]), owner("edge", kept, rest[1]))
-    assert effects(before, after) == {"PersistentVolumeClaim a/b": (Effect.KEPT, Cause.PRUNE_DISABLED)}
+    assert effects(before, after) == {"PersistentVolumeClaim a/b": (Fate.KEPT, Cause.PRUNE_DISABLED)}
     changed = inventory(owner("core", rest[0]), owner("edge", claim("a/b", "5Gi", marks=KEEP), rest[1]))
     assert effects(before, changed)["PersistentVolumeClaim a/b of edge"] == (
-        Effect.STUCK,
+        Fate.STUCK,
         Cause.FIXED_FIELD,
     )
 
@@ -163,7 +163,7 @@ def test_when_one_of_two_owners_leaves_an_object_it_is_deleted() -> None:
     rest = deployment("a/c")
     before = inventory(owner("core", both), owner("edge", both, rest))
     after = inventory(owner("core", both), owner("edge", rest))
-    assert effects(before, after) == {"Namespace shared": (Effect.MOVED, Cause.NONE)}
+    assert effects(before, after) == {"Namespace shared": (Fate.MOVED, Cause.NONE)}
 
 
 # What goes with an object
@@ -197,9 +197,9 @@ def test_a_kustomization_that_gets_another_source_may_lose_what_it_owns() -> Non
     other = owner("team", sourceRef={"kind": "GitRepository", "name": "team"})
     ours, theirs = inventory(owner("p", asked_for(fleet)), fleet), inventory(owner("p", asked_for(other)))
     lost = found(ours, theirs)["Kustomization flux-system/team"]
-    assert (lost.effect, lost.cause) == (Effect.UNKNOWN, Cause.ELSEWHERE)
+    assert (lost.effect, lost.cause) == (Fate.UNKNOWN, Cause.ELSEWHERE)
     assert [str(name) for name in lost.takes] == ["PersistentVolumeClaim a/b"]
-    assert effects(theirs, ours)["Kustomization flux-system/team"] == (Effect.UNKNOWN, Cause.ELSEWHERE)
+    assert effects(theirs, ours)["Kustomization flux-system/team"] == (Fate.UNKNOWN, Cause.ELSEWHERE)
 
 
 def test_a_definition_takes_every_object_of_its_kind() -> None:
@@ -218,7 +218,7 @@ def test_a_generated_object_is_followed_by_one_with_another_hash() -> None:
     old, new = (manifest("ConfigMap", f"a/rules-{hash_}") for hash_ in ("5h2mk4tc7b", "9d8f6g2h4k"))
     known = found(inventory(owner("p", old)), inventory(owner("p", new)))
     assert list(known) == ["ConfigMap a/rules-5h2mk4tc7b"]
-    assert known["ConfigMap a/rules-5h2mk4tc7b"].effect is Effect.RENEWED
+    assert known["ConfigMap a/rules-5h2mk4tc7b"].effect is Fate.RENEWED
 
 
 def test_below_a_suspended_kustomization_nothing_is_reached() -> None:
@@ -226,7 +226,7 @@ def test_below_a_suspended_kustomization_nothing_is_reached() -> None:
     after = inventory(owner("p", deployment("a/b", "x:2"), suspend=True))
     known = found(before, after)["Deployment a/b"]
     assert (known.effect, known.cause, known.detail) == (
-        Effect.UNREACHED,
+        Fate.UNREACHED,
         Cause.SUSPENDED,
         "platform/p.yaml",
     )
@@ -237,21 +237,21 @@ def test_a_suspended_kustomization_creates_no_other() -> None:
     before = inventory(owner("p", deployment("a/c"), suspend=True))
     after = inventory(owner("p", deployment("a/c"), asked_for(new), suspend=True), new)
     assert effects(before, after) == {
-        "Kustomization flux-system/new": (Effect.UNREACHED, Cause.SUSPENDED),
-        "Deployment a/b": (Effect.UNREACHED, Cause.SUSPENDED),
+        "Kustomization flux-system/new": (Fate.UNREACHED, Cause.SUSPENDED),
+        "Deployment a/b": (Fate.UNREACHED, Cause.SUSPENDED),
     }
 
 
 def test_a_kustomization_that_resumes_says_so() -> None:
     same = deployment("a/b")
     before, after = inventory(owner("p", same, suspend=True)), inventory(owner("p", same))
-    assert effects(before, after) == {"Kustomization flux-system/p": (Effect.CHANGED, Cause.RESUMED)}
+    assert effects(before, after) == {"Kustomization flux-system/p": (Fate.CHANGED, Cause.RESUMED)}
 
 
 def test_an_object_that_is_not_reconciled_is_not_reached() -> None:
     marks = {"reconcile": "disabled"}
     change = change_of(deployment("a/b", "x:1", marks=marks), deployment("a/b", "x:2", marks=marks))
-    assert (change.effect, change.cause) == (Effect.UNREACHED, Cause.NOT_RECONCILED)
+    assert (change.effect, change.cause) == (Fate.UNREACHED, Cause.NOT_RECONCILED)
 
 
 # What is not known, and what is refused
@@ -262,21 +262,29 @@ def test_a_tree_that_cannot_be_built_counts_as_removed_with_all_it_reaches() -> 
     before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
     known = found(before, inventory(owner("p", unbuilt="no kustomize here")))
     lost = known["Kustomization flux-system/p"]
-    assert (lost.effect, lost.cause, lost.detail) == (Effect.UNKNOWN, Cause.UNBUILT, "no kustomize here")
+    assert (lost.effect, lost.cause, lost.detail) == (
+        Fate.UNKNOWN,
+        Cause.UNBUILT,
+        "no kustomize here",
+    )
     assert [str(name) for name in lost.takes] == [
         "PersistentVolumeClaim a/b",
         "Deployment a/c",
         "Kustomization flux-system/inner",
     ]
-    assert known["Kustomization flux-system/inner"].effect is Effect.UNKNOWN
+    assert known["Kustomization flux-system/inner"].effect is Fate.UNKNOWN
 
 
 @pytest.mark.parametrize(
     ("spec", "effect"),
-    [({}, Effect.UNKNOWN), ({"prune": False}, Effect.CHANGED), ({"suspend": True}, Effect.CHANGED)],
+    [
+        ({}, Fate.UNKNOWN),
+        ({"prune": False}, Fate.CHANGED),
+        ({"suspend": True}, Fate.CHANGED),
+    ],
 )
 def test_a_tree_that_is_never_built_may_lose_what_flux_would_prune(
-    spec: dict[str, Any], effect: Effect
+    spec: dict[str, Any], effect: Fate
 ) -> None:
     old, new = (replace(owner("p", unbuilt="no kustomize", **spec), digest=digest) for digest in "ab")
     assert effects(inventory(old), inventory(new)) == {"Kustomization flux-system/p": (effect, Cause.UNBUILT)}
@@ -286,7 +294,7 @@ def test_a_kustomization_that_would_lose_all_is_emptied_and_not_removed() -> Non
     inner = owner("inner", claim("a/b"))
     before = inventory(owner("p", asked_for(inner), deployment("a/c")), inner)
     known = effects(before, inventory(owner("p")))
-    assert known == {"Kustomization flux-system/p": (Effect.EMPTIED, Cause.NONE)}
+    assert known == {"Kustomization flux-system/p": (Fate.EMPTIED, Cause.NONE)}
 
 
 def test_a_path_that_cannot_be_built_is_refused_and_not_a_removal() -> None:
@@ -295,7 +303,7 @@ def test_a_path_that_cannot_be_built_is_refused_and_not_a_removal() -> None:
     problem = Problem("platform/p.yaml", 1, 1, "spec.path", "there is no folder")
     gone = replace(owner("p", unbuilt="there is no folder"), problems=(problem,))
     for known in (effects(before, inventory(gone)), effects(inventory(), inventory(gone))):
-        assert known == {"Kustomization flux-system/p": (Effect.BROKEN, Cause.UNBUILT)}
+        assert known == {"Kustomization flux-system/p": (Fate.BROKEN, Cause.UNBUILT)}
 
 
 def test_the_same_inventory_has_no_consequence() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.platform.changes.effects import DESTROYING, Effect
+from shared.platform.changes.effects import DESTROYING, Fate
 from shared.platform.changes.fixed_fields import FIXED
 from shared.platform.changes.guards import LOSSES, SENTENCES, GuardKind, Hint, judge
 from shared.platform.changes.report import sections_of, text_of
@@ -104,7 +104,7 @@ def test_a_stateful_set_that_is_made_again_says_whether_its_claims_go(
 def test_a_controller_of_flux_neither_goes_nor_stops_without_an_approval(name: str) -> None:
     running, stopped = deployment(f"flux-system/{name}"), deployment(f"flux-system/{name}")
     stopped["spec"] = {**stopped["spec"], "replicas": 0}
-    for rest, effect in (((REST,), Effect.DELETED), ((REST, stopped), Effect.STOPPED)):
+    for rest, effect in (((REST,), Fate.DELETED), ((REST, stopped), Fate.STOPPED)):
         (guard,) = judge(inventory(owner("p", REST, running)), inventory(owner("p", *rest)), 20).guards
         assert (guard.kind, guard.effect) == (GuardKind.LOSS, effect)
         assert "Flux brings no commit to these clusters any more" in guard.cause

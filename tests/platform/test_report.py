@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.platform.changes.guards import judge
-from shared.platform.changes.report import Section, as_json, sections_of, text_of
+from shared.platform.changes.report import ReportSection, as_json, sections_of, text_of
 from shared.platform.inventory import Inventory
 from tests.platform.inventories import (
     asked_for,
@@ -153,4 +153,4 @@ def test_many_changes_are_cut() -> None:
     lines = list(text_of(section, 80, most=10))
     assert len(lines) == 11
     assert lines[-1] == "20 more changes are not shown."
-    assert isinstance(section, Section)
+    assert isinstance(section, ReportSection)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared.platform.inventory import ObjectId
 from shared.platform.rules import findings_of
-from shared.platform.schemas.kinds import KnownKinds, Standing
+from shared.platform.schemas.kinds import KindState, KnownKinds
 from shared.platform.schemas.published import LIST, MAP, REFERENCE, definition, kinds, minors
 from shared.platform.source.places import place_of
 from tests.support.built_platforms import Platform
@@ -93,7 +93,7 @@ def test_a_kind_is_known_to_the_versions_that_serve_it() -> None:
         for minor in minors():
             known = KnownKinds.of(".".join(map(str, minor)), ())
             is_served = minor in kinds()[api_version, kind].versions
-            assert (known.standing(manifest)[0] is Standing.DEFINED) == is_served, (api_version, kind)
+            assert (known.standing(manifest)[0] is KindState.DEFINED) == is_served, (api_version, kind)
             assert list(known.faults({**manifest, "metadata": {}})) is not None, (api_version, kind)
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from localcloud.prices.prices_server import Entry, recorded
 from shared.prices.price_file import Kind, Unit
-from shared.prices.retail import Need, filters_of, price_of, spelt
+from shared.prices.retail import PriceNeed, filters_of, price_of, spelt
 from tests.support.recorded_prices import why_none
 
-D4S = Need("eastus", Kind.NODE, "Standard_D4s_v5")
+D4S = PriceNeed("eastus", Kind.NODE, "Standard_D4s_v5")
 
 
-def found(need: Need, entries: list[Entry] | None = None, currency: str = "USD") -> Decimal:
+def found(need: PriceNeed, entries: list[Entry] | None = None, currency: str = "USD") -> Decimal:
     return price_of(need, recorded() if entries is None else entries, currency).price
 
 
@@ -41,14 +41,14 @@ def entry(**changed: object) -> Entry:
 def test_recorded_entries_give_the_price_that_is_meant(
     region: str, kind: Kind, name: str, price: str
 ) -> None:
-    assert found(Need(region, kind, name)) == Decimal(price)
+    assert found(PriceNeed(region, kind, name)) == Decimal(price)
 
 
 def test_an_entry_of_low_priority_is_no_node_and_no_spot_node_in_any_order() -> None:
-    need = Need("northeurope", Kind.NODE, "Standard_D4s_v5")
+    need = PriceNeed("northeurope", Kind.NODE, "Standard_D4s_v5")
 
     assert found(need, recorded(), "EUR") == found(need, recorded()[::-1], "EUR") == Decimal("0.1813")
-    spot = Need("northeurope", Kind.SPOT_NODE, "Standard_D4s_v5")
+    spot = PriceNeed("northeurope", Kind.SPOT_NODE, "Standard_D4s_v5")
     assert why_none(spot, recorded(), "EUR") == "the list has none"
 
 
@@ -60,7 +60,7 @@ def test_an_entry_of_low_priority_is_no_node_and_no_spot_node_in_any_order() -> 
     ],
 )
 def test_prices_for_developers_are_none(region: str, kind: Kind, name: str) -> None:
-    assert why_none(Need(region, kind, name), recorded()) == "the list has none"
+    assert why_none(PriceNeed(region, kind, name), recorded()) == "the list has none"
 
 
 @pytest.mark.lives
@@ -96,7 +96,7 @@ def test_two_prices_for_the_same_thing_give_none() -> None:
 
 
 def test_the_price_has_the_name_that_the_list_has() -> None:
-    need = Need("eastus", Kind.NODE, "standard_d4S_v5")
+    need = PriceNeed("eastus", Kind.NODE, "standard_d4S_v5")
     price = price_of(need, recorded(), "USD")
 
     assert (price.name, price.unit) == ("Standard_D4s_v5", Unit.HOUR)
@@ -118,5 +118,5 @@ def test_a_size_in_any_case_is_spelt_as_azure_does(size: str) -> None:
 
 
 def test_a_quote_in_a_name_stays_in_its_value() -> None:
-    (asked,) = filters_of(Need("eastus", Kind.DISK, "P10' or '1' eq '1"))
+    (asked,) = filters_of(PriceNeed("eastus", Kind.DISK, "P10' or '1' eq '1"))
     assert "skuName eq 'P10'' or ''1'' eq ''1'" in asked

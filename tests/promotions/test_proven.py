@@ -10,15 +10,15 @@ import pytest
 
 from shared.azure.running_versions import RunningVersions
 from shared.cluster.divergence.drift import Drift, DriftedField
-from shared.cluster.record_parts import Condition, Divergence, Observation, Ownership, Phase
+from shared.cluster.record_parts import ClusterObservation, Condition, Divergence, Ownership, Phase
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
 from shared.promotions import (
     HoldReason,
     Obstacle,
+    Promotable,
     Proof,
     Value,
-    What,
     describe,
     proven,
     value_of,
@@ -51,7 +51,7 @@ def ready(wanted: Desired, at: float = 0, **changes: Any) -> Any:
     return replace(found, **changes)
 
 
-def prove(what: What, *clusters: tuple[Desired | None, Any]) -> Proof | Obstacle:
+def prove(what: Promotable, *clusters: tuple[Desired | None, Any]) -> Proof | Obstacle:
     wanted = {cluster.name: cluster for cluster, _ in clusters if cluster is not None}
     return proven(
         what, "test", wanted, {cluster.name: cluster for _, cluster in clusters if cluster is not None}
@@ -63,12 +63,12 @@ ONE = with_spec(kubernetesVersion="1.36")
 
 def test_a_value_is_proven_once_every_cluster_is_ready_with_it() -> None:
     two = with_spec("two", kubernetesVersion="1.36")
-    found = prove(What.VERSION, (ONE, ready(ONE, 5)), (two, ready(two, 9)))
-    assert found == Proof(What.VERSION, Value("kubernetesVersion", "1.36"), ("one", "two"), later(9))
+    found = prove(Promotable.VERSION, (ONE, ready(ONE, 5)), (two, ready(two, 9)))
+    assert found == Proof(Promotable.VERSION, Value("kubernetesVersion", "1.36"), ("one", "two"), later(9))
 
 
 def test_an_environment_without_clusters_proves_nothing() -> None:
-    assert prove(What.VERSION) == Obstacle(HoldReason.EMPTY, "test")
+    assert prove(Promotable.VERSION) == Obstacle(HoldReason.EMPTY, "test")
 
 
 @pytest.mark.parametrize(
@@ -83,39 +83,43 @@ def test_an_environment_without_clusters_proves_nothing() -> None:
     ids=lambda changes: next(iter(changes)),
 )
 def test_a_cluster_that_is_not_ready_now_proves_nothing(changes: dict[str, Any]) -> None:
-    found = prove(What.VERSION, (ONE, ready(ONE, **changes)))
+    found = prove(Promotable.VERSION, (ONE, ready(ONE, **changes)))
     assert found == Obstacle(HoldReason.NOT_READY, "test", ("one",))
 
 
 def test_a_cluster_without_a_record_is_not_ready() -> None:
-    assert prove(What.VERSION, (ONE, None)) == Obstacle(HoldReason.NOT_READY, "test", ("one",))
+    assert prove(Promotable.VERSION, (ONE, None)) == Obstacle(HoldReason.NOT_READY, "test", ("one",))
 
 
 def test_a_value_that_git_has_and_the_cluster_not_yet_is_pending() -> None:
     newer = with_spec(kubernetesVersion="1.37")
-    assert prove(What.VERSION, (newer, ready(ONE))) == Obstacle(HoldReason.PENDING, "test", ("one",))
+    assert prove(Promotable.VERSION, (newer, ready(ONE))) == Obstacle(HoldReason.PENDING, "test", ("one",))
 
 
 def test_a_cluster_that_git_has_no_valid_manifest_of_is_pending() -> None:
-    assert prove(What.VERSION, (None, ready(ONE))) == Obstacle(HoldReason.PENDING, "test", ("one",))
+    assert prove(Promotable.VERSION, (None, ready(ONE))) == Obstacle(HoldReason.PENDING, "test", ("one",))
 
 
 def test_a_components_file_that_changed_since_is_pending() -> None:
     before, after = with_spec(blob="a" * 40), with_spec(blob="b" * 40)
-    assert prove(What.COMPONENTS, (after, ready(before))) == Obstacle(HoldReason.PENDING, "test", ("one",))
-    assert isinstance(prove(What.COMPONENTS, (after, ready(after))), Proof)
+    assert prove(Promotable.COMPONENTS, (after, ready(before))) == Obstacle(
+        HoldReason.PENDING, "test", ("one",)
+    )
+    assert isinstance(prove(Promotable.COMPONENTS, (after, ready(after))), Proof)
 
 
 @pytest.mark.parametrize(("runs", "proof"), [("1.36.3", True), ("1.37.1", False), ("1.35.9", False)])
 def test_a_version_is_proven_by_what_runs(runs: str, proof: bool) -> None:
-    found = prove(What.VERSION, (ONE, ready(ONE, observation=Observation(RunningVersions(runs)))))
+    found = prove(
+        Promotable.VERSION, (ONE, ready(ONE, observation=ClusterObservation(RunningVersions(runs))))
+    )
     assert isinstance(found, Proof) == proof
     assert proof or found == Obstacle(HoldReason.NEWER, "test", ("one",), runs)
 
 
 def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
     drifted = Drift((DriftedField("kubernetesVersion", '"1.36"', '"1.37"', NOW, action=DriftAction.REPORT),))
-    found = prove(What.VERSION, (ONE, ready(ONE, divergence=Divergence(drifted))))
+    found = prove(Promotable.VERSION, (ONE, ready(ONE, divergence=Divergence(drifted))))
     assert found == Obstacle(HoldReason.DRIFTED, "test", ("one",))
 
 
@@ -130,8 +134,8 @@ def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
 )
 def test_a_platform_is_a_tag_or_a_commit(flux: dict[str, str], expected: Value | None) -> None:
     one = with_spec(flux=flux)
-    assert value_of(What.PLATFORM, one.document()["spec"]) == expected
-    assert isinstance(prove(What.PLATFORM, (one, ready(one))), Proof) == bool(expected)
+    assert value_of(Promotable.PLATFORM, one.document()["spec"]) == expected
+    assert isinstance(prove(Promotable.PLATFORM, (one, ready(one))), Proof) == bool(expected)
 
 
 def test_the_commit_that_a_rollout_gives_a_cluster_is_no_value_and_no_difference() -> None:
@@ -143,8 +147,8 @@ def test_the_commit_that_a_rollout_gives_a_cluster_is_no_value_and_no_difference
 
     one = pinned("one", "b"), ready(pinned("one", "a"))
     two = pinned("two", "b"), ready(pinned("two", "b"))
-    assert isinstance(prove(What.VERSION, one, two), Proof)
-    found = prove(What.PLATFORM, one, two)
+    assert isinstance(prove(Promotable.VERSION, one, two), Proof)
+    found = prove(Promotable.PLATFORM, one, two)
     assert isinstance(found, Obstacle)
     assert (found.reason, found.clusters) == (HoldReason.NO_VALUE, ("one",))
     assert values_in(one[0].document()["spec"]) == {Value("kubernetesVersion", "1.36")} | values_in(
@@ -154,14 +158,14 @@ def test_the_commit_that_a_rollout_gives_a_cluster_is_no_value_and_no_difference
 
 def test_a_cluster_that_is_no_aks_cluster_of_roadstead_has_no_version_to_prove() -> None:
     other = with_spec("two", provider="existing", existing={"kubeconfig": {"vault": "v", "secret": "s"}})
-    assert isinstance(prove(What.VERSION, (ONE, ready(ONE)), (other, ready(other))), Proof)
-    assert prove(What.VERSION, (other, ready(other))) == Obstacle(HoldReason.EMPTY, "test")
+    assert isinstance(prove(Promotable.VERSION, (ONE, ready(ONE)), (other, ready(other))), Proof)
+    assert prove(Promotable.VERSION, (other, ready(other))) == Obstacle(HoldReason.EMPTY, "test")
 
 
 def test_the_extension_has_a_version_in_place_of_components() -> None:
     spec = {"flux": {"install": "extension", "components": "x.yaml", "extension": {"version": "1.19.5"}}}
-    assert value_of(What.COMPONENTS, spec) == Value("flux.extension.version", "1.19.5")
-    assert value_of(What.COMPONENTS, {"flux": {"install": "extension"}}) is None
+    assert value_of(Promotable.COMPONENTS, spec) == Value("flux.extension.version", "1.19.5")
+    assert value_of(Promotable.COMPONENTS, {"flux": {"install": "extension"}}) is None
 
 
 @pytest.mark.parametrize("reason", HoldReason)

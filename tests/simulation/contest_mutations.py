@@ -10,7 +10,7 @@ from shared.app.access import contests
 from shared.app.worker import worker
 from shared.app.worker.steps import registry
 from shared.azure import ownership
-from shared.azure.ownership import Installation, Owner
+from shared.azure.ownership import Installation, OwnerTags
 from shared.cluster.outcomes import Done, Outcome, Wait
 from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
@@ -19,7 +19,7 @@ from tests.simulation.mutations import Mutation
 
 
 def another_installation_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Owner, "rivals", lambda *_: ())
+    patch.setattr(OwnerTags, "rivals", lambda *_: ())
 
 
 def the_cluster_of_another_installation_gets_no_tag(patch: pytest.MonkeyPatch) -> None:
@@ -27,12 +27,12 @@ def the_cluster_of_another_installation_gets_no_tag(patch: pytest.MonkeyPatch) -
 
 
 def the_contest_tag_stops_nobody(patch: pytest.MonkeyPatch) -> None:
-    def named(self: Owner, cluster: Json) -> Iterator[Installation]:
+    def named(self: OwnerTags, cluster: Json) -> Iterator[Installation]:
         creator = ownership.tag(cluster, ownership.INSTALLATION_TAG)
         if creator is not None and self.installation and Installation.of(creator).id != self.installation.id:
             yield Installation.of(creator)
 
-    patch.setattr(Owner, "_named", named)
+    patch.setattr(OwnerTags, "_named", named)
 
 
 def _mutation(remove: Callable[[pytest.MonkeyPatch], None], *rules: str) -> Mutation:

@@ -19,7 +19,7 @@ from shared.app.planner import branch, carry_out, compute, handover
 from shared.app.recovery import missed_work
 from shared.app.worker import worker
 from shared.app.worker.steps import cluster, registry
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.cluster.queues import envelopes
 from shared.cluster.record import ClusterRecord
 from shared.cluster.transitions import acceptance
@@ -82,7 +82,7 @@ def a_newer_spec_continues_at_the_step_of_the_older_one(patch: pytest.MonkeyPatc
 
 
 def every_cluster_counts_as_owned(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Owner, "owns", lambda *_: True)
+    patch.setattr(OwnerTags, "owns", lambda *_: True)
 
 
 def writes_have_no_lease_guard(patch: pytest.MonkeyPatch) -> None:

@@ -12,14 +12,14 @@ from shared.app.proposals.evaluation import Branch, give, held_by
 from shared.app.proposals.head import Head
 from shared.ports import FleetRecord
 from shared.ports.state import Promotion
-from shared.promotions import HoldReason, Proof, Value, What, proven, value_of
+from shared.promotions import HoldReason, Promotable, Proof, Value, proven, value_of
 from simulation.actors.kinds import PROMOTIONS
 from simulation.invariants.proposed_promotions import MAIN, RULE
 from tests.simulation.mutations import mutation
 
 
 def what_git_asks_for_counts_as_proven(patch: pytest.MonkeyPatch) -> None:
-    def of_git(what: What, environment: str, desired: Any, records: Any) -> Any:
+    def of_git(what: Promotable, environment: str, desired: Any, records: Any) -> Any:
         found = proven(what, environment, desired, records)
         own = [document for document in desired.values() if document.environment == environment]
         value = value_of(what, own[0].document()["spec"]) if own else None

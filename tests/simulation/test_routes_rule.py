@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.notifications.digest import Links, Outgoing, messages
+from shared.notifications.digest import Links, OutgoingMessage, messages
 from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification, end_of
 from simulation.actors.notification_routes import _shown
@@ -30,7 +30,7 @@ def over(problem: Notification, minute: int) -> Notification:
     return end_of(problem, BEGAN + timedelta(minutes=minute))
 
 
-def sent(*digests: Sequence[Notification]) -> Iterator[Outgoing]:
+def sent(*digests: Sequence[Notification]) -> Iterator[OutgoingMessage]:
     for facts in digests:
         yield from messages(facts, fleet="north", limit=10_000, links=Links())
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from localcloud.common.clock import ManualClock
-from simulation.runner import COLUMNS, ProgressLine, Tally
+from simulation.runner import COLUMNS, ProgressLine, SeedTally
 from simulation.simulation import Result
 
 
@@ -17,9 +17,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def tally(*rules: str) -> Tally:
+def tally(*rules: str) -> SeedTally:
     """Return the results of one seed for each rule that it broke, "" for none."""
-    found = Tally()
+    found = SeedTally()
     kinds = Counter({f"a kind of fault {number}": number for number in range(1, 9)})
     for seed, rule in enumerate(rules):
         found.add(Result(seed, rule, "", seconds=86400.0, events=10, faults=kinds, actions=kinds))

@@ -9,7 +9,7 @@ import pytest
 from shared.app import door
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import StoredText
-from shared.ports.state.reading import Reader
+from shared.ports.state.reading import RecordReader
 from simulation.actors.kinds import SWEEPS, VERSIONS
 from simulation.newer_forms import known
 from tests.simulation.mutations import mutation, overdue_messages_are_not_sent_again
@@ -26,13 +26,13 @@ def a_message_of_a_newer_form_is_dropped(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_default_replaces_a_newer_form(patch: pytest.MonkeyPatch) -> None:
-    def or_else(self: Reader, default: Any, *place: Any) -> Any:
+    def or_else(self: RecordReader, default: Any, *place: Any) -> Any:
         try:
             return self.value(*place)
         except Unreadable:
             return default
 
-    patch.setattr(Reader, "or_else", or_else)
+    patch.setattr(RecordReader, "or_else", or_else)
 
 
 VERSION_MUTATIONS = (

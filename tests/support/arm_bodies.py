@@ -10,14 +10,14 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from shared.azure.cluster_body import cluster_write, group_body
 from shared.azure.node_pools.body import new_pool_write, pool_write
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.json_tree import Json
 from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
 
-OWNER = Owner("example", "Example/fleet", "one")
+OWNER = OwnerTags("example", "Example/fleet", "one")
 
 
 def desired(**fields: Any) -> Desired:
@@ -71,13 +71,15 @@ def _profile(azure: WorldAzure, cluster: Desired, name: str) -> Json | None:
     return next((profile for profile in profiles if profile["name"] == name), None)
 
 
-def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
+def cluster_body(desired: Desired, owner: OwnerTags, existing: Json | None) -> dict[str, Any] | None:
     """Return the body of the cluster's PUT; None for none."""
     write = cluster_write(desired, owner, existing)
     return write.body if write else None
 
 
-def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
+def pool_body(
+    pool: NodePool, desired: Desired, owner: OwnerTags, existing: Json | None
+) -> dict[str, Any] | None:
     """Return the body of the pool's PUT; None for none."""
     if existing is None:
         return new_pool_write(pool, owner, pool.name).body

@@ -10,7 +10,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.json_tree import Json
 from shared.kubernetes.kubeconfig import Kubeconfig
-from shared.ports import KubernetesApi, Page
+from shared.ports import KubernetesApi, ObjectListPage
 from shared.resource_ids import ClusterId, ObjectRef
 from tests.support.replaced_ports import Around
 
@@ -39,7 +39,7 @@ class Calls:
             self.listed.append(kind)
             return api.list(api_version, kind, **selectors)
 
-        def page(api_version: str, kind: str, **how: Any) -> Page:
+        def page(api_version: str, kind: str, **how: Any) -> ObjectListPage:
             self.paged.append(kind)
             return api.page(api_version, kind, **how)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports.state import Promotion
-from shared.promotions import What
+from shared.promotions import Promotable
 from tests.support.channels import fleet, versions
 
 BRANCH = "roadstead/versions/example/development"
@@ -27,7 +27,7 @@ def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
 
 
 def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development", What.VERSION)
+    found = cloud.state.channel_pull("development", Promotable.VERSION)
     assert found is not None
     return found
 

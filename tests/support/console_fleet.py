@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.resource_ids import ClusterId
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import sweep, tag_by_hand
@@ -76,4 +76,4 @@ def propose(cloud: MemoryCloud, made: dict[str, bytes]) -> None:
     git.reset(git.head("main"), "topic")
     head = git.push(made, branch="topic")
     number = git.pulls.open("Release 3", "topic", "main").number
-    accept(PullChanged("pull", "pull", number, head, "opened"), cloud.ports)
+    accept(PullChange("pull", "pull", number, head, "opened"), cloud.ports)

@@ -27,7 +27,7 @@ from shared.configuration.settings import App
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
 from shared.ports.process import Comparisons
-from shared.ports.pull_requests import Proposing
+from shared.ports.pull_requests import OwnBranches
 from tests.support.azure_operations import example
 from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
 from tests.support.lost_tables import CONFIG
@@ -156,7 +156,7 @@ class CloudWithRights(MemoryCloud):
         queues: dict[str, Any] = {name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES}
 
         def note(name: str) -> None:
-            if name in vars(Proposing):
+            if name in vars(OwnBranches):
                 self.written[name].add(app)
 
         host, azure = Noted(ports.git_host, note), _AzureAs(app, ports.azure, self)

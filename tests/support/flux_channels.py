@@ -11,7 +11,7 @@ from shared.app.intake.accept import accept
 from shared.app.outbox import send
 from shared.cluster.queues.messages import PromoteRequest
 from shared.ports.state import Promotion
-from shared.promotions import What
+from shared.promotions import Promotable
 from tests.support.operator_clusters import FILE, OPERATOR
 from tests.support.pipeline_runs import push, pushed
 from tests.support.promotions import decided, files
@@ -92,7 +92,7 @@ def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
 
 
 def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development", What.COMPONENTS)
+    found = cloud.state.channel_pull("development", Promotable.COMPONENTS)
     assert found is not None
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from shared.adapters.notification_routes import NotificationRoutes
-from shared.notifications.digest import Links, Outgoing, messages
+from shared.notifications.digest import Links, OutgoingMessage, messages
 from shared.notifications.routes import LIMITS, Route, RouteType
 from tests.support.notifications import fact
 from tests.support.receivers import Mailbox
@@ -19,7 +19,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def message(*names: str, type_: RouteType = RouteType.SLACK) -> Outgoing:
+def message(*names: str, type_: RouteType = RouteType.SLACK) -> OutgoingMessage:
     facts = [fact(name) for name in names or ("one", "two")]
     return messages(facts, fleet="example", limit=LIMITS[type_], links=LINKS)[0]
 
@@ -28,7 +28,7 @@ def routes(address: str, **more: str) -> NotificationRoutes:
     return NotificationRoutes({"OPS": address, **more}, clock=now)
 
 
-def send(kind: RouteType, address: str, sent: Outgoing | None = None, **more: str) -> None:
+def send(kind: RouteType, address: str, sent: OutgoingMessage | None = None, **more: str) -> None:
     routes(address, **more).send(Route("ops", kind, "OPS"), sent or message(type_=kind))
 
 

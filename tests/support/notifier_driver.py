@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from shared.notifications.digest import Links, Outgoing, messages
+from shared.notifications.digest import Links, OutgoingMessage, messages
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord, begin, delivered, due, failed, next_moment, take
 from shared.notifications.routes import LIMITS, Route
@@ -18,8 +18,8 @@ class Driver:
 
     def __init__(self, routes: Sequence[Route] = ROUTES, down: Sequence[bool] = ()) -> None:
         self.routes, self.known = routes, NotifierRecord()
-        self.sent: list[tuple[datetime, str, Outgoing]] = []
-        self.tried: list[Outgoing] = []
+        self.sent: list[tuple[datetime, str, OutgoingMessage]] = []
+        self.tried: list[OutgoingMessage] = []
         self._down = iter(down)
 
     def run(self, facts: Sequence[Notification], until: datetime) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from shared.language.resolve.repository_layout import Files, blob_id
-from shared.platform.source.reach import Pulled, pulled
+from shared.platform.source.reach import PulledFiles, pulled
 from shared.platform.source.tree import Tree
 
 
@@ -23,7 +23,7 @@ def tree_of(texts: Mapping[str, str], links: Iterable[str] = (), ignore: str = "
 
 def pulled_of(
     texts: Mapping[str, str], *roots: str, links: Iterable[str] = (), ignore: str = ""
-) -> tuple[Pulled, int]:
+) -> tuple[PulledFiles, int]:
     """Return what folders reach, read in stages as an app reads it, and the number of stages."""
     files = files_of(texts, links)
     contents: dict[str, bytes] = {}

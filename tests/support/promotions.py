@@ -11,7 +11,7 @@ from shared.app.api.acts.pulls import promote
 from shared.app.api.views.plans import promotions_view
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.cluster.record_parts import Phase
 from shared.ports.state import Promotion
 from tests.support import fleet_files
@@ -105,7 +105,7 @@ def merge(cloud: MemoryCloud, number: int) -> None:
 
 def decided(cloud: MemoryCloud, number: int, action: str) -> None:
     """Deliver the webhook of a pull request that somebody closed or reopened."""
-    event = PullChanged("d2", f"{action}-{number}-{cloud.clock()}", number, "a" * 40, action, promotion=True)
+    event = PullChange("d2", f"{action}-{number}-{cloud.clock()}", number, "a" * 40, action, promotion=True)
     accept(event, cloud.ports)
     cloud.run()
 

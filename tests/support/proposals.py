@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged, Push
+from shared.app.intake.webhook import PullChange, Push
 from tests.support import fleet_files
 
 
@@ -37,7 +37,7 @@ class Repo:
         return comment
 
     def announce(self, number: int, head: str, action: str = "synchronize") -> None:
-        accept(PullChanged("d1", f"{action}-{head}", number, head, action), self.cloud.ports)
+        accept(PullChange("d1", f"{action}-{head}", number, head, action), self.cloud.ports)
 
     def tell(self, number: int, head: str, action: str = "synchronize") -> None:
         self.announce(number, head, action)

@@ -8,7 +8,7 @@ from datetime import date
 from localcloud.prices.prices_server import Entry, recorded
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.prices.price_file import Price, Prices
-from shared.prices.retail import Need, NoPrice, needs_of, price_of
+from shared.prices.retail import NoPrice, PriceNeed, needs_of, price_of
 
 DAY = date(2026, 9, 23)
 """When most of them were recorded."""
@@ -26,7 +26,7 @@ def prices_of(specs: Iterable[ClusterSpec], entries: Iterable[Entry] | None = No
     return Prices(DAY, "USD", "https://prices.azure.com/api/retail/prices", tuple(found))
 
 
-def why_none(need: Need, entries: Iterable[Entry], currency: str = "USD") -> str:
+def why_none(need: PriceNeed, entries: Iterable[Entry], currency: str = "USD") -> str:
     """Return why entries have no price for a need."""
     try:
         price_of(need, entries, currency)

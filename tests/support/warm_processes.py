@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from localcloud.runtime.child_processes import Process
+from localcloud.runtime.child_processes import ChildProcess
 from tests.support.warm_server import LENGTH
 
 ROOT = Path(__file__).parent.parent.parent
@@ -168,6 +168,6 @@ def start(
             os.close(descriptor)
 
 
-def spawn(command: Sequence[str], **options: Any) -> Process:
+def spawn(command: Sequence[str], **options: Any) -> ChildProcess:
     """Start a command as ``subprocess.Popen`` does; what Python runs starts warm."""
     return start(command, **options) if command[0] == sys.executable else subprocess.Popen(command, **options)

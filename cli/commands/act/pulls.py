@@ -17,7 +17,7 @@ from cli.terminal.output import Output, OutputOption, echo, show
 from cli.text import line, printable
 from cli.times import age
 from shared.app.api import schema
-from shared.promotions import What
+from shared.promotions import Promotable
 from shared.sentences import many, some_of
 
 
@@ -113,7 +113,7 @@ def promote(
     target: Annotated[str, typer.Argument(metavar="TO", help="The environment that is to get it.")] = "",
     *,
     what: Annotated[
-        list[What] | None,
+        list[Promotable] | None,
         typer.Option(
             "--what",
             metavar="KIND",

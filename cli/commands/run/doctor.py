@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.azure_deployment import Az, Deployment, DeploymentFailed, account, given_in
-from cli.deployment_checks import Obstacle, obstacles
+from cli.deployment_checks import DeploymentObstacle, obstacles
 from cli.errors import CommandError, ExitCode, NoAnswer, UsageError
 from cli.fleet_api.polling import polled
 from cli.options import Address, Reason, seconds
@@ -114,7 +114,7 @@ def _in_azure(
         raise CommandError(str(error)) from error
 
 
-def _findings(found: Iterable[Obstacle], now: datetime) -> list[schema.FindingView]:
+def _findings(found: Iterable[DeploymentObstacle], now: datetime) -> list[schema.FindingView]:
     return [
         {
             "app": "deployment",

@@ -19,7 +19,7 @@ from cli.azure_deployment import Az, DeploymentFailed
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.options import seconds
 from cli.setup import azure_fleet
-from cli.setup.target import Right, Wanted
+from cli.setup.target import FleetTarget, Right
 from shared.github_app import OF_APP, Feature
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -74,14 +74,14 @@ def github(
     secret and the ids go into the vault of the fleet.
     """
     from cli.setup import github as github_setup
-    from cli.setup.host_webhook import Terminal
+    from cli.setup.host_webhook import Conversation
 
     if replace and (key or rotate):
         raise UsageError(
             "--replace registers an App; it goes with neither --key-file nor --rotate-webhook-secret"
         )
     given, within = _text_of("--key-file", key) if key else "", seconds(timeout)
-    terminal = Terminal(typer.echo, webbrowser.open if browser else lambda _: None, time.sleep)
+    terminal = Conversation(typer.echo, webbrowser.open if browser else lambda _: None, time.sleep)
     with _one_line_errors():
         github_setup.check_library()
         az = Az(typer.echo)
@@ -121,7 +121,7 @@ def gitlab(
     here and stored nowhere. A second run changes nothing.
     """
     from cli.setup import gitlab as gitlab_setup
-    from cli.setup.host_webhook import Terminal
+    from cli.setup.host_webhook import Conversation
 
     maintainer = os.environ.get("GITLAB_TOKEN", "")
     if not maintainer:
@@ -130,7 +130,7 @@ def gitlab(
     with _one_line_errors():
         az = Az(typer.echo)
         found = azure_fleet.find(az, fleet, azure_deployment.account(az, subscription))
-        terminal = Terminal(typer.echo, lambda _: None, time.sleep)
+        terminal = Conversation(typer.echo, lambda _: None, time.sleep)
         gitlab_setup.set_up(az, found, terminal, maintainer, given, rotate=rotate)
         if token:
             _remove(token)
@@ -149,13 +149,13 @@ def azure_devops(
     Your sign-in of the Azure CLI must be an administrator of the project. A second run changes nothing.
     """
     from cli.setup import azure_devops as azure_devops_setup
-    from cli.setup.host_webhook import Terminal
+    from cli.setup.host_webhook import Conversation
 
     with _one_line_errors():
         az = Az(typer.echo)
         own = azure_deployment.account(az, subscription)
         found = azure_fleet.find(az, fleet, own)
-        terminal = Terminal(typer.echo, lambda _: None, time.sleep)
+        terminal = Conversation(typer.echo, lambda _: None, time.sleep)
         azure_devops_setup.set_up(az, found, terminal, own, rotate=rotate)
 
 
@@ -275,13 +275,13 @@ def subscription(
         found = azure_deployment.account(az, target)
         if parameters is not None:
             given = azure_deployment.given_in(az, parameters)
-            wanted = Wanted(given, parameters.parent, str(parameters))
+            wanted = FleetTarget(given, parameters.parent, str(parameters))
         else:
             rights = {right.value: True for right in allow or ()}
             roles = {"assignableRoles": assignable} if assignable else {}
             tags = dict(_pair("--tag", pair) for pair in tag or ())
             given = {"fleet": fleet, "hearAzureEvents": events, "tags": tags, **rights, **roles}
-            wanted = Wanted(given, infra)
+            wanted = FleetTarget(given, infra)
         add_target(az, wanted, target=found, own=own)
 
 

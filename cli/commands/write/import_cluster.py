@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli import templates
-from cli.commands.write.import_many import Wanted, import_many, target
+from cli.commands.write.import_many import ImportChoice, import_many, target
 from cli.commands.write.imported_file import comments_of, own_part, text_of
 from cli.commands.write.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
 from cli.errors import CommandError, UsageError
@@ -71,7 +71,7 @@ def import_cluster(
     """
     chosen = {"class": cluster_class, "environment": environment}
     if subscriptions or state is not None:
-        wanted = Wanted(subscriptions or (), state, chosen, base if pull else "")
+        wanted = ImportChoice(subscriptions or (), state, chosen, base if pull else "")
         with address.connect() as api:
             import_many(target(resource, path), wanted, api)
         return
@@ -85,7 +85,7 @@ def import_cluster(
     if tree is not None:
         check_known(tree, chosen)
     with address.connect() as api:
-        found = api.read(schema.Imported, "import", resource=resource)
+        found = api.read(schema.ImportView, "import", resource=resource)
     manifest, comments = found["manifest"], comments_of(found["left"], found["differences"])
     if tree is None:
         sys.stdout.write(comments + text_of(manifest))

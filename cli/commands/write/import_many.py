@@ -40,13 +40,13 @@ CLASS = "imported"
 class Found:
     """What was read of Azure: manifests by name, why others have none, and how many a fleet manages."""
 
-    manifests: dict[str, schema.Imported] = field(default_factory=dict)
+    manifests: dict[str, schema.ImportView] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     managed: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImportChoice:
     """Which clusters are imported: of subscriptions, or of a state; ``base`` of a pull request, or ""."""
 
     subscriptions: Sequence[str]
@@ -55,7 +55,7 @@ class Wanted:
     base: str = ""
 
 
-def import_many(path: Path, wanted: Wanted, api: Api) -> None:
+def import_many(path: Path, wanted: ImportChoice, api: Api) -> None:
     """Write the manifests of many clusters, and classes for them where none is given."""
     subscriptions, state, chosen = wanted.subscriptions, wanted.state, wanted.chosen
     for subscription in subscriptions:
@@ -126,7 +126,7 @@ def _read(
             found.managed[cluster["fleet"]] += 1
             continue
         try:
-            manifest = api.read(schema.Imported, "import", resource=resource)
+            manifest = api.read(schema.ImportView, "import", resource=resource)
         except (NotFound, RequestRefused) as error:
             found.skipped[resource] = str(error)
             continue

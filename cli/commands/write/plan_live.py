@@ -24,7 +24,7 @@ from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import Difference, drift_of
 from shared.azure.drift.yaml_diff import Sides
 from shared.azure.node_pools.body import keys_to_remove
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.azure.running_versions import lowered_versions
 from shared.cluster.divergence.drift import value_text
 from shared.json_tree import Json
@@ -76,7 +76,7 @@ def _compared(
     if live is None:
         waits = "it is not created yet" if found["phase"] == _PROVISIONING else ""
         return LiveComparison(name, found["phase"], exists=False, waits=waits)
-    owner = Owner(view["fleet"], view["repository"], name, view["previousRepository"])
+    owner = OwnerTags(view["fleet"], view["repository"], name, view["previousRepository"])
     if not owner.owns(live):
         problem = f"its tags are not this fleet's: {owner.describe_tags(live)}"
         return LiveComparison(name, found["phase"], exists=True, problem=problem)

@@ -22,7 +22,7 @@ from cli.worktree import Worktree, open_worktree
 from shared.plan.list_price import NAMED
 from shared.prices.monthly import of_kind
 from shared.prices.price_file import PRICE_FILE, Price, PriceFileProblem, Prices, read_prices, written
-from shared.prices.retail import Need, NoPrice, filters_of, needs_of, price_of
+from shared.prices.retail import NoPrice, PriceNeed, filters_of, needs_of, price_of
 from shared.sentences import many, some_of
 
 ADDRESS = "https://prices.azure.com/api/retail/prices"
@@ -62,9 +62,9 @@ class RetailPrices:
     ) -> None:
         self._client.close()
 
-    def prices(self, needs: Sequence[Need], day: date) -> tuple[Prices, Mapping[Need, str]]:
+    def prices(self, needs: Sequence[PriceNeed], day: date) -> tuple[Prices, Mapping[PriceNeed, str]]:
         """Return the prices of these needs, and why others have none."""
-        found, missing = dict[tuple[object, ...], Price](), dict[Need, str]()
+        found, missing = dict[tuple[object, ...], Price](), dict[PriceNeed, str]()
         for need in needs:
             try:
                 price = self._price(need)
@@ -76,7 +76,7 @@ class RetailPrices:
         source = f"{public}?api-version={API_VERSION}"
         return Prices(day, self._currency, source, tuple(found.values())), missing
 
-    def _price(self, need: Need) -> Price:
+    def _price(self, need: PriceNeed) -> Price:
         entries = list[Mapping[str, Any]]()
         for asked in filters_of(need):
             entries = list(self._entries(asked))

@@ -10,7 +10,7 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import WriteAnswer, WriteCondition
 from localcloud.azure.world.azure_world import AzureWorld
 from shared.cluster.failures.azure_failures import refusal
-from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
+from shared.ports.azure import AzureCall, Conditional, DocumentPage, PageCall, WriteResponse
 from shared.resource_ids import ClusterId
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class WorldAzure:
                 document = body.get("error", body)
                 raise refusal(error.status, document, error.message, retry_after=error.retry_after) from error
         if isinstance(operation, PageCall):
-            answer = Page(*answer)
+            answer = DocumentPage(*answer)
         return operation.result(self._written(answer) if isinstance(answer, WriteAnswer) else answer)
 
     def _written(self, accepted: WriteAnswer) -> WriteResponse:

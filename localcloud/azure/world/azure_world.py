@@ -30,7 +30,7 @@ from localcloud.azure.world.clusters.managed_namespaces import NamespaceRequests
 from localcloud.azure.world.clusters.power import PowerOperations
 from localcloud.azure.world.clusters.upkeep import MaintenanceRequests
 from localcloud.azure.world.completions import set_state
-from localcloud.azure.world.costs import Costs
+from localcloud.azure.world.costs import CostQuery
 from localcloud.azure.world.flux.kubernetes_configuration import KubernetesConfiguration
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.offers import Offers
@@ -47,7 +47,12 @@ _ANY = WriteCondition()
 
 
 class AzureWorld(
-    ResourceGroups, MaintenanceRequests, KubernetesConfiguration, NamespaceRequests, PowerOperations, Costs
+    ResourceGroups,
+    MaintenanceRequests,
+    KubernetesConfiguration,
+    NamespaceRequests,
+    PowerOperations,
+    CostQuery,
 ):
     """Azure Resource Manager: one method for each operation; what it inherits shares its engine.
 

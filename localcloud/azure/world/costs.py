@@ -18,7 +18,7 @@ CURRENCY = "USD"
 _HOST = "https://management.azure.com"
 
 
-class Costs:
+class CostQuery:
     """The query of Cost Management."""
 
     engine: AzureEngine

@@ -42,7 +42,7 @@ _LATER = "/providers/Microsoft.Resources/tags/default"
 Event = dict[str, Any]
 Deliver = Callable[[str, bytes, datetime], None]
 """Takes the id of a delivery, its body, and when it comes."""
-Fate = Callable[[Event], Sequence[float]]
+ExplainedFate = Callable[[Event], Sequence[float]]
 """Returns after how many seconds an event is delivered: none where it is lost, two where it comes twice."""
 
 
@@ -61,7 +61,7 @@ class EventGrid:
         self._subscribers: list[tuple[Deliver, frozenset[str]]] = []
         self._count = 0
         self._fates: dict[str, Sequence[float]] = {}
-        self.fate: Fate = at_once
+        self.fate: ExplainedFate = at_once
 
     def fate_of_next(self, cluster: str, after: Sequence[float]) -> None:
         """Deliver the next event of a cluster after so many seconds: twice for two, and never for none."""

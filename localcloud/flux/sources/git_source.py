@@ -44,7 +44,7 @@ ReadSource = Callable[[str, GitRef], SourceRevision | None]
 """Returns what is at (URL, ref), or None when there is no such repository."""
 
 
-class History(Protocol):
+class RefHistory(Protocol):
     """What of a repository says to which commit a ref leads."""
 
     def target(self, ref: str) -> str:
@@ -60,7 +60,7 @@ class History(Protocol):
         ...
 
 
-def commit_of(history: History, ref: GitRef) -> str:
+def commit_of(history: RefHistory, ref: GitRef) -> str:
     """Return the commit that is read, "" when there is none."""
     if not ref.commit:
         return history.target(ref.name)

@@ -38,7 +38,7 @@ class GitRefused(Exception):
         self.status, self.message, self.headers = status, message, dict(headers or {})
 
 
-class SignIn(Protocol):
+class GitSignIn(Protocol):
     """Decides who may speak git."""
 
     def check_basic(self, authorization: str) -> None:
@@ -76,7 +76,7 @@ class OneToken:
 
 
 @dataclass(frozen=True)
-class Push:
+class ReceivedPush:
     """A push: the repository, its name, the address of the server, and its refs before and after."""
 
     repository: GitRepository
@@ -86,13 +86,13 @@ class Push:
     after: Refs
 
 
-Pushed = Callable[[Push], None]
+Pushed = Callable[[ReceivedPush], None]
 
 
 class SmartHttp:
     """Serves clone, fetch and push, and calls ``pushed`` for every push that changed a ref."""
 
-    def __init__(self, store: RepositoryStore, credentials: SignIn, pushed: Pushed) -> None:
+    def __init__(self, store: RepositoryStore, credentials: GitSignIn, pushed: Pushed) -> None:
         self._store, self._credentials, self._pushed = store, credentials, pushed
 
     def answer(self, request: Request, full_name: str, rest: str) -> Response:
@@ -108,7 +108,7 @@ class SmartHttp:
             reply = self._run(request, full_name, rest)
             after = history.refs(repository.path)
         if before != after:
-            self._pushed(Push(repository, full_name, request.host_url.rstrip("/"), before, after))
+            self._pushed(ReceivedPush(repository, full_name, request.host_url.rstrip("/"), before, after))
         return reply
 
     def _run(self, request: Request, full_name: str, rest: str) -> Response:

@@ -21,7 +21,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.clock import system_clock
 from localcloud.common.http_server import json_response
 from localcloud.common.local_service import LocalService
-from localcloud.git.wire.git_http import GitRefused, Push, SmartHttp
+from localcloud.git.wire.git_http import GitRefused, ReceivedPush, SmartHttp
 from localcloud.git.wire.ref_changes import changes
 from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.git.world.git_commands import GitError
@@ -175,7 +175,7 @@ class GitHubServer(LocalService):
         except GitHubError as error:
             return error_response(error)
 
-    def _pushed(self, push: Push) -> None:
+    def _pushed(self, push: ReceivedPush) -> None:
         place = Place(push.repository, push.full_name, push.base, OPERATOR)
         for change in changes(push.before, push.after):
             self.hooks.send("push", push_event(place, change, push.before, self._clock()))

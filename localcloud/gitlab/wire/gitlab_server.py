@@ -17,7 +17,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.clock import system_clock
 from localcloud.common.http_server import json_response
 from localcloud.common.local_service import LocalService
-from localcloud.git.wire.git_http import GitRefused, OneToken, Push, SmartHttp
+from localcloud.git.wire.git_http import GitRefused, OneToken, ReceivedPush, SmartHttp
 from localcloud.git.wire.ref_changes import ZERO, RefChange, changes
 from localcloud.git.world.git_commands import GitError
 from localcloud.git.world.people import Teams
@@ -120,7 +120,7 @@ class GitLabServer(LocalService):
             return json_response(201, merge_requests.approve(place, who, number, str(wanted.get("event"))))
         return json_response(404, {"message": "no such control of the local GitLab"})
 
-    def _pushed(self, push: Push) -> None:
+    def _pushed(self, push: ReceivedPush) -> None:
         place = Place(self.repository(push.full_name), push.full_name, push.base, self.hooks.send)
         moved = [c for c in changes(push.before, push.after) if c.ref.startswith("refs/heads/")]
         of_action = Counter(map(_action, moved))

@@ -15,12 +15,12 @@ from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
 )
-from shared.cluster.failures.kubernetes_status import Refusal, error_of
+from shared.cluster.failures.kubernetes_status import ApiRefusal, error_of
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.kubeconfig import ApiServer, Certificate
-from shared.ports.kubernetes import Page, cordon_patch
+from shared.ports.kubernetes import ObjectListPage, cordon_patch
 from shared.resource_ids import ObjectRef
 
 _WRITE = WriteMode(manager="roadstead", force=True)
@@ -119,7 +119,7 @@ class WorldKubernetes:
         fields: str = "",
         after: str = "",
         metadata_only: bool = False,
-    ) -> Page:
+    ) -> ObjectListPage:
         """Return a page of the objects of a kind; ``after`` is how many were before it."""
         found = self.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
         begins = int(after or 0)
@@ -129,7 +129,7 @@ class WorldKubernetes:
             shown = [
                 {"apiVersion": api_version, "kind": kind, "metadata": value["metadata"]} for value in shown
             ]
-        return Page(shown, str(ends) if len(found) > ends else "")
+        return ObjectListPage(shown, str(ends) if len(found) > ends else "")
 
     def metric(self, name: str) -> Sequence[str]:
         """Return the samples of a metric of the world."""
@@ -173,5 +173,5 @@ def _translated_about(ref: ObjectRef, error: StatusError) -> ReconcileError:
 
 
 def _translated(error: StatusError, subject: str, *, secret: bool = False) -> ReconcileError:
-    refusal = Refusal.of(error.code, error.status(), retry_after=error.retry_after or None)
+    refusal = ApiRefusal.of(error.code, error.status(), retry_after=error.retry_after or None)
     return error_of(refusal, subject, secret=secret)

@@ -48,7 +48,7 @@ class ServiceAccount:
         )
 
 
-class Impersonated:
+class ServiceAccountWorld:
     """A world as a service account may use it; a method that it may not use raises ApiError (403)."""
 
     def __init__(self, world: KubernetesWorld, account: ServiceAccount) -> None:

@@ -22,7 +22,7 @@ from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.exceptions import ARMErrorFormat
 
 from shared.cluster.failures.errors import Unavailable
-from shared.ports.azure import AzureCall, Page, PageCall, WriteResponse
+from shared.ports.azure import AzureCall, DocumentPage, PageCall, WriteResponse
 
 # The door for Azure's documents: one of another form is an error that names the place, and no value.
 #
@@ -134,7 +134,7 @@ class ArmRequests:
             page = self._answer(
                 HttpRequest("GET", link) if link else self._first(operation), operation
             ).json()
-            return Page(_documents(page, operation), _link(page))
+            return DocumentPage(_documents(page, operation), _link(page))
         response = self._answer(self._first(operation), operation)
         if operation.writes:
             return written(response)

@@ -48,7 +48,7 @@ from shared.azure.ownership import correlation_id
 from shared.cluster.failures.azure_failures import refusal
 from shared.cluster.failures.errors import ReconcileError, Unauthenticated, Unavailable
 from shared.cluster.failures.retry import retry_after
-from shared.ports.azure import AzureCall, Conditional, Page, PageCall, WriteResponse
+from shared.ports.azure import AzureCall, Conditional, DocumentPage, PageCall, WriteResponse
 from shared.ports.tally import Count, arm_request
 
 _CONNECT_SECONDS = 5
@@ -198,7 +198,7 @@ def _read(method: Any, operation: AzureCall[Any]) -> Any:
     if isinstance(operation, PageCall):
         pages = answer.by_page(operation.page or None)
         documents = [_document(model, operation) for model in next(pages)]
-        return Page(documents, pages.continuation_token or "")
+        return DocumentPage(documents, pages.continuation_token or "")
     if isinstance(answer, ItemPaged):
         return [_document(model, operation) for page in _each_once(answer.by_page()) for model in page]
     return _document(answer, operation)

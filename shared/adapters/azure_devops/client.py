@@ -59,7 +59,7 @@ Call = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Address:
+class RepositoryAddress:
     """Where a repository is: ``organization`` is the address before the project, the others are names."""
 
     organization: str
@@ -67,7 +67,7 @@ class Address:
     repository: str
 
     @classmethod
-    def of(cls, url: str) -> Address:
+    def of(cls, url: str) -> RepositoryAddress:
         """Return the parts of https://dev.azure.com/ORG/PROJECT/_git/REPOSITORY; raise ValueError."""
         before, _, repository = url.rstrip("/").rpartition("/_git/")
         organization, _, project = before.rpartition("/")
@@ -99,7 +99,7 @@ class Address:
 class DevOpsClient:
     """Calls the REST API of a repository. Safe to share between threads."""
 
-    def __init__(self, address: Address, credential: TokenCredential) -> None:
+    def __init__(self, address: RepositoryAddress, credential: TokenCredential) -> None:
         self.address, self._credential = address, credential
         self._session = pooled_session(address.organization)
         self._user = ""

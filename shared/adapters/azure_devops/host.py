@@ -16,7 +16,7 @@ from azure.core.credentials import TokenCredential
 
 from shared.adapters.answers import moment
 from shared.adapters.azure_devops.branches import DevOpsBranches
-from shared.adapters.azure_devops.client import Address, DevOpsClient, refused
+from shared.adapters.azure_devops.client import DevOpsClient, RepositoryAddress, refused
 from shared.adapters.azure_devops.pulls import HEADS, DevOpsPulls
 from shared.adapters.azure_devops.reviews import DevOpsReviews
 from shared.adapters.git.transfer import HttpsGitServer
@@ -80,7 +80,7 @@ class AzureDevOpsHost(DevOpsPulls, DevOpsReviews, DevOpsBranches):
     to_read_another = "give the identity of the app the right Read in the project of the repository"
 
     def __init__(self, url: str, credential: TokenCredential) -> None:
-        address = Address.of(url)
+        address = RepositoryAddress.of(url)
         self._client, self._identity = DevOpsClient(address, credential), credential
         super().__init__(address.url, server=DevOpsGit(address.url, self._client.authorization))
 

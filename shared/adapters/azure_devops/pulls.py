@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.adapters.answers import checked
-from shared.adapters.azure_devops.client import Address, DevOpsClient
+from shared.adapters.azure_devops.client import DevOpsClient, RepositoryAddress
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports.pull_requests import Comment, Pull
 
@@ -113,7 +113,7 @@ def labels_of(found: Any) -> frozenset[str]:
     return frozenset(str(label["name"]) for label in found or () if label.get("active", True))
 
 
-def pull_of(item: Mapping[str, Any], address: Address, *, listed: bool = False) -> Pull:
+def pull_of(item: Mapping[str, Any], address: RepositoryAddress, *, listed: bool = False) -> Pull:
     """Return a pull request; ``listed`` says that it comes from a list, which shows older test merges.
 
     Its head is the one of the last test merge, which Azure DevOps makes after each push.

@@ -20,7 +20,7 @@ def _refused(capability: Capability) -> Any:
     return refuse
 
 
-class Absent:
+class AbsentMethods:
     """The methods of a host that git alone does not have."""
 
     set_status = _refused(Capability.STATUSES)

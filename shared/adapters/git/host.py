@@ -30,7 +30,7 @@ from dulwich.objects import Blob, Commit, ObjectID
 from dulwich.repo import Repo
 from dulwich.walk import Walker
 
-from shared.adapters.git.absent import Absent
+from shared.adapters.git.absent import AbsentMethods
 from shared.adapters.git.transfer import GitServer, HttpsGitServer, git_errors, too_large
 from shared.cluster.failures.errors import Dependency, InvalidManifest
 from shared.ports.git_host import Addressee, BranchCommit, BranchHead, Capability, TreeEntry
@@ -51,7 +51,7 @@ _ID = re.compile(r"[0-9a-f]{40}")
 _ADDRESS = re.compile(rb"<([^<>]*)>")
 
 
-class GitServerHost(Absent):
+class GitServerHost(AbsentMethods):
     """The repository at an address of a git server, read over HTTPS unless another ``server`` is given."""
 
     name = "Git"

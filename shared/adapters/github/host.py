@@ -34,7 +34,7 @@ from shared.adapters.github.client import (
     readable,
 )
 from shared.adapters.github.issues import GitHubIssues
-from shared.adapters.github.pulls import GitHubProposing, GitHubPullRequests
+from shared.adapters.github.pulls import GitHubBranches, GitHubPullRequests
 from shared.cluster.failures.errors import Dependency, Unauthorized, Unavailable
 from shared.language.resolve.repository_layout import blob_id
 from shared.ports.git_host import (
@@ -55,7 +55,7 @@ _OTHERS = 50
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
-class GitHubHost(GitHubPullRequests, GitHubProposing, GitHubIssues):
+class GitHubHost(GitHubPullRequests, GitHubBranches, GitHubIssues):
     """The repository "owner/name" on GitHub, or on a GitHub Enterprise Server at ``base_url``."""
 
     name, credential = "GitHub", "GITHUB_TOKEN"

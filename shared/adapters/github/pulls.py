@@ -184,7 +184,7 @@ _METHODS = ("MERGE", "SQUASH", "REBASE")
 _NOT_THIS_METHOD = "not allowed on this repository"
 
 
-class GitHubProposing:
+class GitHubBranches:
     """The part of the port that is about our own branches."""
 
     _client: GitHubClient

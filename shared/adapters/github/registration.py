@@ -7,10 +7,10 @@ from typing import Any
 
 import requests
 
-from shared.github_app import TIMEOUT, Answer, GitHubRefused
+from shared.github_app import TIMEOUT, GitHubAnswer, GitHubRefused
 
 
-def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None) -> Answer:
+def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None) -> GitHubAnswer:
     """Send a request, and follow no redirect; raise GitHubRefused where there is no answer."""
     try:
         answer = requests.request(
@@ -20,6 +20,6 @@ def send(method: str, url: str, headers: Mapping[str, str], body: Mapping[str, A
         # Not chained: its text has the address, which has the code.
         raise GitHubRefused(f"GitHub does not answer at GITHUB_API_URL: {type(error).__name__}") from None
     try:
-        return Answer(answer.status_code, answer.json())
+        return GitHubAnswer(answer.status_code, answer.json())
     except (ValueError, RecursionError):
-        return Answer(answer.status_code, None)
+        return GitHubAnswer(answer.status_code, None)

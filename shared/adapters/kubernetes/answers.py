@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.cluster.failures.errors import ReconcileError, Unavailable
-from shared.cluster.failures.kubernetes_status import LONGEST, Refusal, error_of, is_denied
+from shared.cluster.failures.kubernetes_status import LONGEST, ApiRefusal, error_of, is_denied
 from shared.cluster.failures.retry import retry_after
 from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
@@ -84,7 +84,7 @@ class Discovery(_AnswerPart):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiAnswer:
     """The status, headers and JSON object of a response; {} for any other content, and then its ``text``."""
 
     status: int
@@ -93,7 +93,7 @@ class Answer:
     text: str = ""
 
     @classmethod
-    def of(cls, status: int, headers: Mapping[str, str], content: bytes) -> Answer:
+    def of(cls, status: int, headers: Mapping[str, str], content: bytes) -> ApiAnswer:
         """Parse a response."""
         try:
             value = json.loads(content)
@@ -102,10 +102,10 @@ class Answer:
         return cls(status, headers, value if isinstance(value, dict) else {})
 
     @property
-    def refusal(self) -> Refusal:
+    def refusal(self) -> ApiRefusal:
         """What the answer says of a request that was refused."""
         headers = {name.lower(): value for name, value in self.headers.items()}
-        return Refusal.of(
+        return ApiRefusal.of(
             self.status,
             self.body,
             text=self.text,
@@ -130,17 +130,17 @@ class Answer:
         return str(self.body.get("reason") or "")
 
 
-def refusal(answer: Answer, subject: str, *, secret: bool = False) -> ReconcileError:
+def refusal(answer: ApiAnswer, subject: str, *, secret: bool = False) -> ReconcileError:
     """Return the port's error for a rejected request; for a Secret it has nothing that others say."""
     return error_of(answer.refusal, subject, secret=secret)
 
 
-def refused_eviction(answer: Answer) -> str:
+def refused_eviction(answer: ApiAnswer) -> str:
     """Return why a budget, an admission policy or a webhook refused an eviction, "" when none did."""
     return _budget(answer.refusal) or _admission(answer.refusal)
 
 
-def _budget(refused: Refusal) -> str:
+def _budget(refused: ApiRefusal) -> str:
     """Return what a rejected eviction says about its disruption budget; "" when no budget rejected it.
 
     The API server rejects a pod with two budgets with a server error that only its message identifies.
@@ -151,7 +151,7 @@ def _budget(refused: Refusal) -> str:
     return ""
 
 
-def _admission(refused: Refusal) -> str:
+def _admission(refused: ApiRefusal) -> str:
     """Return why an admission policy or webhook refused an eviction, "" when none did.
 
     An eviction has nothing that could be invalid, so only a policy answers 422 to it.

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import urllib3
 
 from shared.adapters.kubernetes.answers import (
-    Answer,
+    ApiAnswer,
     Discovery,
     Object,
     ObjectPage,
@@ -32,7 +32,7 @@ from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.kubeconfig import ApiServer, Certificate
-from shared.ports.kubernetes import REQUIRED_ACCESS, Page, cordon_patch
+from shared.ports.kubernetes import REQUIRED_ACCESS, ObjectListPage, cordon_patch
 from shared.resource_ids import ClusterId, ObjectRef
 
 _CONNECT_READ_SECONDS = (5.0, 20.0)
@@ -47,14 +47,14 @@ _CHUNK, _SAMPLES = 1 << 16, 1000
 _REVIEWS = "authorization.k8s.io/v1"
 
 
-class Connection:
+class ClientConnection:
     """A KubernetesApi over the official client."""
 
     def __init__(
         self,
         cluster: ClusterId,
         client: Any,
-        discard: Callable[[ClusterId, Connection], None],
+        discard: Callable[[ClusterId, ClientConnection], None],
         *,
         server: ApiServer | None,
         seen: SeenCertificates,
@@ -170,7 +170,7 @@ class Connection:
         fields: str = "",
         after: str = "",
         metadata_only: bool = False,
-    ) -> Page:
+    ) -> ObjectListPage:
         """Return a page of the objects of a kind."""
         path, subject = self._collection(api_version, kind, namespace), f"the list of {api_version} {kind}"
         if path is None:
@@ -185,12 +185,12 @@ class Connection:
         read = answer.read_as(ObjectPage, subject)
         own = {"apiVersion": api_version, "kind": kind}
         objects = [{**own, **item, **own} for item in read.get("items") or ()]
-        return Page(objects, str((read.get("metadata") or {}).get("continue") or ""))
+        return ObjectListPage(objects, str((read.get("metadata") or {}).get("continue") or ""))
 
     def metric(self, name: str) -> Sequence[str]:
         """Return the samples of a metric; the rest of ``/metrics``, some megabytes, goes by unread."""
         reply = self._send("GET", "/metrics", {"Accept": "text/plain"}, None)
-        if isinstance(reply, Answer):
+        if isinstance(reply, ApiAnswer):
             raise self._error(reply, "the metrics of the API server")
         try:
             return list(islice(samples(reply.stream(_CHUNK), name), _SAMPLES))
@@ -261,13 +261,13 @@ class Connection:
 
     def _call(
         self, method: str, path: str, body: Json | None = None, media_type: str = "", accept: str = _JSON
-    ) -> Answer:
+    ) -> ApiAnswer:
         headers = {"Accept": accept, **({} if body is None else {"Content-Type": media_type})}
         try:
             reply = self._send(method, path, headers, body)
-            if isinstance(reply, Answer):
+            if isinstance(reply, ApiAnswer):
                 return reply
-            return Answer.of(reply.status, dict(reply.headers), bytes(reply.data))
+            return ApiAnswer.of(reply.status, dict(reply.headers), bytes(reply.data))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise self._unanswered(type(error).__name__) from error
 
@@ -289,7 +289,7 @@ class Connection:
         except ApiException as error:
             if not error.status:  # nothing came back
                 raise self._unanswered(str(error.reason).splitlines()[0]) from error
-            return Answer.of(error.status, dict(error.headers), bytes(error.body))
+            return ApiAnswer.of(error.status, dict(error.headers), bytes(error.body))
         self._accepted = self._accepted or reply.status < 300
         return reply
 
@@ -297,7 +297,7 @@ class Connection:
         self._discard(self._cluster, self)
         return Unavailable(f"the API server of {self._cluster.name} does not answer: {reason}")
 
-    def _error(self, answer: Answer, subject: str, *, secret: bool = False) -> ReconcileError:
+    def _error(self, answer: ApiAnswer, subject: str, *, secret: bool = False) -> ReconcileError:
         """Return the port's error for a rejected request; after a 401 the next connection is a new one."""
         if answer.status == 401 and not is_denied(answer.refusal):
             self._discard(self._cluster, self)

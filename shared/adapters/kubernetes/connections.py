@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from azure.core.exceptions import AzureError, ClientAuthenticationError
 
-from shared.adapters.kubernetes.connection import Connection
+from shared.adapters.kubernetes.connection import ClientConnection
 from shared.adapters.kubernetes.kubeconfig import Login, SeenCertificates, open_client, read_login
 from shared.cluster.failures.errors import (
     Unauthenticated,
@@ -44,7 +44,7 @@ class KubernetesConnections:
     ) -> None:
         self._kubeconfig, self._aad_token, self._clock = kubeconfig, aad_token, clock
         self._networks = tuple(networks)
-        self._open: dict[ClusterId, tuple[Connection, datetime]] = {}
+        self._open: dict[ClusterId, tuple[ClientConnection, datetime]] = {}
         self._entered_with: dict[ClusterId, Kubeconfig] = {}
         self._lock = threading.Lock()
 
@@ -74,7 +74,7 @@ class KubernetesConnections:
             self._entered_with[cluster] = kubeconfig
         return connection
 
-    def _still_open(self, cluster: ClusterId, now: datetime) -> Connection | None:
+    def _still_open(self, cluster: ClusterId, now: datetime) -> ClientConnection | None:
         with self._lock:
             self._drop([other for other, (_, until) in self._open.items() if until <= now])
             return self._open[cluster][0] if cluster in self._open else None
@@ -90,9 +90,9 @@ class KubernetesConnections:
         seen: SeenCertificates,
         now: datetime,
         server: ApiServer | None = None,
-    ) -> Connection:
+    ) -> ClientConnection:
         client = open_client(cluster, login, seen)
-        connection = Connection(cluster, client, self._discard, server=server, seen=seen)
+        connection = ClientConnection(cluster, client, self._discard, server=server, seen=seen)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)
@@ -114,7 +114,7 @@ class KubernetesConnections:
         with self._lock:
             self._drop(list(self._open))
 
-    def _discard(self, cluster: ClusterId, connection: Connection) -> None:
+    def _discard(self, cluster: ClusterId, connection: ClientConnection) -> None:
         with self._lock:
             if cluster in self._open and self._open[cluster][0] is connection:
                 self._drop([cluster])

@@ -8,7 +8,7 @@ from shared.app.access.context import StepContext
 from shared.azure.changes.writes import PlannedWrite, is_final, running_version
 from shared.azure.cluster_body import control_plane
 from shared.azure.node_pools.replacement import serving
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.azure.running_versions import AppliedRevision, PoolVersions, RunningVersions
 from shared.cluster.failures.azure_failures import operation_failure
 from shared.cluster.failures.errors import InvalidManifest, NotYetVisible
@@ -148,7 +148,7 @@ def reverted_fields(what: str, paths: Sequence[str]) -> Fail:
 
 
 def running_of(
-    live: Json, owner: Owner, flux: AppliedRevision | None, before: RunningVersions | None = None
+    live: Json, owner: OwnerTags, flux: AppliedRevision | None, before: RunningVersions | None = None
 ) -> RunningVersions:
     """Return what runs, as Azure shows the cluster; what Flux has applied is not shown there."""
     served = azure_names(live, owner, before).items()
@@ -165,7 +165,7 @@ def _oldest(profiles: Sequence[Json]) -> PoolVersions:
     return PoolVersions(min(versions, key=numbers, default=""), min(images, default=""))
 
 
-def azure_names(live: Json, owner: Owner, before: RunningVersions | None) -> dict[str, list[str]]:
+def azure_names(live: Json, owner: OwnerTags, before: RunningVersions | None) -> dict[str, list[str]]:
     """Return the names in Azure of the pools that serve each pool of the manifest, or would serve it.
 
     Of a replaced pool that somebody deleted, it is the name that ran ``before``.

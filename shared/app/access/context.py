@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from shared.azure.ownership import Installation, Owner
+from shared.azure.ownership import Installation, OwnerTags
 from shared.cluster.failures.errors import (
     AnotherCluster,
     Dependency,
@@ -165,7 +165,7 @@ class StepContext:
 
     record: ClusterRecord
     ports: Ports
-    owner: Owner
+    owner: OwnerTags
 
     @classmethod
     def of(cls, record: ClusterRecord, ports: Ports) -> StepContext:
@@ -173,7 +173,7 @@ class StepContext:
         config = ports.config
         mine = config.installation or record.ownership.installation
         former = () if record.ownership.installation in ("", mine) else (record.ownership.installation,)
-        owner = Owner(
+        owner = OwnerTags(
             config.fleet,
             config.repository,
             record.name,

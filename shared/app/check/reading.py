@@ -33,7 +33,7 @@ from shared.kubernetes.inside import (
     MESSAGE_LIMIT,
     WORKLOADS,
     Count,
-    Inside,
+    InsideReading,
     workload_faults,
 )
 from shared.kubernetes.sync_objects import (
@@ -75,7 +75,7 @@ class Reading:
     platform: Sequence[Fault]
     objects: int
     nodes: int
-    inside: Inside
+    inside: InsideReading
     facts: Json | None = None
     reporting: Reporting | None = None
     from_azure: bool = False
@@ -104,7 +104,7 @@ def read_extension(context: StepContext) -> Reading:
         parts.append(count.flux(kind, [report for report in objects if report.ref.kind == kind], faults))
     live = context.azure(GetCluster(cluster))
     pools = [] if live is None else profiles_of(live)
-    inside = Inside(now, tuple(parts))
+    inside = InsideReading(now, tuple(parts))
     revision = reported_revision(found[MAIN]) if MAIN in found else ""
     return Reading(
         in_order(faults),
@@ -240,7 +240,7 @@ def read(context: StepContext) -> Reading:
     for kind, listed in workloads.items():
         others = [document for document in listed if flux_objects.ref_of(document) not in applied]
         parts.append(count.workloads(kind, others, list(workload_faults(others, now))))
-    inside = Inside(now, tuple(parts), tuple(api.certificates()), _revisions(context, by_ref))
+    inside = InsideReading(now, tuple(parts), tuple(api.certificates()), _revisions(context, by_ref))
     known = None if of_facts else facts
     told = _reporting(others_of_ours.alert, objects)
     faults, revision = health.in_order(faults), last_applied(by_ref.get(flux_objects.KUSTOMIZATION))

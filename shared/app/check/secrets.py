@@ -35,7 +35,7 @@ RENEWED = "SecretsRenewed"
 
 
 @dataclass
-class SecretsFound:
+class SecretsReading:
     """What was found so far: faults, why something is not known, and the Secrets with a new version."""
 
     count: int = 0
@@ -69,12 +69,12 @@ def has_secrets(record: ClusterRecord) -> bool:
     )
 
 
-def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | None:
+def check_secrets(context: StepContext, reads: VaultReads) -> SecretsReading | None:
     """Return what is so of the bootstrap secrets, None for a cluster without; apply their new versions."""
     if not has_secrets(context.record):
         return None
     secrets = context.desired.spec.bootstrap_secrets
-    found, api = SecretsFound(len(secrets)), context.kubernetes()
+    found, api = SecretsReading(len(secrets)), context.kubernetes()
     for secret in secrets:
         _check(secret, api.get(secret_ref(secret)), context, reads, found)
     found.faults = as_far_as_known(found.faults, context.record)
@@ -84,7 +84,7 @@ def check_secrets(context: StepContext, reads: VaultReads) -> SecretsFound | Non
 
 
 def _check(
-    secret: BootstrapSecret, live: Json | None, context: StepContext, reads: VaultReads, found: SecretsFound
+    secret: BootstrapSecret, live: Json | None, context: StepContext, reads: VaultReads, found: SecretsReading
 ) -> None:
     ref = secret_ref(secret)
     if live is None:
@@ -113,7 +113,7 @@ def _check(
 
 
 def _renew(
-    manifest: Json, live: Json, secret: BootstrapSecret, api: KubernetesApi, found: SecretsFound
+    manifest: Json, live: Json, secret: BootstrapSecret, api: KubernetesApi, found: SecretsReading
 ) -> None:
     apply_over(live, manifest, api)
     found.renewed.append(f"the Secret {secret.place}")

@@ -62,7 +62,7 @@ class GitHubSetup:
 
 
 @dataclass(frozen=True)
-class Led:
+class NextPage:
     """Where a person is led next, and what is said there."""
 
     address: str
@@ -71,7 +71,7 @@ class Led:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SetupRequest:
     """A request: to which path, with which query or fields of a form, by whom, in which session."""
 
     path: str
@@ -103,7 +103,7 @@ class SetupPages:
         """The address of GitHub's pages, to which the form of the page goes; "" where the page is off."""
         return github_app.web_address(self.setup.api) if self.setup else ""
 
-    def answer(self, asked: Asked) -> Page | Led:
+    def answer(self, asked: SetupRequest) -> Page | NextPage:
         """Return a page, or where the person is led."""
         setup, config = self.setup, self.ports.config
         if setup is None or not config.public_url.startswith("https://"):
@@ -118,11 +118,11 @@ class SetupPages:
                 return self._home(setup, asked)
         except (NotReady, ReconcileError) as error:
             if asked.posts:
-                return Led(HOME, f"Not done: {error}", ok=False)
+                return NextPage(HOME, f"Not done: {error}", ok=False)
             return message("A service has failed", str(error), 503)
         return message("No such page", f"There is no page {asked.path}.", 404)
 
-    def _home(self, setup: GitHubSetup, asked: Asked) -> Page:
+    def _home(self, setup: GitHubSetup, asked: SetupRequest) -> Page:
         app = setup.vaults.secret(setup.vault, APP_ID).tags
         if TAG not in app or asked.given.get("replace") == "yes":
             return self._form(setup, asked)
@@ -137,7 +137,7 @@ class SetupPages:
         }
         return Page(f"The GitHub App {app[TAG]}", "github_setup.html", values, live=False)
 
-    def _form(self, setup: GitHubSetup, asked: Asked) -> Page:
+    def _form(self, setup: GitHubSetup, asked: SetupRequest) -> Page:
         """Return the forms that GitHub takes: an App is installed on repositories of its owner alone."""
         config, features = self.ports.config, _features(asked.given)
         manifest = github_app.manifest(
@@ -182,11 +182,11 @@ class SetupPages:
         }
         return Page("Register the GitHub App of the fleet", "github_setup.html", values, live=False)
 
-    def _created(self, setup: GitHubSetup, asked: Asked) -> Led:
+    def _created(self, setup: GitHubSetup, asked: SetupRequest) -> NextPage:
         """Exchange the code, once, and write what GitHub answers into the vault."""
         now, code = self.ports.clock(), asked.given.get("code", "")
         if not self.signer.is_token(asked.given.get("state", ""), asked.session, now, _STATE):
-            return Led(HOME, WRONG_STATE, ok=False)
+            return NextPage(HOME, WRONG_STATE, ok=False)
 
         def effect() -> str:
             app = convert(setup.send, setup.api, code)
@@ -198,12 +198,12 @@ class SetupPages:
             return self._audited(asked.caller, "register", effect)
         except ReconcileError as error:
             text = f"The App was registered, and its key could not be stored: delete it on GitHub. {error}"
-            return Led(HOME, text, ok=False)
+            return NextPage(HOME, text, ok=False)
 
-    def _installed(self, setup: GitHubSetup, asked: Asked) -> Led:
+    def _installed(self, setup: GitHubSetup, asked: SetupRequest) -> NextPage:
         """Read the number of the installation as the App, and store it."""
         if not self.signer.is_token(asked.given.get("token", ""), asked.session, self.ports.clock()):
-            return Led(HOME, OLD_FORM, ok=False)
+            return NextPage(HOME, OLD_FORM, ok=False)
         repository = self.ports.config.repository
 
         def effect() -> str:
@@ -216,7 +216,7 @@ class SetupPages:
 
         return self._audited(asked.caller, "install", effect)
 
-    def _audited(self, caller: Caller, step: str, effect: Callable[[], str]) -> Led:
+    def _audited(self, caller: Caller, step: str, effect: Callable[[], str]) -> NextPage:
         """Do a step of the set-up, and say what came of it."""
 
         def done() -> HttpResult:
@@ -227,7 +227,7 @@ class SetupPages:
 
         act = AuditedAct(ACTION, f"{self.ports.config.repository}: {step}")
         result = audited(act, caller, self.ports, done)
-        return Led(HOME, str(result.body["text" if result.ok else "error"]), ok=result.ok)
+        return NextPage(HOME, str(result.body["text" if result.ok else "error"]), ok=result.ok)
 
 
 def _features(given: Mapping[str, str]) -> Collection[Feature]:

@@ -17,8 +17,8 @@ from shared.app.intake.webhook import (
     Delivery,
     DeliveryRefusal,
     IgnoredDelivery,
-    IssueOpened,
-    PullChanged,
+    NewIssue,
+    PullChange,
     Push,
     ReviewDelivery,
 )
@@ -69,13 +69,13 @@ def _accepted(delivery: Delivery, ports: Ports) -> HttpResult:
         return _accepted_once(delivery, ports)
 
 
-Taken = Push | PullChanged | ReviewDelivery | IssueOpened
+Taken = Push | PullChange | ReviewDelivery | NewIssue
 
 
 def _commit_of(delivery: Taken) -> str:
-    if isinstance(delivery, IssueOpened):
+    if isinstance(delivery, NewIssue):
         return ""
-    return delivery.head if isinstance(delivery, PullChanged) else delivery.commit
+    return delivery.head if isinstance(delivery, PullChange) else delivery.commit
 
 
 def _accepted_once(delivery: Taken, ports: Ports) -> HttpResult:
@@ -106,16 +106,16 @@ def _ignored(delivery: Taken, ports: Ports) -> HttpResult | None:
 
 def _queued(delivery: Taken, ports: Ports) -> HttpResult:
     commit = _commit_of(delivery)
-    if isinstance(delivery, PullChanged) and not delivery.head and ports.state.pull(delivery.number) is None:
+    if isinstance(delivery, PullChange) and not delivery.head and ports.state.pull(delivery.number) is None:
         send(PreviewRequest(), ports)
         return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
     if isinstance(delivery, ReviewDelivery):
         send(ReviewRequest(commit=delivery.commit), ports)
-    elif isinstance(delivery, IssueOpened):
+    elif isinstance(delivery, NewIssue):
         number, body = delivery.number, delivery.body
         asked = IssueRequest(number=number, login=delivery.login, account=delivery.account, body=body)
         send(asked, ports)
-    elif isinstance(delivery, PullChanged):
+    elif isinstance(delivery, PullChange):
         if delivery.proposal and delivery.action in ("closed", "reopened"):
             send(ProposeRequest(pull=delivery.number), ports)
         if delivery.promotion and delivery.action in ("closed", "reopened"):
@@ -136,7 +136,7 @@ def _queued(delivery: Taken, ports: Ports) -> HttpResult:
         ports.state.remember_delivery(delivery.digest, ports.clock())
     except Retryable as error:
         log.warning("a delivery is queued and not remembered: %s: %s", error.kind, error)
-    queued = "request" if isinstance(delivery, IssueOpened) else "plan"
+    queued = "request" if isinstance(delivery, NewIssue) else "plan"
     return HttpResult(202, {"queued": queued, "commit": commit, "delivery": delivery.delivery})
 
 

@@ -21,10 +21,10 @@ from shared.app.intake.webhook import (
     DELIVERY_ID,
     HEADS,
     Delivery,
+    DeliveryEnvelope,
     DeliveryRefusal,
-    Envelope,
     IgnoredDelivery,
-    PullChanged,
+    PullChange,
     Push,
     at,
     hint_by_size,
@@ -64,7 +64,7 @@ def read_delivery(
     if other:
         return IgnoredDelivery(f"the repository {cut(other, 100)} is not {repository}")
     digest = hashlib.sha256(body).hexdigest()
-    return read(resource, Envelope(delivery, digest, branch, _id_of(resource), signed=False))
+    return read(resource, DeliveryEnvelope(delivery, digest, branch, _id_of(resource), signed=False))
 
 
 def _check_password(given: str, secrets: Sequence[str]) -> DeliveryRefusal | None:
@@ -122,7 +122,7 @@ def _id_of(resource: Any) -> int:
         return 0
 
 
-def _read_push(resource: Any, envelope: Envelope) -> Delivery:
+def _read_push(resource: Any, envelope: DeliveryEnvelope) -> Delivery:
     """Return the push of the branch; one without details may be of any branch."""
     updates, branch = at(resource, "refUpdates"), envelope.branch
     if not isinstance(updates, list):
@@ -134,7 +134,7 @@ def _read_push(resource: Any, envelope: Envelope) -> Delivery:
     return envelope.push(HEADS + branch, at(moved[-1], "newObjectId"), "newObjectId")
 
 
-def _read_pull(resource: Any, envelope: Envelope) -> Delivery:
+def _read_pull(resource: Any, envelope: DeliveryEnvelope) -> Delivery:
     """Return that a pull request changed, in whatever way: only whether it has ended counts."""
     number, target = at(resource, "pullRequestId"), at(resource, "targetRefName")
     if resource is None or number is None:
@@ -147,7 +147,7 @@ def _read_pull(resource: Any, envelope: Envelope) -> Delivery:
     return envelope.pull(number, "", action, str(at(resource, "sourceRefName")).removeprefix(HEADS))
 
 
-def _read_update(resource: Any, envelope: Envelope) -> Delivery:
+def _read_update(resource: Any, envelope: DeliveryEnvelope) -> Delivery:
     """Return that a pull request changed; what happens to one that is completed is a vote.
 
     A pull request is completed once, which ``git.pullrequest.merged`` says as well: this event alone says
@@ -155,11 +155,11 @@ def _read_update(resource: Any, envelope: Envelope) -> Delivery:
     """
     read = _read_pull(resource, envelope)
     commit = at(resource, "lastMergeCommit.commitId")
-    completed = isinstance(read, PullChanged) and at(resource, "status") == "completed"
+    completed = isinstance(read, PullChange) and at(resource, "status") == "completed"
     return envelope.review(commit, "") if completed and is_commit(commit) else read
 
 
-def _read_merge(resource: Any, envelope: Envelope) -> Delivery:
+def _read_merge(resource: Any, envelope: DeliveryEnvelope) -> Delivery:
     """Return that a pull request was completed; a test merge of an active one follows an update of it."""
     if at(resource, "status") == "active":
         return IgnoredDelivery("a test merge of an active pull request needs no plan")

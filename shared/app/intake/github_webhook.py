@@ -16,10 +16,10 @@ from shared.app.intake.issue_form import LONGEST, is_form
 from shared.app.intake.webhook import (
     DELIVERY_ID,
     Delivery,
+    DeliveryEnvelope,
     DeliveryRefusal,
-    Envelope,
     IgnoredDelivery,
-    IssueOpened,
+    NewIssue,
     at,
     id_at,
     is_any_of,
@@ -63,7 +63,7 @@ def read_delivery(
     if name.lower() != repository.lower():
         return IgnoredDelivery(f"the repository {cut(name, 100)} is not {repository}")
     digest = hashlib.sha256(body).hexdigest()
-    return read(payload, Envelope(delivery, digest, branch, id_at(payload, "repository.id")))
+    return read(payload, DeliveryEnvelope(delivery, digest, branch, id_at(payload, "repository.id")))
 
 
 def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> DeliveryRefusal | None:
@@ -112,7 +112,7 @@ def _read_ping(payload: dict[str, Any], repository: str) -> Delivery:
     return IgnoredDelivery(f"pong; it sends no {' and no '.join(missing)}" if missing else "pong")
 
 
-def _read_push(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+def _read_push(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:
     return envelope.push(payload.get("ref"), payload.get("after"), "after", _pushed_at(payload))
 
 
@@ -123,7 +123,7 @@ def _pushed_at(payload: dict[str, Any]) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if usable else None
 
 
-def _read_pull(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+def _read_pull(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:
     action, number = payload.get("action"), payload.get("number")
     head, base = at(payload, "pull_request.head.sha"), at(payload, "pull_request.base.ref")
     if not (isinstance(action, str) and is_number(number)):
@@ -140,7 +140,7 @@ def _read_pull(payload: dict[str, Any], envelope: Envelope) -> Delivery:
     return envelope.pull(number, head, action, at(payload, "pull_request.head.ref"))
 
 
-def _read_review(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+def _read_review(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:
     """Return a review of a merged pull request; GitHub writes its state in lower case here alone."""
     action, state = payload.get("action"), at(payload, "review.state")
     base, commit = at(payload, "pull_request.base.ref"), at(payload, "pull_request.merge_commit_sha")
@@ -157,7 +157,7 @@ def _read_review(payload: dict[str, Any], envelope: Envelope) -> Delivery:
     return envelope.review(commit, "the pull_request_review's merge_commit_sha")
 
 
-def _read_issue(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+def _read_issue(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:
     """Return an issue that a person opened with the form: docs.github.com/webhooks, issues."""
     action, number, body = payload.get("action"), at(payload, "issue.number"), at(payload, "issue.body")
     login, account = at(payload, "issue.user.login"), at(payload, "issue.user.id")
@@ -169,7 +169,7 @@ def _read_issue(payload: dict[str, Any], envelope: Envelope) -> Delivery:
         return IgnoredDelivery("the issue is not by the account of a person")
     text = cut(body, LONGEST + 1)
     known = envelope.delivery, envelope.digest
-    return IssueOpened(*known, number, login, account, text, envelope.repository)
+    return NewIssue(*known, number, login, account, text, envelope.repository)
 
 
 _READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}

@@ -19,8 +19,8 @@ from typing import Any
 from shared.app.intake.webhook import (
     DELIVERY_ID,
     Delivery,
+    DeliveryEnvelope,
     DeliveryRefusal,
-    Envelope,
     IgnoredDelivery,
     at,
     hint_by_size,
@@ -71,7 +71,9 @@ def read_delivery(
         return IgnoredDelivery(f"the project {cut(name, 100)} is not {repository}")
     # Two equal pushes have equal bodies, where a branch went back and forth; their ids differ.
     digest = hashlib.sha256(delivery.encode() + b"." + body).hexdigest()
-    return read(payload, Envelope(delivery, digest, branch, id_at(payload, "project.id"), signed=signed))
+    return read(
+        payload, DeliveryEnvelope(delivery, digest, branch, id_at(payload, "project.id"), signed=signed)
+    )
 
 
 def _has_signature(header: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> bool:
@@ -103,11 +105,11 @@ def _unsigned(header: Mapping[str, str], secrets: Sequence[str]) -> str:
     return "the header webhook-signature is missing; set the webhook's signing token in GitLab"
 
 
-def _read_push(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+def _read_push(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:
     return envelope.push(payload.get("ref"), payload.get("after"), "after")
 
 
-def _read_merge_request(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+def _read_merge_request(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:
     """Return what a merge request means; a test delivery has no action, and needs no plan."""
     request = payload.get("object_attributes")
     request = request if isinstance(request, dict) else {}
@@ -130,7 +132,7 @@ def _read_merge_request(payload: dict[str, Any], envelope: Envelope) -> Delivery
     return envelope.pull(number, head if envelope.signed else "", became, at(request, "source_branch"))
 
 
-def _read_review(payload: dict[str, Any], envelope: Envelope) -> Delivery:
+def _read_review(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:
     state, commit = at(payload, "object_attributes.state"), at(payload, "object_attributes.merge_commit_sha")
     if state != "merged":
         return IgnoredDelivery(

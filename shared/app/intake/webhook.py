@@ -68,7 +68,7 @@ class Push:
 
 
 @dataclass(frozen=True)
-class PullChanged:
+class PullChange:
     """A pull request into the tracked branch changed: its commit ``head``, its base, or its state.
 
     A hint has no head: the pull request is read as it is.
@@ -95,7 +95,7 @@ class ReviewDelivery:
 
 
 @dataclass(frozen=True)
-class IssueOpened:
+class NewIssue:
     """Somebody has opened an issue with the form for clusters by request; ``body`` is what it says."""
 
     delivery: str
@@ -107,11 +107,11 @@ class IssueOpened:
     repository: int = 0
 
 
-Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChanged | ReviewDelivery | IssueOpened
+Delivery = DeliveryRefusal | IgnoredDelivery | Push | PullChange | ReviewDelivery | NewIssue
 
 
 @dataclass(frozen=True)
-class Envelope:
+class DeliveryEnvelope:
     """What is around a payload, and what deliveries of every host make of it.
 
     ``repository`` is the host's id of that, 0 for none. A body that is not ``signed`` makes a hint.
@@ -143,12 +143,12 @@ class Envelope:
             return None
         return IgnoredDelivery(f"the {what} goes into {cut(target, 100)}, not {self.branch}")
 
-    def pull(self, number: int, head: str, action: str, source: Any) -> PullChanged:
+    def pull(self, number: int, head: str, action: str, source: Any) -> PullChange:
         """Return a pull request that changed, from the branch that is its ``source``."""
         proposal = str(source).startswith((BRANCHES, ENDS))
         promotion = str(source).startswith((PROMOTIONS, *CHANNELS.values()))
         known = self.delivery, self.digest, number, head, action, self.repository
-        return PullChanged(*known, proposal, promotion)
+        return PullChange(*known, proposal, promotion)
 
     def review(self, commit: Any, of: str) -> Delivery:
         """Return a review of what was merged as a commit; ``of`` is the name of its field."""

@@ -10,7 +10,7 @@ from shared.app.notifications import store_act
 from shared.app.outbox import send, send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.planner.gate_checks import readings_before
-from shared.app.planner.handover import HandedOver, hand_over
+from shared.app.planner.handover import HandoverResult, hand_over
 from shared.app.planner.pins import ensure_branch
 from shared.app.planner.plan_problems import answer_approval
 from shared.app.repository import save_fingerprints
@@ -29,7 +29,7 @@ from shared.promotions import (
     ARTIFACT_PATH,
     ChannelRule,
     EnvironmentValues,
-    What,
+    Promotable,
     channels_of,
     planned,
     rules_of,
@@ -94,7 +94,7 @@ def _is_paused(fleet: FleetRecord, ports: Ports) -> bool:
     return pause is not None
 
 
-def _start(computed: ComputedPlan, ports: Ports) -> HandedOver | None:
+def _start(computed: ComputedPlan, ports: Ports) -> HandoverResult | None:
     """Save what the rollout decided, send what was asked for meanwhile, and hand the jobs over.
 
     None in a pause, after whose end the plan is carried out, and where the app may write no branches.
@@ -185,7 +185,7 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
 def _channels(desired: DesiredFleet) -> Iterator[ChannelRule]:
     """Yield which environments follow channels, with the artifacts from which their Flux comes."""
     for rule in channels_of(desired.environments, rules_of(desired.promotions)):
-        clusters = desired.clusters.values() if rule.what is What.COMPONENTS else ()
+        clusters = desired.clusters.values() if rule.what is Promotable.COMPONENTS else ()
         own = [cluster for cluster in clusters if cluster.environment == rule.environment]
         specs = [cluster.document()["spec"] for cluster in own if cluster.has_operator]
         found = {found.value for spec in specs if (found := value_at(ARTIFACT_PATH, spec))}

@@ -16,7 +16,7 @@ from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.outbox import send_all
 from shared.app.planner.approvals import pull_of
 from shared.cluster.failures.errors import ReconcileError, Throttled, TooLarge
-from shared.cluster.findings.readiness import Readiness, ReadinessState, readiness_of
+from shared.cluster.findings.readiness import ReadinessState, UpgradeReadiness, readiness_of
 from shared.cluster.queues.envelopes import Envelope, readings_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
@@ -202,7 +202,7 @@ def readings_before(plan: Plan, held: Collection[str], commit: str) -> list[Enve
     return readings_of([*islice(waiting, MOST_PLANNED)], f"plan:{commit[:12]}")
 
 
-def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, Readiness] | None:
+def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, UpgradeReadiness] | None:
     """Return the readiness of the clusters of a stage whose versions change; None without the plan."""
     stored = ports.state.plan(rollout.commit)
     if stored is None:
@@ -214,28 +214,28 @@ def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, Readiness
     records = ports.state.clusters_named(list(targets)) if targets else ()
     known = ports.state.readiness([record.name for record in records])
 
-    def judged(record: ClusterRecord) -> Readiness:
+    def judged(record: ClusterRecord) -> UpgradeReadiness:
         last = known[record.name].of(record.uid)
         return readiness_of(record, last.seen, last.room, targets[record.name], ports.clock())
 
     return {record.name: judged(record) for record in records if not record.deleting}
 
 
-def _opens(ready: Readiness, ports: Ports) -> bool:
+def _opens(ready: UpgradeReadiness, ports: Ports) -> bool:
     return ready.state is ReadinessState.READY and _is_fresh(ready, ports)
 
 
-def _is_fresh(ready: Readiness, ports: Ports) -> bool:
+def _is_fresh(ready: UpgradeReadiness, ports: Ports) -> bool:
     return ready.at is not None and ports.clock() - ready.at <= FRESH
 
 
-def _stays_fresh(ready: Readiness, ports: Ports) -> bool:
+def _stays_fresh(ready: UpgradeReadiness, ports: Ports) -> bool:
     """Return whether it also opens the gate at the next read: if not, two clusters may age by turns."""
     young = ready.at is not None and ports.clock() - ready.at <= FRESH / 2
     return young and _opens(ready, ports)
 
 
-def _judged(left: Mapping[str, Readiness], ports: Ports) -> tuple[CheckState, str]:
+def _judged(left: Mapping[str, UpgradeReadiness], ports: Ports) -> tuple[CheckState, str]:
     """Return what the clusters say together that are not known to be ready: what blocks comes first."""
     blocked = {
         name: f"{name}: {ready.blockers[0]} ({ready.blockers[0].who})"

@@ -104,7 +104,7 @@ def _send_continuations(records: Iterable[ClusterRecord | None], ports: Ports) -
     send_all((message for record in records if record for message in continuation(record, now)), ports)
 
 
-class HandedOver(NamedTuple):
+class HandoverResult(NamedTuple):
     """The plan as it was carried out, the fleet's record as saved last, and whether nothing is left to do."""
 
     plan: Plan
@@ -112,7 +112,7 @@ class HandedOver(NamedTuple):
     ended: bool
 
 
-def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
+def hand_over(computed: ComputedPlan, ports: Ports) -> HandoverResult:
     """Start the job of every item that acts, small changes first; raise Stale for another planner.
 
     The items of clusters that start later keep their last generation.
@@ -152,7 +152,7 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandedOver:
             fleet = _check(fleet, Handover(ports.clock(), since, done, len(acting)), ports)
             break
     items = (changed.get(item.cluster, item) for item in plan.items)
-    return HandedOver(replace(plan, items=tuple(items)), fleet, ended=not left)
+    return HandoverResult(replace(plan, items=tuple(items)), fleet, ended=not left)
 
 
 def _check(fleet: FleetRecord, handover: Handover, ports: Ports) -> FleetRecord:

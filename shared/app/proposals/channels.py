@@ -36,7 +36,7 @@ from shared.app.proposals.texts import (
 from shared.azure.availability.channels import (
     EXTENSION,
     Known,
-    Step,
+    VersionStep,
     fixed,
     following,
     following_extension,
@@ -58,7 +58,7 @@ from shared.language.resolve.repository_layout import environment_path
 from shared.ports import Ports
 from shared.ports.azure import GetPoolUpgradeProfile
 from shared.ports.state import Promotion
-from shared.promotions import ChannelRule, Obstacle, Value, What, describe
+from shared.promotions import ChannelRule, Obstacle, Promotable, Value, describe
 from shared.resource_ids import RegionId
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class _Offer:
 
     silence: str
     listed: Sequence[object]
-    step: Callable[[str, date], Step | None]
+    step: Callable[[str, date], VersionStep | None]
     releases: Callable[[str], Mapping[str, str]]
     """The releases of a version in the vulnerability data of AKS, by what they are of."""
 
@@ -86,7 +86,7 @@ def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head
     rules = {(rule.environment, rule.what): rule for rule in head.fleet.rules.channels}
     stored = ((pull.target, pull.what) for pull in ports.state.channel_pulls())
     left = [(target, what) for target, what in stored if what is not None and (target, what) not in rules]
-    if any(what is What.IMAGES for _, what in rules):
+    if any(what is Promotable.IMAGES for _, what in rules):
         summaries = ports.state.summaries(details=True)
     for environment, what in (*rules, *left):
         try:
@@ -164,7 +164,7 @@ def _leave(known: Promotion, head: Head) -> None:
 
 def _offer(rule: ChannelRule, summaries: Sequence[ClusterSummary], ports: Ports) -> _Offer:
     """Return what counts for a rule: for its environment, and of images also for those onward."""
-    if rule.what is What.IMAGES:
+    if rule.what is Promotable.IMAGES:
         return _images(rule, summaries, ports)
     if rule.artifacts:
         return _distributions(rule, ports)
@@ -172,7 +172,7 @@ def _offer(rule: ChannelRule, summaries: Sequence[ClusterSummary], ports: Ports)
         sorted({_place(own) for own in summaries if _is_of((rule.environment,), own)}),
         rule.channel,
     )
-    if rule.what is What.COMPONENTS:
+    if rule.what is Promotable.COMPONENTS:
         found = extensions_in(places, ports)
         return _Offer(
             unknown(EXTENSION, channel, found),
@@ -246,17 +246,17 @@ def _place(summary: ClusterSummary) -> RegionId:
     return RegionId(summary.place.subscription.lower(), summary.place.location.lower())
 
 
-def _stored(environment: str, what: What, ports: Ports) -> Promotion:
+def _stored(environment: str, what: Promotable, ports: Ports) -> Promotion:
     return ports.state.channel_pull(environment, what) or Promotion(environment, what=what)
 
 
 def _proposed(
-    rule: ChannelRule, present: Value, step: Step, found: Evaluation, head: Head
+    rule: ChannelRule, present: Value, step: VersionStep, found: Evaluation, head: Head
 ) -> ProposedVersion:
     """Return what the pull request is about, with what is stored of the readiness of its clusters."""
     ports, records, takers = head.ports, head.records, found.takers
     known = ports.state.readiness([name for name in takers if name in records])
-    goal = step.version if rule.what is What.VERSION else ""
+    goal = step.version if rule.what is Promotable.VERSION else ""
     ready: dict[str, str] = {}
     for name in sorted(known):
         record, last = records[name], known[name].of(records[name].uid)
@@ -285,7 +285,7 @@ def _active(release: str, ports: Ports) -> Known:
 
 
 def _branch_to(pull: Promotion, ports: Ports) -> OwnBranch[Promotion]:
-    name = f"{CHANNELS[pull.what or What.VERSION]}{ports.config.fleet}/{pull.target}"
+    name = f"{CHANNELS[pull.what or Promotable.VERSION]}{ports.config.fleet}/{pull.target}"
     return OwnBranch(name, ports, ports.state.save_channel_pull)
 
 

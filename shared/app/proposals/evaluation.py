@@ -33,9 +33,9 @@ from shared.promotions import (
     VERSION_PATH,
     HoldReason,
     Obstacle,
+    Promotable,
     Proof,
     Value,
-    What,
     channel_of,
     concerns,
     proven,
@@ -61,7 +61,7 @@ class Evaluation:
     files: Mapping[str, str] = field(default_factory=dict)
     takers: tuple[str, ...] = ()
     keepers: tuple[str, ...] = ()
-    obstacles: Mapping[What, Obstacle] = field(default_factory=dict)
+    obstacles: Mapping[Promotable, Obstacle] = field(default_factory=dict)
     asked: frozenset[Value] = frozenset()
 
     @property
@@ -113,7 +113,7 @@ def _target(name: str, head: Head) -> _Target | None:
     return _Target(name, texts, channels, clusters, head.records, head)
 
 
-def channeled(what: What, value: Value, environment: str, head: Head) -> Evaluation:
+def channeled(what: Promotable, value: Value, environment: str, head: Head) -> Evaluation:
     """Return what an environment would get of a value of its channel."""
     target = _target(environment, head)
     if target is None:
@@ -122,7 +122,7 @@ def channeled(what: What, value: Value, environment: str, head: Head) -> Evaluat
 
 
 def evaluate(
-    source: str, target: str, what: Sequence[What], head: Head, held: Held = lambda _: None
+    source: str, target: str, what: Sequence[Promotable], head: Head, held: Held = lambda _: None
 ) -> Evaluation:
     """Return what ``target`` would get of what is proven in ``source``; ``held`` are values to leave out."""
     records, desired, place = head.records, head.desired, _target(target, head)
@@ -130,7 +130,7 @@ def evaluate(
     if unknown is not None or place is None:
         detail = f"there is no environment {shown(unknown)}" if unknown else NO_FILE
         return Evaluation(obstacles=dict.fromkeys(what, Obstacle(HoldReason.INVALID, target, (), detail)))
-    proofs, obstacles = list[Proof](), dict[What, Obstacle]()
+    proofs, obstacles = list[Proof](), dict[Promotable, Obstacle]()
     for value in what:
         found = proven(value, source, desired.clusters, records)
         if isinstance(found, Proof):
@@ -142,7 +142,7 @@ def evaluate(
             found = Obstacle(HoldReason.OWN, source, found.clusters)
         if isinstance(found, Proof):
             proofs.append(found)
-        elif not (value is What.IMAGES and found.reason is HoldReason.NO_VALUE and len(what) > 1):
+        elif not (value is Promotable.IMAGES and found.reason is HoldReason.NO_VALUE and len(what) > 1):
             obstacles[value] = found  # who names no image asks for none
     own = (cluster for cluster in desired.clusters.values() if cluster.environment == source)
     asked = frozenset(value for desired in own for value in values_in(desired.document()["spec"]))
@@ -161,7 +161,7 @@ def _wanted(proof: Proof, target: _Target, held: Held) -> Obstacle | None:
     return Obstacle(reason, target.name, (), proof.value.value) if reason else None
 
 
-def present_value(what: What, environment: str, head: Head) -> Value:
+def present_value(what: Promotable, environment: str, head: Head) -> Value:
     """Return what git has for an environment with a channel; raise InvalidManifest."""
     path, fields = versions_path(environment), CHANNELED[what]
     try:
@@ -171,7 +171,7 @@ def present_value(what: What, environment: str, head: Head) -> Value:
         raise InvalidManifest(f"{path} has no spec.{' and no spec.'.join(fields)}") from None
 
 
-def _edited(target: _Target, proofs: list[Proof], obstacles: dict[What, Obstacle]) -> Evaluation:
+def _edited(target: _Target, proofs: list[Proof], obstacles: dict[Promotable, Obstacle]) -> Evaluation:
     """Return the file with the proven values, without those that change no cluster or cannot be written."""
     while proofs:
         try:
@@ -209,7 +209,9 @@ def _with_values(target: _Target, proofs: Sequence[Proof]) -> dict[str, str]:
     return texts
 
 
-def _wrong(target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]) -> dict[What, Obstacle]:
+def _wrong(
+    target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]
+) -> dict[Promotable, Obstacle]:
     """Return why values are not given: as invalid, as taken by no cluster, or as a version that goes down."""
     invalid = sorted(name for name, cluster in after.items() if not isinstance(cluster, Desired))
     if invalid:
@@ -217,7 +219,7 @@ def _wrong(target: _Target, proofs: Sequence[Proof], after: Mapping[str, object]
         first = problems[0] if isinstance(problems, tuple) and problems else None
         detail = f"{invalid[0]}: {first.field}: {first.message}" if first else invalid[0]
         return dict.fromkeys((proof.what for proof in proofs), _invalid(target, detail))
-    wrong = dict[What, Obstacle]()
+    wrong = dict[Promotable, Obstacle]()
     for proof in proofs:
         takers = [name for name in sorted(after) if _takes(name, target, [proof], after)]
         lowered = tuple(name for name in takers if _lowers(proof, target, name))

@@ -30,14 +30,14 @@ from shared.app.proposals.own_pull import KEPT, OwnBranch
 from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text
 from shared.cluster.divergence.drift import PROMOTIONS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
-from shared.cluster.queues.message_parts import PromotionAsked
+from shared.cluster.queues.message_parts import PromotionOrder
 from shared.cluster.queues.messages import PromoteRequest, PromotionRequest
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.ports import Ports, Pull
 from shared.ports.state import LiftedHold, Promotion
-from shared.promotions import HoldReason, Obstacle, Rule, What, describe
+from shared.promotions import HoldReason, Obstacle, Promotable, PromotionPath, describe
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +62,10 @@ def handle(request: PromoteRequest | PromotionRequest, ports: Ports) -> None:
             send(request.next_attempt(), ports, after=seconds)
 
 
-def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
+def _by_hand(asked: PromotionOrder, ports: Ports) -> None:
     """Open the pull request that a person asked for; that lifts what holds its values."""
     promotion, pull = seen(_stored(asked.target, ports), ports)
-    what, head = tuple(map(What, asked.what)) or tuple(What), Head(ports.state.fleet(), ports)
+    what, head = tuple(map(Promotable, asked.what)) or tuple(Promotable), Head(ports.state.fleet(), ports)
     found = evaluate(asked.source, asked.target, what, head)
     problem = refusal(found, named=bool(asked.what))
     if problem:
@@ -112,7 +112,7 @@ def _by_rules(number: int, ports: Ports) -> None:
             log.warning("nothing is promoted to %s: %s", rule.target, error)
 
 
-def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
+def _carry_out(rule: PromotionPath, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
     """Carry out a rule; all rules share what was read for ``head``."""
     fleet = head.fleet
     known, own = _stored(rule.target, ports), [s for s in summaries if s.place.environment == rule.source]
@@ -149,7 +149,7 @@ def _matters(obstacle: Obstacle) -> bool:
     return obstacle.reason is not HoldReason.SAME
 
 
-def _waits(rule: Rule, own: Sequence[ClusterSummary], ports: Ports) -> str | None:
+def _waits(rule: PromotionPath, own: Sequence[ClusterSummary], ports: Ports) -> str | None:
     """Return what a rule waits for, by the summaries of its source alone, None for nothing."""
     unready = tuple(summary.name for summary in own if not _is_ready(summary))
     if unready or not own:
@@ -178,7 +178,7 @@ def _note(promotion: Promotion, problem: str, ports: Ports) -> None:
         ports.state.save_promotion(after)
 
 
-def _note_failure(asked: PromotionAsked | None, error: ReconcileError, ports: Ports) -> None:
+def _note_failure(asked: PromotionOrder | None, error: ReconcileError, ports: Ports) -> None:
     targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().rules.promotions]
     for target in targets:
         _note(_stored(target, ports), f"{error.kind}: {error}", ports)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from shared.app.proposals.evaluation import Evaluation
 from shared.app.proposals.own_pull import pull_text
 from shared.app.pull_requests.markdown import code, prose, table
-from shared.azure.availability.channels import Step
+from shared.azure.availability.channels import VersionStep
 from shared.cluster.divergence.drift import DriftedField
 from shared.frozen import dataclass, field
 from shared.kubernetes_versions import numbers
@@ -19,8 +19,8 @@ from shared.promotions import (
     IMAGE_PATH,
     INSTANCE_PATH,
     ChannelRule,
+    Promotable,
     Value,
-    What,
 )
 from shared.sentences import some_of
 
@@ -153,7 +153,7 @@ class ProposedVersion:
 
     rule: ChannelRule
     present: Value
-    step: Step
+    step: VersionStep
     takers: tuple[str, ...]
     keepers: tuple[str, ...]
     ready: Mapping[str, str]
@@ -183,7 +183,7 @@ def channel_commit_text(proposed: ProposedVersion) -> str:
 def channel_text(proposed: ProposedVersion) -> PullText:
     """Return what the pull request says."""
     rule, version, present = proposed.rule, proposed.step.version, proposed.present
-    environment, flux = code(rule.environment), rule.what is What.COMPONENTS
+    environment, flux = code(rule.environment), rule.what is Promotable.COMPONENTS
     row = (code(present.path), code(present.value), code(version))
     parts = [
         f"{environment} follows the channel {code(rule.channel)}, which now has {proposed.thing} "
@@ -205,12 +205,12 @@ def channel_text(proposed: ProposedVersion) -> PullText:
 def _effect(proposed: ProposedVersion) -> str:
     takers = _clusters(proposed.takers)
     match proposed.rule.what:
-        case What.IMAGES:
+        case Promotable.IMAGES:
             return (
                 f"A merge replaces the nodes of {takers} that have an older image, in the stages of the "
                 "fleet. Each region gives its newest one."
             )
-        case What.COMPONENTS:
+        case Promotable.COMPONENTS:
             return (
                 f"A merge upgrades the Flux of {takers}, in the stages of the fleet. That restarts the "
                 "controllers of Flux, and no node."
@@ -235,7 +235,7 @@ def _changes(proposed: ProposedVersion) -> str:
 def _readiness(proposed: ProposedVersion) -> str:
     """Return what is stored of whether clusters can be drained."""
     unread = [name for name in proposed.takers if name not in proposed.ready]
-    to = f" --to {proposed.minor}" if proposed.rule.what is What.VERSION else ""
+    to = f" --to {proposed.minor}" if proposed.rule.what is Promotable.VERSION else ""
     ready = [f"- {code(name)}: {prose(state)}" for name, state in proposed.ready.items()][:SHOWN_READY]
     more = len(proposed.ready) - len(ready)
     ready += [f"- and {more} more"] if more > 0 else []

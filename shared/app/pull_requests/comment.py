@@ -33,7 +33,7 @@ from shared.language.resolve.problems import Problem, number_of
 from shared.masking import cut
 from shared.plan.list_price import ListPrice
 from shared.plan.plan import Action, Item, Plan
-from shared.platform.changes.report import Section
+from shared.platform.changes.report import ReportSection
 from shared.ports import Annotation, Check, CommitStatus
 from shared.ports.git_host import status_line
 from shared.ports.pull_requests import PLAN_STATUS
@@ -92,7 +92,7 @@ class PullPlatform:
     ``notes`` are what may be wrong with it, and ``note`` says what built it, and what was not built.
     """
 
-    sections: tuple[Section, ...] = ()
+    sections: tuple[ReportSection, ...] = ()
     note: str = ""
     notes: tuple[Problem, ...] = ()
 

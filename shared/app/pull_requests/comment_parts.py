@@ -9,7 +9,7 @@ from shared.app.pull_requests.markdown import code, details, fence, line, names,
 from shared.language.resolve.problems import Problem, number_of
 from shared.plan.list_price import ListPrice, changes_of, details_of, headline
 from shared.plan.plan import Item
-from shared.platform.changes.report import Section, text_of, wrapped
+from shared.platform.changes.report import ReportSection, text_of, wrapped
 from shared.prices.price_file import NO_FILE
 from shared.rollouts.estimate import (
     Durations,
@@ -127,7 +127,7 @@ NOTES_SHOWN = 5
 
 
 def platform_parts(
-    sections: Sequence[Section], note: str = "", notes: Sequence[Problem] = ()
+    sections: Sequence[ReportSection], note: str = "", notes: Sequence[Problem] = ()
 ) -> Iterator[str]:
     """Yield the changes of Flux on the clusters, what is refused or needs an approval first."""
     if note:
@@ -154,7 +154,7 @@ def line_of(text: str) -> str:
     return f"{' ' * indent}{line(text)}"
 
 
-def platform_title(sections: Sequence[Section]) -> str:
+def platform_title(sections: Sequence[ReportSection]) -> str:
     """Return on how many clusters Flux changes something, "" for none."""
     clusters = {name for section in sections for name in section.clusters}
     if not clusters:
@@ -164,7 +164,7 @@ def platform_title(sections: Sequence[Section]) -> str:
     return f"Flux changes on {len(clusters)}" + (f", {state}" if state else "")
 
 
-def _heading(section: Section) -> str:
+def _heading(section: ReportSection) -> str:
     if len(section.clusters) > 1:
         return section.heading
     return section.heading.replace(section.clusters[0], code(section.clusters[0]), 1)

@@ -47,7 +47,7 @@ from shared.plan.plan import Action, Plan
 from shared.plan.platform_plan import NO_PLATFORM_CHANGE
 from shared.platform.pins import without_stages
 from shared.ports import Capability, Ports, Pull
-from shared.ports.state import PullRecord
+from shared.ports.state import PullPlanRecord
 from shared.rollouts.candidates import CommitRequest, updates_of
 from shared.rollouts.of_plan import held_now, rollout_of_plan
 from shared.rollouts.rollout import Rollout
@@ -331,7 +331,7 @@ def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:
 
 def _save(pull: Pull, view: PullPlan, ports: Ports) -> None:
     """Save what the page of the pull request shows; a plan that is too large is in the comment alone."""
-    record = PullRecord(
+    record = PullPlanRecord(
         number=pull.number,
         head=view.head,
         base=view.base,

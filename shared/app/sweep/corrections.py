@@ -22,7 +22,7 @@ from shared.azure.drift.policy import (
     with_pools_started,
 )
 from shared.azure.node_pools.replacement import serving
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.cluster.divergence.drift import digest_of_proposal, exhausted
 from shared.cluster.divergence.verification import Verification, known_beyond
 from shared.cluster.failures.errors import ReconcileError, Unexpected, classes
@@ -71,7 +71,7 @@ class Sighting:
 
     live: Json | None
     found: SweepVerdict | None
-    owner: Owner
+    owner: OwnerTags
     calendar: ReadCalendar
     now: datetime
 
@@ -293,7 +293,7 @@ def _is_left(record: ClusterRecord, live: Json) -> bool:
 
 
 def decided_of(
-    record: ClusterRecord, live: Json, owner: Owner, now: datetime
+    record: ClusterRecord, live: Json, owner: OwnerTags, now: datetime
 ) -> Sequence[DriftDecision] | None:
     """Return what differs and what happens to it; None for a cluster that is left to the next sweep."""
     desired, before = record.desired, record.observation.verified
@@ -345,7 +345,7 @@ def _compared(
     record: ClusterRecord,
     decided: Sequence[DriftDecision] | None,
     live: Json,
-    owner: Owner,
+    owner: OwnerTags,
     now: datetime,
 ) -> ClusterRecord:
     if decided is None:
@@ -365,7 +365,7 @@ def _compared(
     return replace(after, observation=replace(after.observation, running=running, facts=facts))
 
 
-def _started_again(record: ClusterRecord, live: Json, owner: Owner, now: datetime) -> ClusterRecord:
+def _started_again(record: ClusterRecord, live: Json, owner: OwnerTags, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that is stopped, with the job that the policy may ask for.
 
     The job starts the cluster, and leaves everything else that differs, and the counts of the pools: a

@@ -9,7 +9,7 @@ from shared.app.access.azure_state import FAILED_STATES, MISSING, busy, provisio
 from shared.azure.changes.writes import is_stopped
 from shared.azure.differences import live_digest
 from shared.azure.node_pools.replacement import some_pool_runs
-from shared.azure.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, Installation, Owner, tag
+from shared.azure.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, Installation, OwnerTags, tag
 from shared.cluster.failures.errors import (
     ClusterContested,
     ClusterFailed,
@@ -34,7 +34,7 @@ class SweepVerdict:
     contest: Contest | None = None
 
 
-def verdict(live: Json | None, owner: Owner, *, unfinished: bool = False) -> SweepVerdict | None:
+def verdict(live: Json | None, owner: OwnerTags, *, unfinished: bool = False) -> SweepVerdict | None:
     """Return what is wrong with a cluster that was verified Ready, None for nothing.
 
     An operation that runs, such as an automatic upgrade, is nothing. Nor is one that failed where the last
@@ -55,7 +55,7 @@ def verdict(live: Json | None, owner: Owner, *, unfinished: bool = False) -> Swe
     return SweepVerdict(failed) if failed else None
 
 
-def _contested(live: Json, owner: Owner) -> SweepVerdict | None:
+def _contested(live: Json, owner: OwnerTags) -> SweepVerdict | None:
     rivals, life = owner.rivals(live), tag(live, LIFE_TAG) or ""
     if rivals:
         names = " and ".join(dict.fromkeys(rival.id or "an unknown one" for rival in rivals))
@@ -68,7 +68,7 @@ def _contested(live: Json, owner: Owner) -> SweepVerdict | None:
     return None
 
 
-def _failed(live: Json, owner: Owner) -> ClusterFailed | None:
+def _failed(live: Json, owner: OwnerTags) -> ClusterFailed | None:
     properties = live["properties"]
     parts = [("the cluster", properties)]
     pools = properties.get("agentPoolProfiles") or ()
@@ -84,7 +84,7 @@ def _failed(live: Json, owner: Owner) -> ClusterFailed | None:
     return None
 
 
-def is_suspect(summary: ClusterSummary, live: Json | None, owner: Owner) -> bool:
+def is_suspect(summary: ClusterSummary, live: Json | None, owner: OwnerTags) -> bool:
     """Return whether Azure seems to show something else of a cluster at rest than its record says.
 
     A cluster that differs from git always does: its record knows since when, and what is done about it. So
@@ -101,7 +101,7 @@ def is_suspect(summary: ClusterSummary, live: Json | None, owner: Owner) -> bool
     return not busy(live["properties"]) and live_digest(live) != summary.divergence.digest
 
 
-def is_awake(live: Json | None, owner: Owner, *, in_pools: bool) -> bool:
+def is_awake(live: Json | None, owner: OwnerTags, *, in_pools: bool) -> bool:
     """Return whether a cluster that sleeps runs, or a pool of it, and no operation will change that."""
     if live is None or is_stopped(live) or busy(live["properties"]):
         return False
@@ -118,10 +118,10 @@ def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime)
     )
 
 
-def owner_of(summary: ClusterSummary, installations: Sequence[str], config: FleetConfig) -> Owner:
+def owner_of(summary: ClusterSummary, installations: Sequence[str], config: FleetConfig) -> OwnerTags:
     """Return the tags of a cluster as far as its summary knows them; its record knows more."""
     mine = next(iter(installations), "")
-    return Owner(
+    return OwnerTags(
         config.fleet,
         config.repository,
         summary.name,
@@ -150,7 +150,7 @@ def place_of_summary(summary: ClusterSummary) -> str:
 def tagged_as_ours(live: Json, config: FleetConfig) -> str:
     """Return which cluster of this fleet the tags of one name, "" for none, and for one that is going."""
     name = tag(live, CLUSTER_TAG) or ""
-    owner = Owner(config.fleet, config.repository, name, config.previous_repository)
+    owner = OwnerTags(config.fleet, config.repository, name, config.previous_repository)
     return name if name and owner.owns(live) and state_of(live) != "Deleting" else ""
 
 

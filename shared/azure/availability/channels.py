@@ -32,7 +32,7 @@ Offered = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
-class Step:
+class VersionStep:
     """The version that a channel has instead of the present one, and why, as the end of a sentence."""
 
     version: str
@@ -60,7 +60,7 @@ def supported(channel: str, offer: Offered) -> frozenset[str]:
 
 def following(
     channel: str, present: str, lists: Collection[Collection[str]], today: date, pace: timedelta
-) -> Step | None:
+) -> VersionStep | None:
     """Return the Kubernetes that a channel has now, None where that is not newer than the present one.
 
     ``lists`` are those of ``supported``; ``pace`` is how long a version takes from one environment to the
@@ -68,35 +68,35 @@ def following(
     """
     ended = _ends(_minor(present), _plan(channel))
     soon = _leaves(ended, today) if ended is not None and today >= ended - EARLY - pace else ""
-    found = Listing("Kubernetes", lists, "AKS offers it in every region of the environment")
+    found = VersionLists("Kubernetes", lists, "AKS offers it in every region of the environment")
     return found.newer(channel, present, soon)
 
 
-def following_extension(channel: str, present: str, lists: Collection[Collection[str]]) -> Step | None:
+def following_extension(channel: str, present: str, lists: Collection[Collection[str]]) -> VersionStep | None:
     """Return the version of the extension that a channel has now, of the next minor at most.
 
     1.23.0 takes no older one than 1.21.0 to itself: learn.microsoft.com/azure/azure-arc/kubernetes,
     flux-gitops-release-notes.
     """
     why = "Azure has it in every region of the environment"
-    return Listing(EXTENSION, lists, why, by_minors=True).newer(channel, present)
+    return VersionLists(EXTENSION, lists, why, by_minors=True).newer(channel, present)
 
 
-def following_patch(present: str, lists: Collection[Collection[str]]) -> Step | None:
+def following_patch(present: str, lists: Collection[Collection[str]]) -> VersionStep | None:
     """Return the newest patch of the present minor of Flux that every artifact of the operator has.
 
     The operator takes no minor that its own image lacks (controlplaneio-fluxcd/flux-operator,
     ``MatchVersionWithEmbedded``), and nobody but the cluster knows its image.
     """
     own = [[version for version in listed if _minor(version) == _minor(present)] for listed in lists]
-    return Listing("Flux", own, "every artifact of the operator has it").newer("patch", present)
+    return VersionLists("Flux", own, "every artifact of the operator has it").newer("patch", present)
 
 
 EXTENSION = "the extension of Flux"
 
 
 @dataclass(frozen=True)
-class Listing:
+class VersionLists:
     """The versions of a thing that several places list, and ``why`` one of all of them counts.
 
     ``by_minors``: no minor of several newer ones is left out.
@@ -107,7 +107,7 @@ class Listing:
     why: str
     by_minors: bool = False
 
-    def newer(self, channel: str, present: str, ends: str = "") -> Step | None:
+    def newer(self, channel: str, present: str, ends: str = "") -> VersionStep | None:
         """Return the version of a channel, None for no newer one; ``ends``: how the present minor ends."""
         minors, own, why = _by_minor(self.lists), _minor(present), self.why
         if not minors:
@@ -126,7 +126,7 @@ class Listing:
         if self.by_minors and wanted > own:
             wanted = min(minor for minor in minors if minor > own)
         version = minors.get(wanted, "")
-        return Step(version, why) if version and numbers(version) > numbers(present) else None
+        return VersionStep(version, why) if version and numbers(version) > numbers(present) else None
 
 
 def of_aks(documents: Iterable[Json]) -> frozenset[str]:
@@ -151,7 +151,7 @@ def in_artifact(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(folder.removeprefix("v") for folder in folders)
 
 
-def following_image(present: str, newest: Collection[str]) -> Step | None:
+def following_image(present: str, newest: Collection[str]) -> VersionStep | None:
     """Return the version of a node image that every pool can have now, None where it is not newer.
 
     ``newest`` has the newest image of each region, for each kind of image: AKS upgrades to that one alone
@@ -161,7 +161,7 @@ def following_image(present: str, newest: Collection[str]) -> Step | None:
     common = next((own for own in versions if not any(lower_image(other, own) for other in versions)), "")
     if not common or not lower_image(present, common):
         return None
-    return Step(common, "every region has it, or a newer one")
+    return VersionStep(common, "every region has it, or a newer one")
 
 
 def _by_minor(lists: Collection[Collection[str]]) -> Mapping[tuple[int, ...], str]:

@@ -34,7 +34,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Quota:
+class AzureQuota:
     """A limit, and what of it is used."""
 
     used: int
@@ -79,7 +79,7 @@ class Offer:
     regions: frozenset[str] | None = None
     versions: Sequence[str] | None = None
     sizes: Mapping[str, Size] | None = None
-    quotas: Mapping[str, Quota] = field(default_factory=dict)
+    quotas: Mapping[str, AzureQuota] = field(default_factory=dict)
     subnets: Mapping[str, Subnet] = field(default_factory=dict)
 
 
@@ -121,10 +121,10 @@ def _ephemeral(named: Mapping[Any, Any]) -> int | None:
     return max((int(size) // unit for size, unit in sizes if size.isdecimal()), default=0)
 
 
-def quotas_of(documents: Sequence[Json]) -> dict[str, Quota]:
+def quotas_of(documents: Sequence[Json]) -> dict[str, AzureQuota]:
     """Return the limits in a list of usages by their names."""
     return {
-        str((document["name"] or {}).get("value")): Quota(
+        str((document["name"] or {}).get("value")): AzureQuota(
             int(document.get("currentValue") or 0), int(document["limit"])
         )
         for document in documents

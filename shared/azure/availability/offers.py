@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network
 
-from shared.azure.availability.offered import Offer, Quota, Size, Subnet
+from shared.azure.availability.offered import AzureQuota, Offer, Size, Subnet
 from shared.azure.running_versions import UNKNOWN, RunningVersions
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers
@@ -39,7 +39,7 @@ TOTAL, ADDRESSES, CLUSTERS = "cores", "IPv4StandardSkuPublicIpAddresses", "Manag
 
 
 @dataclass(frozen=True)
-class Request:
+class OfferRequest:
     """What the commit asks of one cluster: ``old`` is its spec before, None for a new one.
 
     ``new`` has the values that AKS chooses for a new cluster where git names none. ``runs`` are the versions
@@ -52,7 +52,7 @@ class Request:
     runs: RunningVersions = UNKNOWN
 
     @classmethod
-    def of(cls, wanted: Desired, old: ClusterSpec | None, runs: RunningVersions = UNKNOWN) -> Request:
+    def of(cls, wanted: Desired, old: ClusterSpec | None, runs: RunningVersions = UNKNOWN) -> OfferRequest:
         """Return what is asked of a cluster; one that is adopted has the values of another day."""
         return cls(wanted.name, old, wanted.spec if wanted.adopt else completed(wanted.spec), runs)
 
@@ -102,7 +102,7 @@ def sized(pool: NodePool) -> Mapping[str, int]:
     return manual | {part.size: part.min_count for part in scale.autoscale}
 
 
-def _growth(request: Request) -> Iterator[tuple[NodePool, str, int]]:
+def _growth(request: OfferRequest) -> Iterator[tuple[NodePool, str, int]]:
     """Yield each pool with a size and the nodes of it that the commit adds, also while it upgrades."""
     before = {pool.name: pool for pool in request.old.node_pools} if request.old else {}
     for pool in request.new.node_pools:
@@ -123,7 +123,7 @@ def _version(spec: ClusterSpec, pool: NodePool) -> str:
     return pool.orchestrator_version or spec.kubernetes_version
 
 
-def _cores(request: Request, sizes: Mapping[str, Size]) -> Counter[str]:
+def _cores(request: OfferRequest, sizes: Mapping[str, Size]) -> Counter[str]:
     """Return the cores that a cluster adds by the family of their limit, and in all."""
     needed = Counter[str]()
     for pool, name, added in _growth(request):
@@ -150,7 +150,7 @@ def managed_addresses(spec: ClusterSpec) -> int:
     return (managed.count if managed else None) or 1
 
 
-def _addressed(request: Request) -> Counter[str]:
+def _addressed(request: OfferRequest) -> Counter[str]:
     """Return the addresses that a cluster adds by the ids of subnets in lower case."""
     needed = Counter[str]()
     for pool, _, added in _growth(request):
@@ -173,9 +173,9 @@ def addresses_of(spec: ClusterSpec, pool: NodePool, nodes: int) -> Counter[str]:
 # What is short.
 
 
-def shortages(requests: Iterable[Request], offers: Mapping[RegionId, Offer]) -> list[str]:
+def shortages(requests: Iterable[OfferRequest], offers: Mapping[RegionId, Offer]) -> list[str]:
     """Return a sentence for each thing that Azure does not have, or not enough of, as far as it is known."""
-    by_place = defaultdict[RegionId, list[Request]](list)
+    by_place = defaultdict[RegionId, list[OfferRequest]](list)
     for request in requests:
         by_place[request.place].append(request)
     found = list[str]()
@@ -187,7 +187,7 @@ def shortages(requests: Iterable[Request], offers: Mapping[RegionId, Offer]) -> 
     return list(dict.fromkeys(found))
 
 
-def _of_region(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[str]:
+def _of_region(place: RegionId, requests: list[OfferRequest], offer: Offer) -> Iterator[str]:
     named = _named(request.cluster for request in requests)
     if offer.regions is not None and place.location not in offer.regions:
         yield (
@@ -225,7 +225,7 @@ def _grouped(found: Iterable[tuple[str, str]]) -> Iterator[str]:
     return (f"{text} ({_named(clusters)})" for text, clusters in sorted(of.items()))
 
 
-def _of_versions(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+def _of_versions(place: RegionId, requests: list[OfferRequest], offer: Offer) -> Iterator[tuple[str, str]]:
     """Yield the versions that nobody runs yet and that the region does not offer, with who asks for each."""
     offered = {numbers(version) for version in offer.versions or ()}
     shown = ", ".join(".".join(map(str, known)) for known in sorted({known[:2] for known in offered}))
@@ -242,7 +242,7 @@ def _versions(spec: ClusterSpec) -> set[str]:
     return {version for version in named if numbers(version)}
 
 
-def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+def _of_sizes(place: RegionId, requests: list[OfferRequest], offer: Offer) -> Iterator[tuple[str, str]]:
     """Yield the sizes of new pools that the region, or a zone, does not have for the subscription."""
     for request in requests if offer.sizes else ():
         for pool, name, _ in _growth(request):
@@ -257,7 +257,7 @@ def _of_sizes(place: RegionId, requests: list[Request], offer: Offer) -> Iterato
                 yield f"vmSize {name}: {why}", request.cluster
 
 
-def _of_disks(requests: list[Request], sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
+def _of_disks(requests: list[OfferRequest], sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
     """Yield what the disks of new pools ask for and their sizes of machines do not have."""
     for request in requests:
         before = {pool.name for pool in request.old.node_pools} if request.old else set()
@@ -272,7 +272,7 @@ def _of_disks(requests: list[Request], sizes: Mapping[str, Size]) -> Iterator[tu
                 yield f"vmSize {pool.vm_size}: has no encryption at host", request.cluster
 
 
-def _of_quota(what: str, where: str, needs: Mapping[str, int], quota: Quota | None) -> Iterator[str]:
+def _of_quota(what: str, where: str, needs: Mapping[str, int], quota: AzureQuota | None) -> Iterator[str]:
     needed = sum(needs.values())
     if quota is None or needed <= quota.left:
         return
@@ -288,7 +288,7 @@ def _of_quota(what: str, where: str, needs: Mapping[str, int], quota: Quota | No
     )
 
 
-def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
+def _of_subnets(requests: list[OfferRequest], offer: Offer) -> Iterator[str]:
     needs = defaultdict[str, dict[str, int]](dict)
     for request in requests:
         for subnet, count in _addressed(request).items():
@@ -305,7 +305,7 @@ def _of_subnets(requests: list[Request], offer: Offer) -> Iterator[str]:
             )
 
 
-def _of_networks(place: RegionId, requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+def _of_networks(place: RegionId, requests: list[OfferRequest], offer: Offer) -> Iterator[tuple[str, str]]:
     """Yield what keeps new node pools out of the subnets that git names.
 
     Sources: the error pages of SubnetIsDelegated and InvalidResourceReference, egress-outboundtype and
@@ -335,7 +335,7 @@ def _keeps_out(subnet: Subnet, location: str, outbound: str | None, of_nodes: bo
         yield "has a NAT gateway, and outboundType loadBalancer does not go with one"
 
 
-def _of_ranges(requests: list[Request], offer: Offer) -> Iterator[tuple[str, str]]:
+def _of_ranges(requests: list[OfferRequest], offer: Offer) -> Iterator[tuple[str, str]]:
     """Yield the ranges of services and pods of new clusters that a subnet of their network has already.
 
     Source: the error page of ServiceCidrOverlapExistingSubnetsCidr; concepts-network-azure-cni-overlay.

@@ -16,8 +16,8 @@ from shared.azure.availability.offers import TOTAL, addresses_of, sized, subnet_
 from shared.azure.changes.upgrades import not_offered
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
-from shared.kubernetes.readiness.blockers import Actor, Blocker, BlockerKind, minor_of
-from shared.kubernetes.readiness.observation import Unread
+from shared.kubernetes.readiness.blockers import Blocker, BlockerKind, Remover, minor_of
+from shared.kubernetes.readiness.observation import ReadGap
 from shared.kubernetes_versions import needs_upgrade, numbers
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
@@ -33,7 +33,7 @@ AUTO_WINDOW = "aksManagedAutoUpgradeSchedule"
 
 
 @dataclass(frozen=True)
-class Room:
+class UpgradeRoom:
     """What Azure had for a cluster: of its region no more than its pools need.
 
     ``failed`` has what of it is not well, by what that is, and ``unread`` what nobody could read.
@@ -41,12 +41,12 @@ class Room:
 
     offer: Offer = Offer()
     failed: tuple[tuple[str, str], ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[ReadGap, ...] = ()
 
 
 def room_of(
-    spec: ClusterSpec, offer: Offer, failed: Iterable[tuple[str, str]], unread: Iterable[Unread]
-) -> Room:
+    spec: ClusterSpec, offer: Offer, failed: Iterable[tuple[str, str]], unread: Iterable[ReadGap]
+) -> UpgradeRoom:
     """Return what is stored of what Azure has: the sizes, limits and subnets of the cluster's pools."""
     sizes = {size.lower() for pool in spec.node_pools for size in sized(pool)}
     listed = ((name, size) for name, size in (offer.sizes or {}).items() if name in sizes)
@@ -64,7 +64,7 @@ def room_of(
             if name in subnets
         },
     )
-    return Room(own, tuple(failed), tuple(unread))
+    return UpgradeRoom(own, tuple(failed), tuple(unread))
 
 
 def failed_parts(live: Json, extension: Json | None) -> Iterator[tuple[str, str]]:
@@ -84,14 +84,14 @@ def _failed(what: str, state: object) -> Iterator[tuple[str, str]]:
         yield what, str(state)
 
 
-def blockers_in_azure(spec: ClusterSpec, room: Room, to: str, runs: str) -> Iterator[Blocker]:
+def blockers_in_azure(spec: ClusterSpec, room: UpgradeRoom, to: str, runs: str) -> Iterator[Blocker]:
     """Yield what of Azure blocks the upgrade of a cluster to a version, "" for new images of the nodes alone.
 
     ``runs`` is the version of its control plane, "" for unknown.
     """
     for what, state in room.failed:
         act = "start it" if state == "Stopped" else "repair it: `roadstead why` and Azure say what failed"
-        yield Blocker(BlockerKind.STATE, what, f"is {state} in Azure", act, Actor.CLUSTER, _SURGE)
+        yield Blocker(BlockerKind.STATE, what, f"is {state} in Azure", act, Remover.CLUSTER, _SURGE)
     if minor_of(to) is not None:
         if not needs_upgrade(to, runs or spec.kubernetes_version):
             return
@@ -110,7 +110,7 @@ def _features(spec: ClusterSpec, to: str, runs: str) -> Iterator[Blocker]:
                 f"spec.{where}",
                 f"does not go with Kubernetes {to}: {message}",
                 "change the manifest first",
-                Actor.MANIFEST,
+                Remover.MANIFEST,
                 f"{_AKS}upgrade-os-version",
             )
 
@@ -120,7 +120,7 @@ def _at(spec: ClusterSpec, version: str) -> ClusterSpec:
     return spec.model_copy(update={"kubernetes_version": version})
 
 
-def _surge(spec: ClusterSpec, room: Room, to: str, runs: str) -> Iterator[Blocker]:
+def _surge(spec: ClusterSpec, room: UpgradeRoom, to: str, runs: str) -> Iterator[Blocker]:
     """Yield what the surge needs and Azure does not have: pools are upgraded one after the other."""
     cores, addresses = Counter[str](), Counter[str]()
     for pool in spec.node_pools:
@@ -140,14 +140,14 @@ def _surge(spec: ClusterSpec, room: Room, to: str, runs: str) -> Iterator[Blocke
             name = f"the limit of {what} in {spec.location}"
             why = f"leaves {quota.left} of {quota.limit}, and the surge of a pool needs {count}"
             act = 'raise the quota, or write maxSurge: "0" with maxUnavailable: "1"'
-            yield Blocker(BlockerKind.CORES, name, why, act, Actor.SUBSCRIPTION, _SURGE)
+            yield Blocker(BlockerKind.CORES, name, why, act, Remover.SUBSCRIPTION, _SURGE)
     for subnet, count in addresses.items():
         known = room.offer.subnets.get(subnet)
         if known is not None and count > known.left:
             why = f"has {known.left} of {known.size} addresses left, and the surge of a pool needs {count}"
             act = "widen the subnet, or lower maxSurge"
             yield Blocker(
-                BlockerKind.ADDRESSES, f"subnet {subnet_name(subnet)}", why, act, Actor.NETWORK, _SUBNETS
+                BlockerKind.ADDRESSES, f"subnet {subnet_name(subnet)}", why, act, Remover.NETWORK, _SUBNETS
             )
 
 
@@ -157,7 +157,7 @@ def _least(pool: NodePool, surge: int, runs: str) -> int:
     return min(surge, 1) if version >= _FALLS_BACK else surge
 
 
-def notes_of(spec: ClusterSpec, room: Room, to: str, runs: str) -> Iterator[str]:
+def notes_of(spec: ClusterSpec, room: UpgradeRoom, to: str, runs: str) -> Iterator[str]:
     """Yield what blocks no upgrade and is good to know: a version to come, and windows that hold none."""
     lacking = not_offered(to, runs or spec.kubernetes_version, room.offer.versions or ())
     if lacking:

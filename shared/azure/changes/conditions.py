@@ -16,7 +16,7 @@ from shared.kubernetes_versions import numbers
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ChangeSurroundings:
     """The cluster and the node pool of a change; empty where the caller does not know them."""
 
     before: Json = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Circumstance:
     """A circumstance; ``text`` completes "Azure changes it only ..."."""
 
     text: str
-    holds: Callable[[Surroundings, Any, Any], bool]
+    holds: Callable[[ChangeSurroundings, Any, Any], bool]
 
 
 def text_of(value: Any) -> str:
@@ -68,16 +68,16 @@ def _pools(cluster: Json) -> list[Json]:
     return list(cluster.get("nodePools") or cluster.get("agentPoolProfiles") or ())
 
 
-def _own_subnet(around: Surroundings, _old: Any, _new: Any) -> bool:
+def _own_subnet(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     return any(pool.get("vnetSubnetID") for pool in (*_pools(around.before), *_pools(around.after)))
 
 
-def _managed_network(around: Surroundings, old: Any, new: Any) -> bool:
+def _managed_network(around: ChangeSurroundings, old: Any, new: Any) -> bool:
     known = bool(_pools(around.before) or _pools(around.after))
     return known and not _own_subnet(around, old, new)
 
 
-def _grows(around: Surroundings, old: Any, new: Any) -> bool:
+def _grows(around: ChangeSurroundings, old: Any, new: Any) -> bool:
     """Return whether an IPv4 range becomes a larger one that contains it, on an overlay."""
     try:
         small, large = ipaddress.IPv4Network(str(old)), ipaddress.IPv4Network(str(new))
@@ -86,7 +86,7 @@ def _grows(around: Surroundings, old: Any, new: Any) -> bool:
     return small.subnet_of(large) and around.is_ever(_MODE, "overlay")
 
 
-def _second_family(around: Surroundings, old: Any, new: Any) -> bool:
+def _second_family(around: ChangeSurroundings, old: Any, new: Any) -> bool:
     begins = around.was(_FAMILIES) != _DUAL and around.will_be(_FAMILIES) == _DUAL
     return begins and text_of(old) in ("", text_of(new).partition(",")[0])
 

@@ -34,7 +34,7 @@ class Alternatives:
 
 
 @dataclass(frozen=True)
-class OnlyWith:
+class SwitchedKeys:
     """AKS accepts the ``keys`` below ``parent`` only while the property ``switch`` has this ``value``."""
 
     switch: str
@@ -77,7 +77,7 @@ SCHEDULE = Alternatives(
 """Of a maintenance configuration, which is a resource of its own."""
 
 ONLY_WITH = (
-    OnlyWith(
+    SwitchedKeys(
         f"{_NETWORK}.outboundType",
         "loadBalancer",
         f"{_NETWORK}.loadBalancerProfile",
@@ -86,17 +86,17 @@ ONLY_WITH = (
             *("allocatedOutboundPorts", "idleTimeoutInMinutes"),
         ),
     ),
-    OnlyWith(f"{_NETWORK}.outboundType", "loadBalancer", _NETWORK, ("loadBalancerProfile",)),
-    OnlyWith(f"{_NETWORK}.outboundType", "managedNATGateway", _NETWORK, ("natGatewayProfile",)),
-    OnlyWith("identity.type", "UserAssigned", "identity", ("userAssignedIdentities",)),
-    OnlyWith(f"{_KMS}.enabled", True, _KMS, ("keyId", "keyVaultNetworkAccess", "keyVaultResourceId")),
-    OnlyWith(f"{_KMS}.keyVaultNetworkAccess", "Private", _KMS, ("keyVaultResourceId",)),
-    OnlyWith(
+    SwitchedKeys(f"{_NETWORK}.outboundType", "loadBalancer", _NETWORK, ("loadBalancerProfile",)),
+    SwitchedKeys(f"{_NETWORK}.outboundType", "managedNATGateway", _NETWORK, ("natGatewayProfile",)),
+    SwitchedKeys("identity.type", "UserAssigned", "identity", ("userAssignedIdentities",)),
+    SwitchedKeys(f"{_KMS}.enabled", True, _KMS, ("keyId", "keyVaultNetworkAccess", "keyVaultResourceId")),
+    SwitchedKeys(f"{_KMS}.keyVaultNetworkAccess", "Private", _KMS, ("keyVaultResourceId",)),
+    SwitchedKeys(
         f"{_DEFENDER}.securityMonitoring.enabled", True, _DEFENDER, ("logAnalyticsWorkspaceResourceId",)
     ),
-    OnlyWith(f"{_ACCESS}.enablePrivateCluster", False, _ACCESS, ("authorizedIPRanges",)),
-    OnlyWith(f"{_BOOTSTRAP}.artifactSource", "Cache", _BOOTSTRAP, ("containerRegistryId",)),
-    OnlyWith(f"{_ENTRA}.managed", False, _ENTRA, ("clientAppID", "serverAppID", "serverAppSecret")),
+    SwitchedKeys(f"{_ACCESS}.enablePrivateCluster", False, _ACCESS, ("authorizedIPRanges",)),
+    SwitchedKeys(f"{_BOOTSTRAP}.artifactSource", "Cache", _BOOTSTRAP, ("containerRegistryId",)),
+    SwitchedKeys(f"{_ENTRA}.managed", False, _ENTRA, ("clientAppID", "serverAppID", "serverAppSecret")),
 )
 
 DERIVED = (DerivedKeys("properties.identityProfile.kubeletidentity", "resourceId", ("clientId", "objectId")),)

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf
-from shared.azure.changes.conditions import Surroundings, text_of
+from shared.azure.changes.conditions import ChangeSurroundings, text_of
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect, FieldEffect, Way
 from shared.frozen import dataclass
 from shared.json_tree import Json, digest_of
 from shared.kubernetes_versions import needs_upgrade, runs_newer
 
-_UNKNOWN = Surroundings()
+_UNKNOWN = ChangeSurroundings()
 _WITHOUT_OLD_VALUE = {Effect.RECREATION: Effect.CHECKED, Effect.REPLACEMENT: Effect.MAY_REPLACE}
 """The effect where the older manifest has no value: the value in Azure is then unknown here."""
 
 
-def effect_of(path: str, old: Any, new: Any, around: Surroundings = _UNKNOWN) -> Effect:
+def effect_of(path: str, old: Any, new: Any, around: ChangeSurroundings = _UNKNOWN) -> Effect:
     """Return the effect of changing a field of an existing resource from ``old`` to ``new``.
 
     None and "" stand for no value. ``path`` is that of the manifest: with or without ``spec.``, a node pool
@@ -33,12 +33,12 @@ def effect_of(path: str, old: Any, new: Any, around: Surroundings = _UNKNOWN) ->
     return Effect.REIMAGED if effect is Effect.IN_PLACE and reimages else effect
 
 
-def _applies(way: Way, old: Any, new: Any, around: Surroundings) -> bool:
+def _applies(way: Way, old: Any, new: Any, around: ChangeSurroundings) -> bool:
     covered = way.covers(text_of(old), text_of(new))
     return covered and all(condition.holds(around, old, new) for condition in way.conditions)
 
 
-def planned_effect(path: str, old: Any, new: Any, around: Surroundings = _UNKNOWN) -> Effect:
+def planned_effect(path: str, old: Any, new: Any, around: ChangeSurroundings = _UNKNOWN) -> Effect:
     """Return the effect of a change between two manifests: the older one may lack what Azure has."""
     if text_of(new) == "" and (_leaf(path) not in _REMOVED or _normal(path).startswith(_KEPT)):
         return Effect.UNMANAGED
@@ -164,11 +164,13 @@ _WAYS_OUT = {
 }
 
 
-def refuse_fixed(leaves: Iterable[Leaf], what: str, prefix: str, around: Surroundings | None = None) -> None:
+def refuse_fixed(
+    leaves: Iterable[Leaf], what: str, prefix: str, around: ChangeSurroundings | None = None
+) -> None:
     """Raise ImmutableChange for the first difference that no PUT can resolve; ``prefix`` begins its path."""
     for leaf in leaves:
         path = f"{prefix}{leaf}"
-        way_out = _WAYS_OUT.get(effect_of(path, leaf.old, leaf.new, around or Surroundings()))
+        way_out = _WAYS_OUT.get(effect_of(path, leaf.old, leaf.new, around or ChangeSurroundings()))
         if way_out:
             only = missing_conditions(path, leaf.old, leaf.new)
             raise ImmutableChange(

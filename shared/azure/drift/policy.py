@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.conditions import ChangeSurroundings
 from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.writes import effect_of
 from shared.azure.companions.companion_kinds import kind_of
@@ -155,7 +155,7 @@ def _without_half_pools(decided: DriftDecision, others: Sequence[DriftDecision])
 def _decided(
     difference: Difference,
     policy: DriftPolicy,
-    around: Surroundings,
+    around: ChangeSurroundings,
     exhausted: Collection[str],
     now: datetime,
 ) -> DriftDecision:
@@ -213,7 +213,7 @@ def _obstacle(difference: Difference, effect: Effect, exhausted: Collection[str]
     return ""
 
 
-def _obstacle_to_proposal(difference: Difference, around: Surroundings) -> str:
+def _obstacle_to_proposal(difference: Difference, around: ChangeSurroundings) -> str:
     """Return why no pull request takes the value of Azure into the manifest, "" when one does."""
     if _is_pool(difference.path):
         return "no pull request: one changes fields, and adds or removes no node pool"
@@ -228,7 +228,7 @@ def _obstacle_to_proposal(difference: Difference, around: Surroundings) -> str:
     return ""
 
 
-def _effect(difference: Difference, around: Surroundings) -> Effect:
+def _effect(difference: Difference, around: ChangeSurroundings) -> Effect:
     """Return what writing the value of git does."""
     path = difference.path
     if path.endswith(_IMAGE):
@@ -242,9 +242,9 @@ def _is_pool(path: str) -> bool:
     return path.startswith("nodePools[") and path.endswith("]")
 
 
-def _surroundings(path: str, live: Json, pools: Mapping[str, Json]) -> Surroundings:
+def _surroundings(path: str, live: Json, pools: Mapping[str, Json]) -> ChangeSurroundings:
     properties, name = live["properties"], path.partition("[")[2].partition("]")[0]
-    return Surroundings(properties, properties, pools.get(name, {}))
+    return ChangeSurroundings(properties, properties, pools.get(name, {}))
 
 
 # Node pools that are stopped and are to be awake, as the sleep of their cluster has it: they are started.

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from shared.azure.changes.comparison import Leaf, manifest_path, overlay, writable_pool
-from shared.azure.changes.conditions import Surroundings
+from shared.azure.changes.conditions import ChangeSurroundings
 from shared.azure.changes.field_effects import Effect
 from shared.azure.changes.upgrades import next_version, no_newer_than
 from shared.azure.changes.writes import (
@@ -22,7 +22,7 @@ from shared.azure.changes.writes import (
     refuse_fixed,
     running_version,
 )
-from shared.azure.ownership import ROLLBACK_TAG, Owner, rollback_tag
+from shared.azure.ownership import ROLLBACK_TAG, OwnerTags, rollback_tag
 from shared.json_tree import Json, merged
 from shared.language.desired import Desired
 from shared.language.model.node_pool import AUTO, NodePool, PoolProperties
@@ -34,7 +34,7 @@ SIZES_OF_A_SCALE_SET = ("vmSize", "count", "minCount", "maxCount", "enableAutoSc
 
 
 def pool_write(
-    pool: NodePool, desired: Desired, owner: Owner, live: Json, *, control_plane: str = ""
+    pool: NodePool, desired: Desired, owner: OwnerTags, live: Json, *, control_plane: str = ""
 ) -> PlannedWrite | None:
     """Return the PUT that one node pool needs, None when it needs none; raise ImmutableChange.
 
@@ -46,7 +46,7 @@ def pool_write(
     wanted = _wanted(pool, desired, owner, live, control_plane)
     power = {"powerState": wanted.pop("powerState")} if "powerState" in wanted else {}
     body, changes = _overlay(pool, desired, live, wanted)
-    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=live))
+    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", ChangeSurroundings(pool=live))
     switch = _overlay(pool, desired, live, power)[1]
     if switch and (not pool.stopped or not (changes or last_write_failed(live))):
         return power_write(pool, live, power["powerState"]["code"])
@@ -69,7 +69,7 @@ def power_write(pool: NodePool, live: Json, code: str) -> PlannedWrite:
 
 
 def new_pool_write(
-    pool: NodePool, owner: Owner, name: str, *, like: Json | None = None, control_plane: str = ""
+    pool: NodePool, owner: OwnerTags, name: str, *, like: Json | None = None, control_plane: str = ""
 ) -> PlannedWrite:
     """Return the PUT of a pool to create; ``like`` is the pool that it replaces, whose node count it takes.
 
@@ -83,7 +83,7 @@ def new_pool_write(
     return PlannedWrite({"properties": properties})
 
 
-def ownership_write(pool: NodePool, owner: Owner, live: Json) -> PlannedWrite:
+def ownership_write(pool: NodePool, owner: OwnerTags, live: Json) -> PlannedWrite:
     """Return the PUT that adopts a pool: it writes our tags and nothing else."""
     tags = owner.pool_tags(pool.name, str(live["name"]))
     live = at_running_version(live, "orchestratorVersion")
@@ -149,7 +149,7 @@ def _without_sizes(properties: Json) -> dict[str, Any]:
     return {**rest, "virtualMachinesProfile": {"scale": scale}}
 
 
-def pool_leaves(pool: NodePool, desired: Desired, owner: Owner, live: Json) -> list[Leaf]:
+def pool_leaves(pool: NodePool, desired: Desired, owner: OwnerTags, live: Json) -> list[Leaf]:
     """Return every field in which a node pool differs from the manifest, by ARM's names."""
     return _overlay(pool, desired, live, _wanted(pool, desired, owner, live, ""))[1]
 
@@ -175,14 +175,14 @@ def _path(pool: NodePool, field: str) -> str:
     return f"nodePools[{pool.name}].{field}"
 
 
-def pool_difference(pool: NodePool, desired: Desired, owner: Owner, live: Json) -> tuple[str, ...]:
+def pool_difference(pool: NodePool, desired: Desired, owner: OwnerTags, live: Json) -> tuple[str, ...]:
     """Return the names of the fields in which a node pool differs from the manifest."""
     return tuple(str(leaf) for leaf in pool_leaves(pool, desired, owner, live))
 
 
-def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, live: Json) -> list[Leaf]:
+def fixed_leaves(pool: NodePool, desired: Desired, owner: OwnerTags, live: Json) -> list[Leaf]:
     """Return the differences that only a new pool can resolve."""
-    around = Surroundings(pool=live)
+    around = ChangeSurroundings(pool=live)
     return [
         leaf
         for leaf in pool_leaves(pool, desired, owner, live)
@@ -190,7 +190,7 @@ def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, live: Json) -> 
     ]
 
 
-def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
+def new_pool(pool: NodePool, owner: OwnerTags, name: str = "") -> dict[str, Any]:
     """Return the properties of a pool to create, under another name in Azure if one is given.
 
     Without a version of its own it takes the control plane's.
@@ -213,7 +213,7 @@ NOT_WITH_THE_CLUSTER = ("securityProfile", "artifactStreamingProfile")
 has it there (github.com/Azure/terraform-azurerm-avm-res-containerservice-managedcluster/pull/196)."""
 
 
-def first_pools(pools: Sequence[NodePool], owner: Owner) -> list[dict[str, Any]]:
+def first_pools(pools: Sequence[NodePool], owner: OwnerTags) -> list[dict[str, Any]]:
     """Return the pools in the body of a new cluster, with one of its System pools; the others follow.
 
     A pool that needs what AKS does not take there has its own PUT afterwards. Where that is true of every
@@ -233,7 +233,9 @@ def version_of(pool: NodePool, desired: Desired) -> str:
     return pool.orchestrator_version or desired.spec.kubernetes_version
 
 
-def _wanted(pool: NodePool, desired: Desired, owner: Owner, live: Json, control_plane: str) -> dict[str, Any]:
+def _wanted(
+    pool: NodePool, desired: Desired, owner: OwnerTags, live: Json, control_plane: str
+) -> dict[str, Any]:
     """Return what an existing pool should have.
 
     Labels and taints that git no longer has are removed; others that git does not have stay.
@@ -265,7 +267,7 @@ def _wanted(pool: NodePool, desired: Desired, owner: Owner, live: Json, control_
     return properties
 
 
-def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]:
+def _properties(pool: NodePool, owner: OwnerTags, azure_name: str) -> dict[str, Any]:
     typed = pool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
     own = {key: value for key, value in typed.items() if value not in ({}, [])}
     tags = {**pool.tags, **owner.pool_tags(pool.name, azure_name)}

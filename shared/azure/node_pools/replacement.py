@@ -17,7 +17,7 @@ from string import ascii_lowercase
 from shared.azure.changes.comparison import Leaf
 from shared.azure.changes.writes import last_write_failed, pool_is_stopped, profiles_of
 from shared.azure.node_pools.body import fixed_leaves
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.language.desired import Desired
@@ -67,7 +67,7 @@ class Retire:
 Stage = Create | Keep | Replace | Retire
 
 
-def serving(profiles: Iterable[Json], owner: Owner) -> dict[str, list[Json]]:
+def serving(profiles: Iterable[Json], owner: OwnerTags) -> dict[str, list[Json]]:
     """Return the pools in Azure by the pool of the manifest that they serve, or would serve."""
     pools: dict[str, list[Json]] = {}
     for profile in profiles:
@@ -78,7 +78,7 @@ def serving(profiles: Iterable[Json], owner: Owner) -> dict[str, list[Json]]:
 
 
 def stage_of(
-    pool: NodePool, desired: Desired, owner: Owner, mine: Sequence[Json], taken: Iterable[str]
+    pool: NodePool, desired: Desired, owner: OwnerTags, mine: Sequence[Json], taken: Iterable[str]
 ) -> Stage:
     """Return what to do next with a pool of the manifest.
 
@@ -124,7 +124,7 @@ def _free(pool: NodePool, taken: set[str]) -> str:
     return free
 
 
-def sleepers(desired: Desired, owner: Owner, live: Json) -> list[tuple[NodePool, Json]]:
+def sleepers(desired: Desired, owner: OwnerTags, live: Json) -> list[tuple[NodePool, Json]]:
     """Return the pools that sleep with a cluster, each with what Azure has of it.
 
     These are ours and User pools, and the manifest has them run.
@@ -139,7 +139,7 @@ def sleepers(desired: Desired, owner: Owner, live: Json) -> list[tuple[NodePool,
     ]
 
 
-def some_pool_runs(owner: Owner, live: Json) -> bool:
+def some_pool_runs(owner: OwnerTags, live: Json) -> bool:
     """Return whether a User pool of ours runs, for a list that is compared without any manifest."""
     users = (profile for profile in profiles_of(live) if profile.get("mode") == "User")
     return any(owner.owns(profile) and not pool_is_stopped(profile) for profile in users)

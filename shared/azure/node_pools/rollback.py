@@ -33,14 +33,14 @@ NOT_ENDED = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Versions:
+class RecentVersions:
     """What a pool ran, and until when in UTC; ``last_used`` is to the second, as a manifest has it."""
 
     kubernetes: str
     image: str
     last_used: datetime
 
-    def same_as(self, other: Versions) -> bool:
+    def same_as(self, other: RecentVersions) -> bool:
         """Return whether both are the same versions, whenever they ran."""
         return (self.kubernetes, self.image) == (other.kubernetes, other.image)
 
@@ -50,11 +50,11 @@ class Versions:
         return f"{self.last_used:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def recently_used(upgrade_profile: Json) -> Sequence[Versions]:
+def recently_used(upgrade_profile: Json) -> Sequence[RecentVersions]:
     """Return what a pool ran before, as Azure lists it for rollbacks, the newest first."""
     listed = (upgrade_profile.get("properties") or {}).get("recentlyUsedVersions") or ()
     found = (
-        Versions(
+        RecentVersions(
             str(document.get(VERSION) or ""), str(document.get(IMAGE) or ""), _moment(document["timestamp"])
         )
         for document in listed
@@ -63,32 +63,32 @@ def recently_used(upgrade_profile: Json) -> Sequence[Versions]:
     return sorted(found, key=lambda versions: versions.last_used, reverse=True)
 
 
-def versions_of(profile: Json) -> Versions:
+def versions_of(profile: Json) -> RecentVersions:
     """Return what a pool in Azure runs now, which has no end yet."""
-    return Versions(running_version(profile, VERSION), str(profile.get(IMAGE) or ""), NOT_ENDED)
+    return RecentVersions(running_version(profile, VERSION), str(profile.get(IMAGE) or ""), NOT_ENDED)
 
 
-def asked_for(pool: NodePool) -> Versions | None:
+def asked_for(pool: NodePool) -> RecentVersions | None:
     """Return the rollback that a manifest asks for, None for none."""
     if pool.rollback is None or pool.orchestrator_version is None:
         return None
-    return Versions(
+    return RecentVersions(
         pool.orchestrator_version, pool.rollback.node_image_version, _moment(pool.rollback.last_used)
     )
 
 
-def is_pending(target: Versions, profile: Json) -> bool:
+def is_pending(target: RecentVersions, profile: Json) -> bool:
     """Return whether a pool in Azure still has to carry a rollback out, or to be tagged with it."""
     done = (tag(profile, ROLLBACK_TAG) or "") >= rollback_tag(target.last_used)
     return not done or (last_write_failed(profile) and not runs(target, profile))
 
 
-def runs(target: Versions, profile: Json) -> bool:
+def runs(target: RecentVersions, profile: Json) -> bool:
     """Return whether a pool runs the versions of a rollback."""
     return (running_version(profile, VERSION), profile.get(IMAGE)) == (target.kubernetes, target.image)
 
 
-def rollback_write(target: Versions, profile: Json) -> PlannedWrite:
+def rollback_write(target: RecentVersions, profile: Json) -> PlannedWrite:
     """Return the PUT that rolls a pool back and notes that it did, and changes nothing else.
 
     A pool that runs these versions already is only tagged: somebody rolled it back by hand.
@@ -114,28 +114,30 @@ WITHIN = timedelta(days=7)
 _FORWARD = "upgrade forward, or add a pool with the version that you want"
 
 
-class Unmet(NamedTuple):
+class UnmetCondition(NamedTuple):
     """A condition that is not met: what is wrong and what to do, as sentences without their full stops."""
 
     problem: str
     remedy: str
 
 
-def nothing_listed(pool: str, asked: str = "") -> Unmet:
+def nothing_listed(pool: str, asked: str = "") -> UnmetCondition:
     """Return what is wrong where Azure lists nothing at all, or not what is ``asked``."""
-    return Unmet(f"Azure lists no earlier version of the pool {pool} to roll back to{asked}", _FORWARD)
+    return UnmetCondition(
+        f"Azure lists no earlier version of the pool {pool} to roll back to{asked}", _FORWARD
+    )
 
 
 def unmet(
     pool: str,
-    target: Versions,
-    listed: Sequence[Versions],
+    target: RecentVersions,
+    listed: Sequence[RecentVersions],
     cluster: Json,
     profile: Json,
     *,
     oldest_image: str,
     now: datetime,
-) -> tuple[Unmet, ...]:
+) -> tuple[UnmetCondition, ...]:
     """Return every condition that the rollback of a pool does not meet now.
 
     ``listed`` is what Azure lists, the newest first; ``cluster`` and ``profile`` are the cluster and the pool
@@ -148,48 +150,54 @@ def unmet(
     )
 
 
-def _of_versions(pool: str, target: Versions, listed: Sequence[Versions], now: datetime) -> Iterator[Unmet]:
+def _of_versions(
+    pool: str, target: RecentVersions, listed: Sequence[RecentVersions], now: datetime
+) -> Iterator[UnmetCondition]:
     if not any(target.same_as(versions) for versions in listed):
         asked = f", and not Kubernetes {target.kubernetes} with {target.image}" if listed else ""
         yield nothing_listed(pool, asked)
     elif listed[0] != target:
-        yield Unmet(
+        yield UnmetCondition(
             f"the pool {pool} was upgraded again at {listed[0].moment}, and Azure goes back one step only",
             "run roadstead rollback again, which proposes the step before the last upgrade",
         )
     if now - target.last_used > WITHIN:
         ran = f"the pool {pool} ran these versions until {target.moment}"
-        yield Unmet(f"{ran}, and Azure rolls back within seven days", _FORWARD)
+        yield UnmetCondition(f"{ran}, and Azure rolls back within seven days", _FORWARD)
 
 
-def _of_cluster(cluster: Json, profile: Json) -> Iterator[Unmet]:
+def _of_cluster(cluster: Json, profile: Json) -> Iterator[UnmetCondition]:
     properties = cluster["properties"]
     upgrades = properties.get("autoUpgradeProfile") or {}
     channel = str(upgrades.get("upgradeChannel") or "none")
     if channel.lower() != "none":
-        yield Unmet(
+        yield UnmetCondition(
             f"autoUpgradeProfile.upgradeChannel is {channel}, which would upgrade the pool again",
             "commit autoUpgradeProfile.upgradeChannel: none first",
         )
     of_nodes = str(upgrades.get("nodeOSUpgradeChannel") or "NodeImage")  # Azure's default
     if of_nodes.lower() != "none":
-        yield Unmet(
+        yield UnmetCondition(
             f"autoUpgradeProfile.nodeOSUpgradeChannel is {of_nodes}, so Azure may not restore the node image",
             "commit autoUpgradeProfile.nodeOSUpgradeChannel: None first",
         )
     name = f"the pool {profile['name']}"
     for what, holder in (("the cluster", properties), (name, profile)):
         if not is_final(str(holder.get("provisioningState") or "")):
-            yield Unmet(f"Azure is at work on {what}", "try again when that has ended")
+            yield UnmetCondition(f"Azure is at work on {what}", "try again when that has ended")
     if is_stopped(cluster) or pool_is_stopped(profile):
-        yield Unmet(f"{'the cluster' if is_stopped(cluster) else name} is stopped", "start it first")
+        yield UnmetCondition(f"{'the cluster' if is_stopped(cluster) else name} is stopped", "start it first")
 
 
-def _of_manifest(pool: str, target: Versions, cluster: Json, oldest_image: str) -> Iterator[Unmet]:
+def _of_manifest(
+    pool: str, target: RecentVersions, cluster: Json, oldest_image: str
+) -> Iterator[UnmetCondition]:
     plane = control_plane(cluster)
     if runs_newer(plane, target.kubernetes) or lags(target.kubernetes, plane):
         own = f"Kubernetes {target.kubernetes} of the pool {pool}"
-        yield Unmet(f"{own} does not fit the control plane's {plane}", _FORWARD)
+        yield UnmetCondition(f"{own} does not fit the control plane's {plane}", _FORWARD)
     if oldest_image and image_older(target.image, oldest_image):
         newer = f"spec.minNodeImageVersion {oldest_image} is newer than the image {target.image}"
-        yield Unmet(f"{newer}, and would upgrade it again", "lower or remove minNodeImageVersion first")
+        yield UnmetCondition(
+            f"{newer}, and would upgrade it again", "lower or remove minNodeImageVersion first"
+        )

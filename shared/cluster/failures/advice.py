@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shared.cluster.failures.catalogue import Actor, Entry, entry_of
+from shared.cluster.failures.catalogue import Actor, CatalogueEntry, entry_of
 from shared.cluster.failures.errors import OUTSIDE, Retryable, classes
 from shared.cluster.failures.kubernetes_status import reported
 from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action
@@ -124,7 +124,7 @@ def _named_in(spec: Json, entry: str) -> Mapping[str, str]:
     return found
 
 
-def remedy_for(entry: Entry, message: str, known: Mapping[str, str] = {}) -> str:
+def remedy_for(entry: CatalogueEntry, message: str, known: Mapping[str, str] = {}) -> str:
     """Return the remedy of an entry with what Azure's message names, or else ``known`` has.
 
     "{(scope)}" is aside, or nothing.

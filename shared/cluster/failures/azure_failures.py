@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from shared.cluster.failures.catalogue import ANY, AZURE, KUBERNETES, Entry
+from shared.cluster.failures.catalogue import ANY, AZURE, KUBERNETES, CatalogueEntry
 from shared.cluster.failures.errors import (
     Aborted,
     Blocked,
@@ -64,7 +64,7 @@ class _Error:
     text: str
 
 
-def entry_for(error: Json) -> Entry | None:
+def entry_for(error: Json) -> CatalogueEntry | None:
     """Return the entry of the catalogue for the cause of an error, None where no entry documents it.
 
     ``error`` has ``code`` and ``message``, and may have a ``subcode``, ``details`` and more of any form. The
@@ -73,7 +73,7 @@ def entry_for(error: Json) -> Entry | None:
     """
     errors = list(_errors(error))
     texts = [inner.text for inner in errors]
-    wrapper: Entry | None = None
+    wrapper: CatalogueEntry | None = None
     for place, inner in enumerate(errors):
         below = "\n".join([*texts[place:], ""])
         found = AZURE.find(inner.code, subcode=inner.subcode, text=below)
@@ -180,7 +180,7 @@ def operation_failure(state: str, error: Json, message: str, *, request_id: str 
     return _error(_failed(state, entry), entry, error, message, request_id)
 
 
-def _refused(status: int, entry: Entry | None) -> type[ReconcileError]:
+def _refused(status: int, entry: CatalogueEntry | None) -> type[ReconcileError]:
     kind = entry.kind if entry is not None else Unexplained
     if status == HTTPStatus.TOO_MANY_REQUESTS:  # with 429, networks ask for another attempt, too
         return kind if kind is Interrupted else Throttled
@@ -194,7 +194,7 @@ def _refused(status: int, entry: Entry | None) -> type[ReconcileError]:
     return kind
 
 
-def _failed(state: str, entry: Entry | None) -> type[ReconcileError]:
+def _failed(state: str, entry: CatalogueEntry | None) -> type[ReconcileError]:
     if state == "Canceled" and (entry is None or entry.kind is Unexplained):
         return Aborted
     kind = entry.kind if entry is not None else Unexplained
@@ -206,7 +206,7 @@ def _failed(state: str, entry: Entry | None) -> type[ReconcileError]:
 
 def _error(
     kind: type[ReconcileError],
-    entry: Entry | None,
+    entry: CatalogueEntry | None,
     error: Json,
     message: str,
     request_id: str,

@@ -1,10 +1,10 @@
 """The catalogue of documented errors: the one table that people's answers and retries are read from.
 
-The files in ``tables`` have an entry by its key, with the fields of ``Entry`` that are not as usual: the code
-is the last part of the key, the actor that of ``_USUAL``, and the remedy of an InvalidManifest to correct the
-value. A file may begin with what is ``usual`` in it. ``statuses`` are exit statuses of the script that sets a
-node up, in the texts of the codes ``SETUP``. ``page`` is one of Microsoft's support articles about AKS, and
-``docs`` a page of the documentation of Azure.
+The files in ``tables`` have an entry by its key, with the fields of ``CatalogueEntry`` that are not as usual:
+the code is the last part of the key, the actor that of ``_USUAL``, and the remedy of an InvalidManifest to
+correct the value. A file may begin with what is ``usual`` in it. ``statuses`` are exit statuses of the script
+that sets a node up, in the texts of the codes ``SETUP``. ``page`` is one of Microsoft's support articles
+about AKS, and ``docs`` a page of the documentation of Azure.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Actor(StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """An entry of the catalogue.
 
     ``key`` is its name everywhere and is stored, such as "network/SubnetIsFull". It is for an error whose
@@ -93,13 +93,13 @@ class Catalogue:
         self._tables = tables
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[CatalogueEntry, ...]:
         """The entries, the most specific ones first."""
         tables = (files(__package__) / "tables" / f"{name}.yaml" for name in self._tables)
         read = (entry for table in tables for entry in entries_in(table.name, table.read_text("utf-8")))
         return tuple(sorted(read, key=lambda entry: entry.rank, reverse=True))
 
-    def find(self, code: str, *, subcode: str = "", text: str = "") -> Entry | None:
+    def find(self, code: str, *, subcode: str = "", text: str = "") -> CatalogueEntry | None:
         """Return the most specific entry for an error, None for one that none documents."""
         flat = (code.lower(), subcode.lower(), text.lower())
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
@@ -112,13 +112,13 @@ KUBERNETES = Catalogue("admission", "kubernetes")
 ADMISSION = Catalogue("admission")
 
 
-def entry_of(key: str) -> Entry | None:
+def entry_of(key: str) -> CatalogueEntry | None:
     """Return an entry by its key, as it is stored with a failure; None for "" and an unknown key."""
     return _by_key().get(key)
 
 
 @cache
-def _by_key() -> Mapping[str, Entry]:
+def _by_key() -> Mapping[str, CatalogueEntry]:
     return {entry.key: entry for entry in (*AZURE.entries, *KUBERNETES.entries)}
 
 
@@ -196,7 +196,7 @@ class _Stored(BaseModel):
         return self
 
 
-def entries_in(table: str, text: str) -> Iterator[Entry]:
+def entries_in(table: str, text: str) -> Iterator[CatalogueEntry]:
     """Yield the entries of a table; raise ValueError for one that is none, with its place."""
     read = yaml.load(text, Loader=yaml.CSafeLoader)
     usual = read.pop("usual", {})
@@ -210,7 +210,7 @@ def entries_in(table: str, text: str) -> Iterator[Entry]:
             raise ValueError(f"{table}:{line}: {key}: {what}") from None
 
 
-def _entry(key: str, stored: _Stored) -> Entry:
+def _entry(key: str, stored: _Stored) -> CatalogueEntry:
     kind, statuses = stored.kind, tuple(_exits(stored.statuses))
     codes = "SETUP" if statuses else stored.codes or key.partition("/")[2]
     source, link = stored.source.replace("{codes}", _CODES), stored.link
@@ -221,7 +221,7 @@ def _entry(key: str, stored: _Stored) -> Entry:
         source = f"MicrosoftDocs/{repository} articles/{stored.docs}.md"
         link = f"https://learn.microsoft.com/azure/{stored.docs}"
     named = codes.split() if isinstance(codes, str) else codes
-    return Entry(
+    return CatalogueEntry(
         key,
         kind,
         tuple(code for name in named for code in _LISTS.get(name, (name,))),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.cluster.failures.catalogue import ADMISSION, ANY, KUBERNETES, Entry
+from shared.cluster.failures.catalogue import ADMISSION, ANY, KUBERNETES, CatalogueEntry
 from shared.cluster.failures.errors import NamespaceTerminating, ReconcileError, Retryable, from_http
 from shared.frozen import dataclass
 from shared.masking import cut
@@ -55,7 +55,7 @@ TERMINATING = "NamespaceTerminating"
 
 
 @dataclass(frozen=True)
-class Cause:
+class StatusCause:
     """A cause in the details of a ``Status``; "" for what it does not have."""
 
     reason: str = ""
@@ -64,7 +64,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class ApiRefusal:
     """The answer to a request that was refused: its HTTP status, and the values of its ``Status`` object.
 
     ``message`` is the text of the body where it is no such object. ``retry_after`` is in seconds, None
@@ -74,7 +74,7 @@ class Refusal:
     status: int
     reason: str = ""
     message: str = ""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[StatusCause, ...] = ()
     retry_after: float | None = None
     request_id: str = ""
 
@@ -87,7 +87,7 @@ class Refusal:
         text: str = "",
         retry_after: float | None = None,
         request_id: str = "",
-    ) -> Refusal:
+    ) -> ApiRefusal:
         """Read an answer, whatever form it has."""
         details = body.get("details")
         found = details if isinstance(details, Mapping) else {}
@@ -100,7 +100,10 @@ class Refusal:
             status,
             _text(body, "reason"),
             _text(body, "message") or text,
-            tuple(Cause(*(_text(cause, key) for key in ("reason", "message", "field"))) for cause in causes),
+            tuple(
+                StatusCause(*(_text(cause, key) for key in ("reason", "message", "field")))
+                for cause in causes
+            ),
             retry_after,
             request_id,
         )
@@ -111,7 +114,7 @@ class Refusal:
         return self.reason or f"HTTP {self.status}"
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> CatalogueEntry | None:
         """The entry for this refusal, None where the catalogue has none; causes that differ share none."""
         found = KUBERNETES.find(ANY, text=self.message)
         if found is not None:
@@ -129,7 +132,7 @@ def _text(values: Mapping[str, Any], key: str) -> str:
     return str(values.get(key) or "")
 
 
-def error_of(refusal: Refusal, subject: str, *, secret: bool = False) -> ReconcileError:
+def error_of(refusal: ApiRefusal, subject: str, *, secret: bool = False) -> ReconcileError:
     """Return the error of a refused request about a subject, such as "Deployment web in shop".
 
     For a Secret it has names, and nothing that others say: their text may repeat what is in it.
@@ -148,7 +151,7 @@ def error_of(refusal: Refusal, subject: str, *, secret: bool = False) -> Reconci
     return error
 
 
-def reported(message: str) -> Entry | None:
+def reported(message: str) -> CatalogueEntry | None:
     """Return the entry for a refusal by admission that another client reports, such as Flux, None for none.
 
     Rights are not among them: they are those of the other client.
@@ -156,12 +159,12 @@ def reported(message: str) -> Entry | None:
     return ADMISSION.find(ANY, text=message) or ADMISSION.find("Forbidden", text=message)
 
 
-def is_denied(refusal: Refusal) -> bool:
+def is_denied(refusal: ApiRefusal) -> bool:
     """Return whether an admission policy refused the request, or a webhook that was asked is away."""
     return any(pattern.search(refusal.message) for pattern in (_DENIED, _ADMISSION_POLICY, _FAILED_WEBHOOK))
 
 
-def _shown(refusal: Refusal, entry: Entry | None, *, secret: bool) -> str:
+def _shown(refusal: ApiRefusal, entry: CatalogueEntry | None, *, secret: bool) -> str:
     """Return what an operator reads of a refusal: who refused it, and what that says."""
     who, said = _who(refusal)
     named = entry.key.partition("/")[2] if entry is not None else ""
@@ -170,7 +173,7 @@ def _shown(refusal: Refusal, entry: Entry | None, *, secret: bool) -> str:
     return ": ".join(filter(None, (who, shown))) or fallback
 
 
-def _who(refusal: Refusal) -> tuple[str, str]:
+def _who(refusal: ApiRefusal) -> tuple[str, str]:
     """Return who refused the request, "" where it is the API server itself, and the text of it."""
     message = refusal.message
     for pattern, who in _WHO:
@@ -215,7 +218,7 @@ _WHO = (
 """Who refuses, by the wording of the API server; in the order in which one may be within another."""
 
 
-def _namespace(refusal: Refusal) -> str:
+def _namespace(refusal: ApiRefusal) -> str:
     """Return the namespace that is being deleted, "" where no cause names it."""
     causes = (cause for cause in refusal.causes if cause.reason == TERMINATING)
     found = next(filter(None, (_ENDING.fullmatch(cause.message) for cause in causes)), None)

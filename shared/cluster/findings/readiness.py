@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from shared.azure.availability.upgrade_room import Room, blockers_in_azure, notes_of
+from shared.azure.availability.upgrade_room import UpgradeRoom, blockers_in_azure, notes_of
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.kubernetes.readiness.blockers import Blocker, blockers_of, minor_of, unknown_of
@@ -29,7 +29,7 @@ class ReadinessState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Readiness:
+class UpgradeReadiness:
     """Whether a cluster is ready for an upgrade ``to`` a version, "" for new images of its nodes alone.
 
     ``unknown`` and ``notes`` are sentences without their ends: a note blocks nothing. ``at`` is when it was
@@ -56,11 +56,11 @@ class Readiness:
 
 
 def readiness_of(
-    record: ClusterRecord, seen: Observation | None, room: Room | None, to: str, now: datetime
-) -> Readiness:
+    record: ClusterRecord, seen: Observation | None, room: UpgradeRoom | None, to: str, now: datetime
+) -> UpgradeReadiness:
     """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none."""
     if seen is None:
-        return Readiness(to, unknown=("nobody has read it yet",))
+        return UpgradeReadiness(to, unknown=("nobody has read it yet",))
     runs = record.running.kubernetes_version
     unknown = unknown_of(seen, to)
     if now - seen.at > STALE:
@@ -69,12 +69,12 @@ def readiness_of(
         unknown = (f"it runs {runs}, and AKS never goes back to {to}", *unknown)
     blockers = blockers_of(seen, to, upgraded_pools(record, to))
     if room is None or record.desired.problem or record.desired.is_attached:
-        return Readiness(to, blockers, unknown, seen.at)
+        return UpgradeReadiness(to, blockers, unknown, seen.at)
     spec = record.desired.spec
     in_azure = tuple(blockers_in_azure(spec, room, to, runs))
     unknown += tuple(f"{part.what} could not be read: {part.why}" for part in room.unread)
     notes = tuple(notes_of(spec, room, to, runs))
-    return Readiness(to, (*in_azure, *blockers), unknown, seen.at, notes)
+    return UpgradeReadiness(to, (*in_azure, *blockers), unknown, seen.at, notes)
 
 
 def upgraded_pools(record: ClusterRecord, to: str) -> frozenset[str]:

@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict
 from shared.cluster.history import FoundBy
 
 
-class Wire(BaseModel):
+class MessagePart(BaseModel):
     """A message, or a part of one: fields of another name are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class Approval(Wire):
+class Approval(MessagePart):
     """Who approved the deletes that need approval at a commit, all of them, when, and why."""
 
     commit: str
@@ -26,7 +26,7 @@ class Approval(Wire):
     reason: str = ""
 
 
-class RolloutAct(Wire):
+class RolloutAct(MessagePart):
     """What somebody decided of the rollout of a commit: who, when and why.
 
     ``subject`` is the stage that is approved, or the cluster that is taken out, "" for any other act. A
@@ -43,7 +43,7 @@ class RolloutAct(Wire):
     person: bool = True
 
 
-class PromotionAsked(Wire):
+class PromotionOrder(MessagePart):
     """That a person wants an environment to get what is proven in another one: who, and when."""
 
     source: str
@@ -54,7 +54,7 @@ class PromotionAsked(Wire):
     reason: str = ""
 
 
-class HeadConfirmation(Wire):
+class HeadConfirmation(MessagePart):
     """A head that may be a stale read: how often it was read so far, and the commit planned last then."""
 
     head: str
@@ -62,7 +62,7 @@ class HeadConfirmation(Wire):
     reads: int
 
 
-class MissedHead(Wire):
+class MissedHead(MessagePart):
     """What found a head that may be a missed one, and when."""
 
     by: FoundBy

@@ -16,10 +16,10 @@ from shared.cluster.forms import VERSION, present
 from shared.cluster.queues.message_parts import (
     Approval,
     HeadConfirmation,
+    MessagePart,
     MissedHead,
-    PromotionAsked,
+    PromotionOrder,
     RolloutAct,
-    Wire,
 )
 from shared.schedules import CLOCK_SKEW
 
@@ -31,7 +31,7 @@ KINDS: dict[str, type[QueueMessage]] = {}
 """The classes of messages by their kind."""
 
 
-class QueueMessage(Wire):
+class QueueMessage(MessagePart):
     """A message of a queue: its class says which ``QUEUE`` and session have it, and which messages are one.
 
     ``SESSION`` and ``ID`` have fields of the message in braces, and the ``fleet``, the ``digest`` of the
@@ -261,7 +261,7 @@ class PromotionRequest(QueueRequest):
     ID = "promote:{digest}"
     ASKED = True
     kind: Literal["promotion"] = "promotion"
-    promotion: PromotionAsked
+    promotion: PromotionOrder
 
 
 class IssueRequest(QueueRequest):

@@ -28,7 +28,7 @@ class BlockerKind(StrEnum):
     ADDRESSES = "addresses"
 
 
-class Actor(StrEnum):
+class Remover(StrEnum):
     """Who can remove a blocker."""
 
     WORKLOAD = "owner of the workload"
@@ -51,7 +51,7 @@ class Blocker:
     object: str
     why: str
     act: str
-    who: Actor
+    who: Remover
     source: str
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ def _budgets(seen: Observation) -> Iterator[Blocker]:
         else:
             why = f"{why}: {budget.healthy} of the {budget.desired} pods that it needs are healthy"
         name = f"PodDisruptionBudget {budget.namespace}/{budget.name}"
-        yield Blocker(BlockerKind.BUDGET, name, why, act, Actor.WORKLOAD, _DISRUPTIONS)
+        yield Blocker(BlockerKind.BUDGET, name, why, act, Remover.WORKLOAD, _DISRUPTIONS)
     yield from _more(seen, "budgets", BlockerKind.BUDGET, "PodDisruptionBudget", _DISRUPTIONS)
 
 
@@ -122,7 +122,7 @@ def _pods(seen: Observation) -> Iterator[Blocker]:
             )
             act = "let their selectors exclude each other"
         name = f"Pod {pod.namespace}/{pod.name}"
-        yield Blocker(BlockerKind.POD, name, why, act, Actor.WORKLOAD, source)
+        yield Blocker(BlockerKind.POD, name, why, act, Remover.WORKLOAD, source)
     yield from _more(seen, "pods", BlockerKind.POD, "Pod", _DRAIN)
 
 
@@ -133,7 +133,7 @@ def _lone(seen: Observation) -> Iterator[Blocker]:
             why = f"has one replica, and PodDisruptionBudget {of.budget} needs it"
             act = "give it more replicas, or set maxUnavailable: 1 in the budget"
             name = f"{of.kind} {of.namespace}/{of.name}"
-            yield Blocker(BlockerKind.REPLICAS, name, why, act, Actor.WORKLOAD, _DISRUPTIONS)
+            yield Blocker(BlockerKind.REPLICAS, name, why, act, Remover.WORKLOAD, _DISRUPTIONS)
     yield from _more(seen, "lone", BlockerKind.REPLICAS, "workload", _DISRUPTIONS)
 
 
@@ -143,14 +143,14 @@ def _apis(seen: Observation, minor: int) -> Iterator[Blocker]:
             why = f"is asked for, and removed in Kubernetes 1.{called.minor} ({METRIC})"
             act = "move its callers to a newer version; AKS may refuse until 12 hours after the last call"
             name = f"API {_version(called.group, called.version)} {called.resource}"
-            yield Blocker(BlockerKind.API, name, why, act, Actor.CLIENT, GUIDE)
+            yield Blocker(BlockerKind.API, name, why, act, Remover.CLIENT, GUIDE)
     for api in seen.applied:
         if api.minor <= minor:
             objects = f"{api.objects} objects, such as" if api.objects > 1 else "the object"
             why = f"is removed in Kubernetes 1.{api.minor}, and Flux applies {objects} {api.example}"
             name = f"API {_version(api.group, api.version)} {api.kind}"
             act = "write a newer apiVersion in what Flux applies"
-            yield Blocker(BlockerKind.API, name, why, act, Actor.MANIFEST, GUIDE)
+            yield Blocker(BlockerKind.API, name, why, act, Remover.MANIFEST, GUIDE)
 
 
 def _version(group: str, version: str) -> str:
@@ -167,7 +167,7 @@ def _skew(seen: Observation, minor: int, upgraded: Collection[str]) -> Iterator[
         why = f"{verb} at {of.version}, which stays {behind}"
         act = "upgrade it first: it has a version of its own, or is not in the manifest"
         name = f"{many(of.nodes, 'node')} of {f'the pool {of.pool}' if of.pool else 'no pool'}"
-        yield Blocker(BlockerKind.SKEW, name, why, act, Actor.MANIFEST, _SKEW)
+        yield Blocker(BlockerKind.SKEW, name, why, act, Remover.MANIFEST, _SKEW)
 
 
 def _webhooks(seen: Observation) -> Iterator[Blocker]:
@@ -176,7 +176,7 @@ def _webhooks(seen: Observation) -> Iterator[Blocker]:
         why = f"refuses {', '.join(webhook.on)}: its Service {service} has no ready endpoint"
         act = "repair the Service, delete the configuration, or set failurePolicy: Ignore"
         name = f"webhook {webhook.name} of {webhook.configuration}"
-        yield Blocker(BlockerKind.WEBHOOK, name, why, act, Actor.CLUSTER, _WEBHOOK)
+        yield Blocker(BlockerKind.WEBHOOK, name, why, act, Remover.CLUSTER, _WEBHOOK)
     yield from _more(seen, "webhooks", BlockerKind.WEBHOOK, "webhook", _WEBHOOK)
 
 
@@ -186,4 +186,4 @@ def _more(seen: Observation, of: str, kind: BlockerKind, noun: str, source: str)
     if count:
         verb, pronoun = ("is", "it") if count == 1 else ("are", "them")
         name, why = many(count, f"more {noun}"), f"{verb} in the way, too"
-        yield Blocker(kind, name, why, f"list {pronoun} with kubectl", Actor.WORKLOAD, source)
+        yield Blocker(kind, name, why, f"list {pronoun} with kubectl", Remover.WORKLOAD, source)

@@ -65,7 +65,7 @@ class PoolNodes:
 
 
 @dataclass(frozen=True)
-class Unread:
+class ReadGap:
     """What could not be read, and why."""
 
     what: str
@@ -73,7 +73,7 @@ class Unread:
 
 
 @dataclass(frozen=True)
-class Counted:
+class ObjectCount:
     """How many objects of a kind there were at a time, None where that is unknown; ``more``: or more."""
 
     at: datetime
@@ -96,7 +96,7 @@ class Observation:
     applied: tuple[AppliedApi, ...] = ()
     nodes: tuple[PoolNodes, ...] = ()
     webhooks: tuple[NodeWebhook, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[ReadGap, ...] = ()
     more: Mapping[str, int] = field(default_factory=dict)
     reads: int = 0
 

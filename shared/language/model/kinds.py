@@ -266,7 +266,7 @@ class Cluster(Manifest):
     spec: ClusterSpec
 
 
-class ClusterElsewhere(Cluster):
+class AttachedCluster(Cluster):
     """The same file with ``provider: existing`` in its merged spec."""
 
     spec: ExistingSpec

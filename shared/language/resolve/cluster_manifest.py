@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from shared.frozen import dataclass
 from shared.language.model.cluster.flux import EXTENSION, OPERATOR
-from shared.language.model.kinds import Cluster, ClusterElsewhere
+from shared.language.model.kinds import AttachedCluster, Cluster
 from shared.language.resolve.layers import FLUX, KUBERNETES, NODE_IMAGES, Base, Layers
 from shared.language.resolve.manifest_file import (
     Contents,
@@ -56,7 +56,7 @@ class MergedManifest:
     @property
     def model(self) -> type[Cluster]:
         """The model of the provider that the manifest names."""
-        return ClusterElsewhere if is_elsewhere(self.node.find(SPEC)) else Cluster
+        return AttachedCluster if is_elsewhere(self.node.find(SPEC)) else Cluster
 
 
 class MergedValue(NamedTuple):

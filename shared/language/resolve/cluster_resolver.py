@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
-from shared.language.model.kinds import ADOPT, REBUILD, REPLACES, Cluster, ClusterElsewhere, ClusterMetadata
+from shared.language.model.kinds import ADOPT, REBUILD, REPLACES, AttachedCluster, Cluster, ClusterMetadata
 from shared.language.resolve.cluster_manifest import (
     SPEC,
     ClusterReader,
@@ -93,7 +93,7 @@ class ClusterResolver:
         placeholders = _placeholders(name, merged)
         plain = plain_value(merged.node, placeholders.fill)
         if placeholders.failed:
-            never = ("location",) if merged.model is ClusterElsewhere else ()
+            never = ("location",) if merged.model is AttachedCluster else ()
             return (*placeholders.problems(without_nulls(merged.node), never), *merged.problems)
         try:
             manifest = merged.model.model_validate(plain)
@@ -111,7 +111,7 @@ class ClusterResolver:
             return (misnamed, *merged.problems)
         annotations = manifest.metadata.annotations
         for annotation, asked in ((ADOPT, annotations.adopt), (REBUILD, annotations.rebuild)):
-            if asked and merged.model is ClusterElsewhere:
+            if asked and merged.model is AttachedCluster:
                 place = merged.node.find(("metadata", "annotations", annotation)).mark
                 field = f"metadata.annotations.{annotation}"
                 return (problem_at(place, field, _ONLY_AZURE), *merged.problems)

@@ -79,7 +79,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Built:
+class FolderBuild:
     """What was built of a folder; ``unbuilt`` says why nothing was, "" where it was.
 
     ``problems`` are those of the files that stand in the way, each at its place. ``unfollowed`` is what of
@@ -108,7 +108,7 @@ class Builds:
     ) -> None:
         self._build, self.version = build, version
         self._reaches: dict[tuple[int, str, SourceName, tuple[str, ...]], tuple[Tree, Reach]] = {}
-        self._known: OrderedDict[str, Built] = OrderedDict()
+        self._known: OrderedDict[str, FolderBuild] = OrderedDict()
         self._lock = lock
 
     def of(
@@ -118,14 +118,14 @@ class Builds:
         spec: Json,
         source: SourceName = FLEET_SOURCE,
         check: Callable[[], None] = unlimited,
-    ) -> Built:
+    ) -> FolderBuild:
         """Return what Flux builds of a folder of a tree that has the contents, for a Kustomization's spec."""
         with self._lock:
             return self._of(tree, folder, spec, source, check)
 
     def _of(
         self, tree: Tree, folder: str, spec: Json, source: SourceName, check: Callable[[], None]
-    ) -> Built:
+    ) -> FolderBuild:
         components = tuple(map(str, _list(spec, "components")))
         reach = self._reach(tree, folder, source, components)
         options = {name: spec[name] for name in _OPTIONS if spec.get(name)}
@@ -137,7 +137,7 @@ class Builds:
         try:
             built = self._built(key, tree, reach, options, check)
         except NoTime as error:
-            return Built(key, (), str(error), (), reach.unfollowed)
+            return FolderBuild(key, (), str(error), (), reach.unfollowed)
         self._known[key] = built
         if len(self._known) > MOST_BUILDS:
             self._known.popitem(last=False)
@@ -152,29 +152,33 @@ class Builds:
             known = self._reaches[name] = tree, reach_of(tree, folder, source, components)
         return known[1]
 
-    def _built(self, key: str, tree: Tree, reach: Reach, options: Json, check: Callable[[], None]) -> Built:
+    def _built(
+        self, key: str, tree: Tree, reach: Reach, options: Json, check: Callable[[], None]
+    ) -> FolderBuild:
         unread = sorted(path for path in reach.files if path not in tree.contents)
         if unread:
-            return Built(key, (), f"{unread[0]} was not read", (), reach.unfollowed)
+            return FolderBuild(key, (), f"{unread[0]} was not read", (), reach.unfollowed)
         if reach.problems:
-            return Built(key, (), _first(reach.problems), reach.problems)
+            return FolderBuild(key, (), _first(reach.problems), reach.problems)
         problems = tuple(problems_of(tree, reach))
         if problems:
-            return Built(key, (), _first(problems), problems)
+            return FolderBuild(key, (), _first(problems), problems)
         if reach.outside:
-            return Built(key, (), f"{reach.outside[0]}, which is not fetched here", (), reach.unfollowed)
+            return FolderBuild(
+                key, (), f"{reach.outside[0]}, which is not fetched here", (), reach.unfollowed
+            )
         files = {path: tree.contents[path] for path in sorted(reach.files)}
         try:
             path, fields = generated(tree, reach.folder, options)
             found = self._documents(files, reach.folder, path, fields, check)
         except UnreadableFile as error:
-            return Built(key, (), str(error), (), reach.unfollowed)
+            return FolderBuild(key, (), str(error), (), reach.unfollowed)
         except BuildFailed as error:
             message = f"kustomize cannot build this: {error}"
             place = tree.kustomization_in(reach.folder) or next(iter(files), reach.folder)
             problem = problem_at(Mark(place, 1, 1), "", message)
-            return Built(key, (), message, (problem,), reach.unfollowed)
-        return Built(key, found, "", (), reach.unfollowed)
+            return FolderBuild(key, (), message, (problem,), reach.unfollowed)
+        return FolderBuild(key, found, "", (), reach.unfollowed)
 
     def _documents(
         self,

@@ -18,7 +18,7 @@ from shared.language.desired import Desired
 from shared.language.model.cluster.grants import BootstrapSecret
 from shared.language.resolve.problems import Problem, nearest, problem_at
 from shared.language.yaml.nodes import Mark
-from shared.platform.builds.build import Builds, Built, Document, unlimited
+from shared.platform.builds.build import Builds, Document, FolderBuild, unlimited
 from shared.platform.builds.declared import declared
 from shared.platform.builds.substitution import (
     BadSubstitution,
@@ -240,7 +240,7 @@ class _Maker:
         node = next((m.find(path) for m in (*named, *same)), None)
         return (node.mark.line, node.mark.column) if node is not None else (1, 1)
 
-    def _substituted(self, owner: Owner, built: Built) -> Owner:
+    def _substituted(self, owner: Owner, built: FolderBuild) -> Owner:
         variables = self._variables(owner, built)
         objects: dict[ObjectId, BuiltObject] = {}
         used: set[str] = set()
@@ -284,7 +284,7 @@ class _Maker:
         mark = Mark(second.file, *self._place(Owner(name, {}, second.file), ("apiVersion",)))
         return problem_at(mark, "apiVersion", message)
 
-    def _variables(self, owner: Owner, built: Built) -> _Variables | None:
+    def _variables(self, owner: Owner, built: FolderBuild) -> _Variables | None:
         """Return the variables of a Kustomization, None where nothing is replaced."""
         post_build = owner.spec.get("postBuild")
         if not isinstance(post_build, Mapping):
@@ -317,7 +317,7 @@ class _Maker:
         known = {name: value.replace("\n", "") for name, value in values.items() if value is not None}
         return _Variables(known, frozenset(values.keys() - known.keys()), is_open)
 
-    def _facts_in(self, built: Built) -> Values:
+    def _facts_in(self, built: FolderBuild) -> Values:
         """Return the facts that the objects of a build use."""
         names = {name for document in built.documents for name in _names(document)}
         self.used |= names

@@ -49,7 +49,7 @@ Part = str | Variable
 
 
 @dataclass(frozen=True)
-class Substituted:
+class Substitution:
     """A text after substitution; ``used`` are its variables, ``missing`` those of them without a value."""
 
     text: str
@@ -57,7 +57,7 @@ class Substituted:
     missing: frozenset[str] = frozenset()
 
 
-def substituted(text: str, values: Mapping[str, str], unknown: Callable[[str], bool]) -> Substituted:
+def substituted(text: str, values: Mapping[str, str], unknown: Callable[[str], bool]) -> Substitution:
     """Return a text with its variables replaced; raise BadSubstitution where Flux would fail to read it.
 
     A variable that is ``unknown`` may have a value that only the cluster has: what uses it stays as it is.
@@ -66,7 +66,7 @@ def substituted(text: str, values: Mapping[str, str], unknown: Callable[[str], b
     parts = parsed(text)
     missing: set[str] = set()
     replaced = "".join(_texts(parts, values, unknown, missing))
-    return Substituted(replaced, frozenset(names_in(parts)), frozenset(missing))
+    return Substitution(replaced, frozenset(names_in(parts)), frozenset(missing))
 
 
 def names_in(parts: Sequence[Part]) -> Iterator[str]:

@@ -33,7 +33,7 @@ from shared.platform.changes.effects import (
     PRUNED,
     Cause,
     Consequence,
-    Effect,
+    ExplainedFate,
     Fate,
     end_with,
 )
@@ -66,8 +66,8 @@ def consequences(comparison: Comparison) -> tuple[Consequence, ...]:
     return tuple(_Judge(comparison).all())
 
 
-_ELSEWHERE: Fate = (Effect.UNKNOWN, Cause.ELSEWHERE, "")
-_NOTHING: Fate = (Effect.UNREACHED, Cause.UNBUILT, "")
+_ELSEWHERE: ExplainedFate = (Fate.UNKNOWN, Cause.ELSEWHERE, "")
+_NOTHING: ExplainedFate = (Fate.UNREACHED, Cause.UNBUILT, "")
 """What applies it is refused as a whole."""
 
 
@@ -78,7 +78,7 @@ class _Judge:
         self._comparison = comparison
         self._before, self._after = comparison.before.owners, comparison.after.owners
         self._names = comparison.places_before.keys() | self._before.keys()
-        self._fates: dict[ObjectId, Fate | None] = {}
+        self._fates: dict[ObjectId, ExplainedFate | None] = {}
         found = (
             built.manifest
             for owners in (self._before, self._after)
@@ -129,7 +129,7 @@ class _Judge:
         ends = (self._end_in(before, after, built.manifest) for built in before.objects.values())
         return any(end[0] in DESTROYING for end in ends)
 
-    def _end_of_owner(self, owner: Owner, fate: Fate, change: OwnerChange | None) -> Consequence:
+    def _end_of_owner(self, owner: Owner, fate: ExplainedFate, change: OwnerChange | None) -> Consequence:
         effect, cause, detail = fate
         takes = self._taken(owner.id) if effect in DESTROYING else ()
         if effect in DESTROYING and not takes and owner.objects:
@@ -145,8 +145,8 @@ class _Judge:
         asleep = [self._after[parent] for parent in parents if self._sleeps(parent)]
         other = change.renamed if change else None
         if parents and len(asleep) == len(parents):
-            return Consequence(name, name, Effect.UNREACHED, Cause.SUSPENDED, asleep[0].file, other=other)
-        effect, cause, _ = _ELSEWHERE if name in self._names else (Effect.ADDED, Cause.NONE, "")
+            return Consequence(name, name, Fate.UNREACHED, Cause.SUSPENDED, asleep[0].file, other=other)
+        effect, cause, _ = _ELSEWHERE if name in self._names else (Fate.ADDED, Cause.NONE, "")
         return Consequence(name, name, effect, cause, other=other)
 
     def _same_owner(self, before: Owner, after: Owner, change: OwnerChange) -> Iterator[Consequence]:
@@ -160,41 +160,41 @@ class _Judge:
             reason = after.unbuilt or before.unbuilt
             may_prune = self._end_in(before, after, {}) == PRUNED
             lost = takes or (before.unbuilt and after.unbuilt and may_prune)
-            effect = Effect.UNKNOWN if lost else Effect.CHANGED
+            effect = Fate.UNKNOWN if lost else Fate.CHANGED
             yield Consequence(
                 name, name, effect, Cause.UNBUILT, reason, change.fields, takes, manifest=_document(before)
             )
             return
         if self._is_emptied(before):
-            yield Consequence(name, name, Effect.EMPTIED, detail=after.path, fields=change.fields)
+            yield Consequence(name, name, Fate.EMPTIED, detail=after.path, fields=change.fields)
             return
         if not change.fields:
             return
         parents = self._comparison.places_after.get(name, ())
         asleep = [self._after[parent] for parent in parents if self._sleeps(parent)]
         if parents and len(asleep) == len(parents):
-            yield Consequence(name, name, Effect.UNREACHED, Cause.SUSPENDED, asleep[0].file, change.fields)
+            yield Consequence(name, name, Fate.UNREACHED, Cause.SUSPENDED, asleep[0].file, change.fields)
             return
         resumes = before.is_suspended and not after.is_suspended
         stops_now = after.is_suspended and not before.is_suspended
         cause = Cause.RESUMED if resumes else Cause.SUSPENDED if stops_now else Cause.NONE
-        yield Consequence(name, name, Effect.CHANGED, cause, fields=change.fields)
+        yield Consequence(name, name, Fate.CHANGED, cause, fields=change.fields)
 
-    def _fate(self, name: ObjectId) -> Fate | None:
+    def _fate(self, name: ObjectId) -> ExplainedFate | None:
         """Return what becomes of a Kustomization that leaves git or its owner; None for one that stays."""
         if name not in self._fates:
             self._fates[name] = None  # one that applies itself asks for itself
             self._fates[name] = self._decide_fate(name)
         return self._fates[name]
 
-    def _decide_fate(self, name: ObjectId) -> Fate | None:
+    def _decide_fate(self, name: ObjectId) -> ExplainedFate | None:
         if name not in self._before:
             return None
         parents = self._comparison.places_before.get(name, ())
         ends = [self._end_of_object(self._before[parent], name) for parent in parents]
         deleted = next((end for end in ends if end and end[0] in DESTROYING), None)
         if deleted is not None:
-            return (Effect.MOVED, *deleted[1:]) if name in self._after else deleted
+            return (Fate.MOVED, *deleted[1:]) if name in self._after else deleted
         if name in self._after:
             return None
         if not parents:
@@ -209,34 +209,34 @@ class _Judge:
 
     # An object
 
-    def _end_of_object(self, owner: Owner, name: ObjectId) -> Fate | None:
+    def _end_of_object(self, owner: Owner, name: ObjectId) -> ExplainedFate | None:
         """Return what becomes of an object that leaves a Kustomization or goes with it; None if it stays."""
         fate, after = self._fate(owner.id), self._after.get(owner.id)
         manifest = owner.objects[name].manifest
-        if fate is not None and (fate[0] not in DESTROYING or fate[0] is Effect.UNKNOWN):
+        if fate is not None and (fate[0] not in DESTROYING or fate[0] is Fate.UNKNOWN):
             return fate
         end = end_with(owner, manifest) if fate is not None else None
         if end != PRUNED and after is not None and name not in after.objects:  # one that moves goes on
             end = self._end_by(owner, after, manifest)
         if end == PRUNED and self._comparison.places_after.get(name):
-            return (Effect.MOVED, Cause.NONE, "")
+            return (Fate.MOVED, Cause.NONE, "")
         return end
 
-    def _end_by(self, before: Owner, after: Owner, manifest: Json) -> Fate:
+    def _end_by(self, before: Owner, after: Owner, manifest: Json) -> ExplainedFate:
         """Return what becomes of an object that a Kustomization does not have any more."""
         if self._is_emptied(before) or _is_broken(after):
             return _NOTHING
         if after.unbuilt:
-            return (Effect.UNKNOWN, Cause.UNBUILT, after.unbuilt)
+            return (Fate.UNKNOWN, Cause.UNBUILT, after.unbuilt)
         return self._end_in(before, after, manifest)
 
-    def _end_in(self, before: Owner, after: Owner, manifest: Json) -> Fate:
+    def _end_in(self, before: Owner, after: Owner, manifest: Json) -> ExplainedFate:
         """Return what becomes of an object that leaves a Kustomization which stays."""
         if before.is_suspended and after.is_suspended:
-            return (Effect.UNREACHED, Cause.SUSPENDED, after.file)
+            return (Fate.UNREACHED, Cause.SUSPENDED, after.file)
         if not (before.prunes or after.prunes):
-            return (Effect.KEPT, Cause.PRUNE_OFF, after.file)
-        return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else PRUNED
+            return (Fate.KEPT, Cause.PRUNE_OFF, after.file)
+        return (Fate.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else PRUNED
 
     def _of_object(self, owner: ObjectId, change: ObjectChange) -> Consequence | None:
         before, after = self._before.get(owner), self._after.get(owner)
@@ -247,13 +247,13 @@ class _Judge:
         if self._sleeps(owner) or self._new_owner_sleeps(owner):
             asleep = after if after.is_suspended else None
             file = asleep.file if asleep else self._new_owner(owner, None).detail
-            return Consequence(owner, change.id, Effect.UNREACHED, Cause.SUSPENDED, file, change.fields)
+            return Consequence(owner, change.id, Fate.UNREACHED, Cause.SUSPENDED, file, change.fields)
         if change.before is None:
             return self._addition(owner, change)
         return self._change(before, after, change, change.before, change.after)
 
     def _new_owner_sleeps(self, owner: ObjectId) -> bool:
-        return owner not in self._before and self._new_owner(owner, None).effect is Effect.UNREACHED
+        return owner not in self._before and self._new_owner(owner, None).effect is Fate.UNREACHED
 
     def _leaves(self, owner: Owner, change: ObjectChange) -> bool:
         """Return whether an object leaves a Kustomization, or may be deleted with it in between."""
@@ -271,10 +271,10 @@ class _Judge:
         places = [place for place in self._comparison.places_after.get(change.id, ()) if place != owner.id]
         other = next(iter(places), None)
         successor = _rehashed(change.id, self._after.get(owner.id), owner)
-        if effect is Effect.DELETED and successor is not None:
-            effect, other = Effect.RENEWED, successor
+        if effect is Fate.DELETED and successor is not None:
+            effect, other = Fate.RENEWED, successor
         if effect in DESTROYING and is_suspended_release(change.id, manifest):
-            effect, cause, detail = Effect.KEPT, Cause.SUSPENDED, change.before.file
+            effect, cause, detail = Fate.KEPT, Cause.SUSPENDED, change.before.file
         if effect in DESTROYING and is_owner(change.id):  # it has another source: what it owns is not known
             other_owner = Owner(change.id, mapping_at(manifest, "spec"), change.before.file)
             cause, detail = end_with(other_owner, {})[1:]
@@ -299,8 +299,8 @@ class _Judge:
             changed = replace(change, before=old, fields=fields)
             return self._change(before, self._after[owner], changed, old, change.after) if fields else None
         if is_skipped(change.after.manifest):
-            return Consequence(owner, change.id, Effect.UNREACHED, Cause.NOT_RECONCILED, change.after.file)
-        return Consequence(owner, change.id, Effect.ADDED, other=other)
+            return Consequence(owner, change.id, Fate.UNREACHED, Cause.NOT_RECONCILED, change.after.file)
+        return Consequence(owner, change.id, Fate.ADDED, other=other)
 
     def _stays_for(self, other: ObjectId, name: ObjectId) -> bool:
         """Return whether an object that another Kustomization has, or had, is there to be adopted."""
@@ -316,24 +316,24 @@ class _Judge:
         new: BuiltObject,
     ) -> Consequence:
         """Return what becomes of an object that stays and differs."""
-        plain = Consequence(after.id, change.id, Effect.CHANGED, fields=change.fields, manifest=old.manifest)
+        plain = Consequence(after.id, change.id, Fate.CHANGED, fields=change.fields, manifest=old.manifest)
         if is_skipped(new.manifest) or is_marked(new.manifest, "ssa", "IfNotPresent"):
-            return replace(plain, effect=Effect.UNREACHED, cause=Cause.NOT_RECONCILED, detail=new.file)
+            return replace(plain, effect=Fate.UNREACHED, cause=Cause.NOT_RECONCILED, detail=new.file)
         if is_asleep(change.id, old.manifest, new.manifest):
-            return replace(plain, effect=Effect.UNREACHED, cause=Cause.ASLEEP, detail=new.file)
+            return replace(plain, effect=Fate.UNREACHED, cause=Cause.ASLEEP, detail=new.file)
         refused = fixed_field(old.manifest, new.manifest, self._definitions)
         if refused:
             forced = any(owner is not None and owner.spec.get("force") for owner in (before, after))
             forced = forced or any(is_marked(built.manifest, "force", "enabled") for built in (old, new))
-            effect = Effect.RECREATED if forced else Effect.STUCK
+            effect = Fate.RECREATED if forced else Fate.STUCK
             takes = self._taken(change.id) if forced else ()
             return replace(plain, effect=effect, cause=Cause.FIXED_FIELD, detail=refused, takes=takes)
         if target := other_release(change.id, old.manifest, new.manifest):
-            return replace(plain, effect=Effect.UNINSTALLED, cause=Cause.RELEASE_TARGET, detail=target)
+            return replace(plain, effect=Fate.UNINSTALLED, cause=Cause.RELEASE_TARGET, detail=target)
         if loses_claims(old.manifest, new.manifest):
-            return replace(plain, effect=Effect.SHRUNK, detail="spec.replicas")
+            return replace(plain, effect=Fate.SHRUNK, detail="spec.replicas")
         if stops(change.id, old.manifest, new.manifest):
-            return replace(plain, effect=Effect.STOPPED, detail="spec.replicas")
+            return replace(plain, effect=Fate.STOPPED, detail="spec.replicas")
         if version := lost_version(old.manifest, new.manifest, "served"):
             return replace(plain, cause=Cause.UNSERVED, detail=version)
         return plain
@@ -389,7 +389,7 @@ def _is_broken(owner: Owner) -> bool:
 
 
 def _broken(owner: Owner) -> Consequence:
-    return Consequence(owner.id, owner.id, Effect.BROKEN, Cause.UNBUILT, owner.unbuilt)
+    return Consequence(owner.id, owner.id, Fate.BROKEN, Cause.UNBUILT, owner.unbuilt)
 
 
 def _document(owner: Owner) -> Json:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass
-from shared.kubernetes.readiness.observation import Counted
+from shared.kubernetes.readiness.observation import ObjectCount
 from shared.platform.changes.guards import PlatformChange
 from shared.platform.changes.objects import is_definition, kind_defined, objects_in, value_at
 from shared.sentences import many
 
-Counts = Mapping[str, Mapping[str, Counted]]
+Counts = Mapping[str, Mapping[str, ObjectCount]]
 """What was counted of each cluster, by the names of definitions."""
 DefinedKind = tuple[str, str, str]
 """The name of a definition, and the API version and the kind that it defines."""

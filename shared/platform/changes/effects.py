@@ -8,11 +8,11 @@ from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.changes.comparison import FieldDifference
 from shared.platform.changes.objects import is_protected
-from shared.platform.changes.side_effects import Besides
+from shared.platform.changes.side_effects import SideEffectNote
 from shared.platform.inventory import ObjectId, Owner
 
 
-class Effect(StrEnum):
+class Fate(StrEnum):
     """What becomes of an object."""
 
     ADDED = "added"
@@ -67,11 +67,11 @@ class Cause(StrEnum):
 
 DESTROYING = frozenset(
     (
-        *(Effect.DELETED, Effect.MOVED, Effect.RECREATED, Effect.UNINSTALLED),
-        *(Effect.SHRUNK, Effect.STOPPED, Effect.UNKNOWN),
+        *(Fate.DELETED, Fate.MOVED, Fate.RECREATED, Fate.UNINSTALLED),
+        *(Fate.SHRUNK, Fate.STOPPED, Fate.UNKNOWN),
     )
 )
-REFUSED = frozenset((Effect.EMPTIED, Effect.BROKEN, Effect.STUCK))
+REFUSED = frozenset((Fate.EMPTIED, Fate.BROKEN, Fate.STUCK))
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class Consequence:
 
     owner: ObjectId
     id: ObjectId
-    effect: Effect
+    effect: Fate
     cause: Cause = Cause.NONE
     detail: str = ""
     fields: tuple[FieldDifference, ...] = ()
     takes: tuple[ObjectId, ...] = ()
     other: ObjectId | None = None
     manifest: Json | None = None
-    besides: tuple[Besides, ...] = ()
+    besides: tuple[SideEffectNote, ...] = ()
 
     @property
     def destroys(self) -> bool:
@@ -105,18 +105,18 @@ class Consequence:
         return self.owner == self.id
 
 
-Fate = tuple[Effect, Cause, str]
+ExplainedFate = tuple[Fate, Cause, str]
 """What becomes of an object, why, and the detail of that."""
-PRUNED: Fate = (Effect.DELETED, Cause.NONE, "")
+PRUNED: ExplainedFate = (Fate.DELETED, Cause.NONE, "")
 
 
-def end_with(owner: Owner, manifest: Json) -> Fate:
+def end_with(owner: Owner, manifest: Json) -> ExplainedFate:
     """Return what becomes of an object when its Kustomization is deleted."""
     if owner.is_suspended:
-        return (Effect.KEPT, Cause.SUSPENDED, owner.file)
+        return (Fate.KEPT, Cause.SUSPENDED, owner.file)
     policy = str(owner.spec.get("deletionPolicy") or "MirrorPrune")
     if policy == "Orphan":
-        return (Effect.KEPT, Cause.ORPHANED, owner.file)
+        return (Fate.KEPT, Cause.ORPHANED, owner.file)
     if policy == "MirrorPrune" and not owner.prunes:
-        return (Effect.KEPT, Cause.PRUNE_OFF, owner.file)
-    return (Effect.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else PRUNED
+        return (Fate.KEPT, Cause.PRUNE_OFF, owner.file)
+    return (Fate.KEPT, Cause.PRUNE_DISABLED, "") if is_protected(manifest) else PRUNED

@@ -13,8 +13,8 @@ from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.platform.changes.comparison import Comparison, compare
 from shared.platform.changes.consequences import consequences
-from shared.platform.changes.effects import REFUSED, Cause, Consequence, Effect
-from shared.platform.changes.moving import Moving, moving_parts
+from shared.platform.changes.effects import REFUSED, Cause, Consequence, Fate
+from shared.platform.changes.moving import MovingField, moving_parts
 from shared.platform.changes.objects import (
     carries_flux,
     claims_go,
@@ -107,7 +107,7 @@ class Guard:
     kind: GuardKind
     owner: ObjectId
     id: ObjectId
-    effect: Effect
+    effect: Fate
     hint: Hint
     takes: tuple[ObjectId, ...] = ()
     loss: str = ""
@@ -149,22 +149,22 @@ class Guard:
             "taken": taken,
             "detail": self.detail,
             "field": self.field or self.detail,
-            "when": "whenScaled" if self.effect is Effect.SHRUNK else "whenDeleted",
+            "when": "whenScaled" if self.effect is Fate.SHRUNK else "whenDeleted",
             "objects": many(len(self.takes), "object"),
             "allowed": str(self.allowed),
         }
 
 
-LOSSES: Mapping[Effect, str] = {
-    Effect.DELETED: "{id} is deleted{taken}",
-    Effect.MOVED: "{id} is deleted by the Kustomization that it leaves, and created again{taken}",
-    Effect.RECREATED: (
+LOSSES: Mapping[Fate, str] = {
+    Fate.DELETED: "{id} is deleted{taken}",
+    Fate.MOVED: "{id} is deleted by the Kustomization that it leaves, and created again{taken}",
+    Fate.RECREATED: (
         "{id} is deleted and created again, because {detail} never changes and force is on{taken}"
     ),
-    Effect.UNINSTALLED: "the release of {id} is uninstalled, and another one installed: {detail} differs",
-    Effect.SHRUNK: "{id} gets fewer replicas, and the claims of the others are deleted (whenScaled: Delete)",
-    Effect.STOPPED: "{id} gets no pods, and Flux brings no commit to these clusters any more",
-    Effect.UNKNOWN: "{id} gets another source, so what it owns may be deleted{taken}",
+    Fate.UNINSTALLED: "the release of {id} is uninstalled, and another one installed: {detail} differs",
+    Fate.SHRUNK: "{id} gets fewer replicas, and the claims of the others are deleted (whenScaled: Delete)",
+    Fate.STOPPED: "{id} gets no pods, and Flux brings no commit to these clusters any more",
+    Fate.UNKNOWN: "{id} gets another source, so what it owns may be deleted{taken}",
 }
 """What is said of a loss."""
 SENTENCES: Mapping[GuardKind, str] = {
@@ -189,8 +189,8 @@ class PlatformChange:
 
     consequences: tuple[Consequence, ...] = ()
     guards: tuple[Guard, ...] = ()
-    moving: tuple[Moving, ...] = ()
-    new_moving: tuple[Moving, ...] = ()
+    moving: tuple[MovingField, ...] = ()
+    new_moving: tuple[MovingField, ...] = ()
 
     @property
     def needs_approval(self) -> bool:
@@ -219,11 +219,11 @@ def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
 def _with_side_effects(found: Consequence, comparison: Comparison) -> Consequence:
     if found.of_owner or found.manifest is None:
         return found
-    if found.effect is Effect.CHANGED and (after := comparison.after.owners.get(found.owner)):
+    if found.effect is Fate.CHANGED and (after := comparison.after.owners.get(found.owner)):
         built = after.objects.get(found.id)
         besides = of_change(found.id, found.manifest, built.manifest) if built else ()
         return replace(found, besides=tuple(besides))
-    if found.effect is Effect.DELETED and not comparison.places_after.get(found.id):
+    if found.effect is Fate.DELETED and not comparison.places_after.get(found.id):
         return replace(found, besides=tuple(of_removal(found.id, found.manifest, comparison)))
     return found
 
@@ -258,9 +258,7 @@ def guards_of(found: Sequence[Consequence], budget: int) -> tuple[Guard, ...]:
     if len(rest) > budget:
         first = min(rest)
         names = tuple(sorted(rest))
-        guards.append(
-            Guard(GuardKind.BUDGET, first, first, Effect.DELETED, Hint.BUDGET, names, allowed=budget)
-        )
+        guards.append(Guard(GuardKind.BUDGET, first, first, Fate.DELETED, Hint.BUDGET, names, allowed=budget))
     return tuple(guards)
 
 
@@ -279,7 +277,7 @@ def _guard(consequence: Consequence, changed: Mapping[ObjectId, Consequence]) ->
         return None
     owner = changed.get(consequence.owner)
     moved = [field.path for field in owner.fields if field.path in _PLACES] if owner else []
-    in_place = consequence.effect is Effect.DELETED and not consequence.of_owner and bool(moved)
+    in_place = consequence.effect is Fate.DELETED and not consequence.of_owner and bool(moved)
     if consequence.cause is Cause.ELSEWHERE:
         in_place, moved = True, ["spec.sourceRef"]
     return Guard(
@@ -299,9 +297,9 @@ def _guard(consequence: Consequence, changed: Mapping[ObjectId, Consequence]) ->
 _PLACES = ("spec.targetNamespace", "spec.path")
 _GUARDED = (("", "Namespace"), ("", "PersistentVolumeClaim"), ("apps", "StatefulSet"))
 _REFUSED = {
-    Effect.EMPTIED: GuardKind.EMPTIED,
-    Effect.BROKEN: GuardKind.BROKEN,
-    Effect.STUCK: GuardKind.STUCK,
+    Fate.EMPTIED: GuardKind.EMPTIED,
+    Fate.BROKEN: GuardKind.BROKEN,
+    Fate.STUCK: GuardKind.STUCK,
 }
 
 
@@ -326,30 +324,30 @@ def _hint(consequence: Consequence) -> Hint:
     name, effect = consequence.id, consequence.effect
     claims = name[:2] == ("apps", "StatefulSet") and claims_go(consequence.manifest or {}, "whenDeleted")
     match effect:
-        case Effect.STUCK:
+        case Fate.STUCK:
             return Hint.FORCE
-        case Effect.EMPTIED:
+        case Fate.EMPTIED:
             return Hint.PATH
-        case Effect.BROKEN:
+        case Fate.BROKEN:
             return Hint.REPAIR
-        case Effect.UNKNOWN:
+        case Fate.UNKNOWN:
             return Hint.BUILD
-        case Effect.SHRUNK:
+        case Fate.SHRUNK:
             return Hint.RETAIN
-        case Effect.STOPPED:
+        case Fate.STOPPED:
             return Hint.KEEP
-        case Effect.RECREATED:
+        case Fate.RECREATED:
             return Hint.RETAIN if claims else Hint.SUCCESSOR
-        case Effect.UNINSTALLED:
+        case Fate.UNINSTALLED:
             return Hint.SUCCESSOR
-        case Effect.MOVED:
+        case Fate.MOVED:
             return Hint.MOVE
     if consequence.of_owner or is_owner(name):
         return Hint.RENAME if consequence.other else Hint.ORPHAN
     return Hint.SUSPEND if is_release(name) else Hint.REMOVE
 
 
-def _loss(name: ObjectId, manifest: Json, effect: Effect) -> str:
+def _loss(name: ObjectId, manifest: Json, effect: Fate) -> str:
     """Return what else is lost with an object, which git may not know; "" for nothing."""
     if effect in REFUSED:
         return ""
@@ -364,7 +362,7 @@ def _loss(name: ObjectId, manifest: Json, effect: Effect) -> str:
     if name[:2] == ("apps", "StatefulSet"):
         return "with its claims" if claims_go(manifest, "whenDeleted") else "its claims stay"
     if carries_flux(name, manifest):
-        return "and Flux brings no commit to these clusters any more" if effect is not Effect.STOPPED else ""
-    if is_release(name) and effect is not Effect.UNINSTALLED:
+        return "and Flux brings no commit to these clusters any more" if effect is not Fate.STOPPED else ""
+    if is_release(name) and effect is not Fate.UNINSTALLED:
         return "and its release is uninstalled"
     return "with what it owns" if is_owner(name) else ""

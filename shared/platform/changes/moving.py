@@ -32,7 +32,7 @@ class Movement(StrEnum):
 
 
 @dataclass(frozen=True, order=True)
-class Moving:
+class MovingField:
     """A field whose meaning changes without a commit; ``id`` is None for what of the tree is elsewhere."""
 
     id: ObjectId | None
@@ -41,15 +41,15 @@ class Moving:
     why: Movement
 
 
-def moving_parts(inventory: Inventory) -> tuple[Moving, ...]:
+def moving_parts(inventory: Inventory) -> tuple[MovingField, ...]:
     """Return what moves by itself, each once."""
     objects = {name: built for owner in inventory.owners.values() for name, built in owner.objects.items()}
     found = [moving for name in sorted(objects) for moving in _of_object(name, objects[name].manifest)]
-    elsewhere = (Moving(None, "", place, Movement.REMOTE) for place in sorted(inventory.unfollowed))
+    elsewhere = (MovingField(None, "", place, Movement.REMOTE) for place in sorted(inventory.unfollowed))
     return tuple(dict.fromkeys((*found, *elsewhere)))
 
 
-def _of_object(name: ObjectId, manifest: Json) -> Iterator[Moving]:
+def _of_object(name: ObjectId, manifest: Json) -> Iterator[MovingField]:
     spec = manifest.get("spec")
     if not isinstance(spec, Mapping):
         return
@@ -59,42 +59,44 @@ def _of_object(name: ObjectId, manifest: Json) -> Iterator[Moving]:
         yield from _source(name, spec)
     elif (name.group, name.kind) == (IMAGE, "ImageUpdateAutomation"):
         branch = value_at(spec, "git.push.branch") or value_at(spec, "git.checkout.ref.branch")
-        yield Moving(name, "spec.git.push.branch", str(branch or ""), Movement.COMMITS)
+        yield MovingField(name, "spec.git.push.branch", str(branch or ""), Movement.COMMITS)
     else:
         yield from _images(name, manifest)
 
 
-def _chart(name: ObjectId, spec: Json) -> Iterator[Moving]:
+def _chart(name: ObjectId, spec: Json) -> Iterator[MovingField]:
     chart = mapping_at(spec, "chart.spec")
     if value_at(chart, "sourceRef.kind") != "HelmRepository":
         return  # a chart in a repository or a bucket has the version that lies there
     version = str(chart.get("version") or "*")
     if not _EXACT.fullmatch(version):
-        yield Moving(name, "spec.chart.spec.version", version, Movement.CHART)
+        yield MovingField(name, "spec.chart.spec.version", version, Movement.CHART)
 
 
-def _source(name: ObjectId, spec: Json) -> Iterator[Moving]:
+def _source(name: ObjectId, spec: Json) -> Iterator[MovingField]:
     ref = mapping_at(spec, "ref")
     semver = str(ref.get("semver") or "")
     match name.kind:
         case "OCIRepository" if not ref.get("digest"):
             if semver and not _EXACT.fullmatch(semver):
-                yield Moving(name, "spec.ref.semver", semver, Movement.RANGE)
+                yield MovingField(name, "spec.ref.semver", semver, Movement.RANGE)
             else:
-                yield Moving(name, "spec.ref.tag", semver or str(ref.get("tag") or "latest"), Movement.TAG)
+                yield MovingField(
+                    name, "spec.ref.tag", semver or str(ref.get("tag") or "latest"), Movement.TAG
+                )
         case "GitRepository" if not ref.get("commit"):
             if str(ref.get("name") or "").startswith("refs/tags/"):
                 return
             if semver and not _EXACT.fullmatch(semver):
-                yield Moving(name, "spec.ref.semver", semver, Movement.RANGE)
+                yield MovingField(name, "spec.ref.semver", semver, Movement.RANGE)
             elif ref.get("name") or not (semver or ref.get("tag")):
                 branch = str(ref.get("name") or ref.get("branch") or "master")
-                yield Moving(name, "spec.ref.branch", branch, Movement.BRANCH)
+                yield MovingField(name, "spec.ref.branch", branch, Movement.BRANCH)
         case "Bucket":
-            yield Moving(name, "spec.bucketName", str(spec.get("bucketName") or ""), Movement.BUCKET)
+            yield MovingField(name, "spec.bucketName", str(spec.get("bucketName") or ""), Movement.BUCKET)
 
 
-def _images(name: ObjectId, manifest: Json) -> Iterator[Moving]:
+def _images(name: ObjectId, manifest: Json) -> Iterator[MovingField]:
     """Yield the images of all containers of a pod that have no fixed tag."""
     pod = PodTemplate.of(name, manifest)
     for path, container in pod.containers() if pod else ():
@@ -102,4 +104,4 @@ def _images(name: ObjectId, manifest: Json) -> Iterator[Moving]:
         tag = image.rpartition("/")[2].partition(":")[2]
         if image and "@" not in image and tag in ("", "latest"):
             field = f"{'.'.join(map(str, path[:-1]))}[{container.get('name')}].image"
-            yield Moving(name, field, image, Movement.IMAGE)
+            yield MovingField(name, field, image, Movement.IMAGE)

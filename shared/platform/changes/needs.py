@@ -163,7 +163,7 @@ _ASKING = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "AP
 
 
 @dataclass(frozen=True)
-class Need:
+class ObjectNeed:
     """An object that another one needs, with the field that says so, and what comes of it without.
 
     ``keys`` are what it needs of it: keys of its data, or the name or number of a port.
@@ -176,7 +176,7 @@ class Need:
     is_quiet: bool
 
 
-def needs_of(name: ObjectId, manifest: Json) -> Iterator[Need]:
+def needs_of(name: ObjectId, manifest: Json) -> Iterator[ObjectNeed]:
     """Yield what an object needs by name; what is optional is not needed."""
     pod = PodTemplate.of(name, manifest)
     of_pod = (pod.path, pod.spec, _OF_PODS) if pod else ((), manifest, ())
@@ -193,7 +193,7 @@ def needs_of(name: ObjectId, manifest: Json) -> Iterator[Need]:
                 is_object = given not in ("", "*") and wanted.kind not in ("", *_NO_OBJECTS)
                 if is_object and not ref.get("optional"):
                     effect = row.effect or _effect(name, manifest, path, wanted)
-                    yield Need(path, wanted, effect, _keys(row, ref, path), row.is_quiet)
+                    yield ObjectNeed(path, wanted, effect, _keys(row, ref, path), row.is_quiet)
 
 
 def _gets_certificates(ingress: Json) -> bool:

@@ -13,9 +13,9 @@ from typing import Any
 from shared.frozen import dataclass, replace
 from shared.platform.changes.comparison import FieldDifference
 from shared.platform.changes.counts import Counts, Total, total
-from shared.platform.changes.effects import DESTROYING, REFUSED, Cause, Consequence, Effect
+from shared.platform.changes.effects import DESTROYING, REFUSED, Cause, Consequence, Fate
 from shared.platform.changes.guards import Guard, GuardKind, PlatformChange
-from shared.platform.changes.moving import Movement, Moving
+from shared.platform.changes.moving import Movement, MovingField
 from shared.platform.changes.objects import is_definition
 from shared.platform.changes.side_effects import SideEffect
 from shared.platform.inventory import ObjectId
@@ -26,17 +26,17 @@ FIELDS_SHOWN = 5
 NAMED = 6
 """How many objects or clusters are named in a sentence."""
 _INDENT = " " * 4
-_SIGNS: Mapping[Effect, str] = {
-    Effect.ADDED: "+",
-    Effect.DELETED: "-",
-    Effect.KEPT: "-",
-    Effect.MOVED: "-",
-    Effect.UNKNOWN: "?",
+_SIGNS: Mapping[Fate, str] = {
+    Fate.ADDED: "+",
+    Fate.DELETED: "-",
+    Fate.KEPT: "-",
+    Fate.MOVED: "-",
+    Fate.UNKNOWN: "?",
 }
 
 
 @dataclass(frozen=True)
-class Line:
+class ObjectLine:
     """A change of one object: its sign, its name, the fields that differ and what else is to be known.
 
     ``path`` is the Kustomization that it belongs to, None for what belongs to none. A change that needs an
@@ -49,18 +49,18 @@ class Line:
     path: ObjectId | None = None
     fields: tuple[FieldDifference, ...] = ()
     remark: str = ""
-    effect: Effect | None = None
+    effect: Fate | None = None
     guard: Guard | None = None
     counted: tuple[tuple[str, Total], ...] = ()
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """Changes that the same clusters have."""
 
     clusters: tuple[str, ...]
     environments: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ObjectLine, ...]
 
     @property
     def heading(self) -> str:
@@ -90,16 +90,16 @@ def sections_of(
     environments: Mapping[str, str],
     order: Sequence[str] = (),
     counts: Counts | None = None,
-) -> tuple[Section, ...]:
+) -> tuple[ReportSection, ...]:
     """Return the changes of clusters by what they have in common; what is refused or needs approval first."""
     having: dict[int, tuple[PlatformChange, list[str]]] = {}  # many clusters share one
     for cluster in sorted(changes):
         having.setdefault(id(changes[cluster]), (changes[cluster], []))[1].append(cluster)
-    by_line: dict[Line, list[int]] = {}
+    by_line: dict[ObjectLine, list[int]] = {}
     for key, (change, _) in having.items():
         for line in dict.fromkeys(lines_of(change)):
             by_line.setdefault(line, []).append(key)
-    together: dict[tuple[int, ...], list[Line]] = {}
+    together: dict[tuple[int, ...], list[ObjectLine]] = {}
     for line, keys in by_line.items():
         together.setdefault(tuple(keys), []).append(line)
     rank = {name: place for place, name in enumerate(order)}
@@ -109,12 +109,12 @@ def sections_of(
         known = {environments.get(name, "") for name in names}
         ordered = sorted(known, key=lambda name: (rank.get(name, len(rank)), name))
         told = lines if counts is None else [_with_counts(line, names, counts) for line in lines]
-        found.append(Section(tuple(names), tuple(ordered), tuple(told)))
+        found.append(ReportSection(tuple(names), tuple(ordered), tuple(told)))
     states = ("refused", "needs approval", "")
     return tuple(sorted(found, key=lambda section: (states.index(section.state), -len(section.clusters))))
 
 
-def _with_counts(line: Line, clusters: Sequence[str], counts: Counts) -> Line:
+def _with_counts(line: ObjectLine, clusters: Sequence[str], counts: Counts) -> ObjectLine:
     guard = line.guard
     if guard is None or not guard.needs_approval:
         return line
@@ -122,20 +122,20 @@ def _with_counts(line: Line, clusters: Sequence[str], counts: Counts) -> Line:
     return replace(line, counted=tuple((found.name, total(found.name, clusters, counts)) for found in lost))
 
 
-def lines_of(change: PlatformChange) -> Iterator[Line]:
+def lines_of(change: PlatformChange) -> Iterator[ObjectLine]:
     """Yield the changes of a cluster; what a Kustomization brings or takes along is in its line."""
     guards = {(guard.owner, guard.id): guard for guard in change.guards if guard.kind is not GuardKind.BUDGET}
     told = {
         consequence.owner: consequence
         for consequence in change.consequences
-        if consequence.of_owner and consequence.effect not in (Effect.CHANGED, Effect.STUCK)
+        if consequence.of_owner and consequence.effect not in (Fate.CHANGED, Fate.STUCK)
     }
     for consequence in change.consequences:
         whole = told.get(consequence.owner)
         if whole is not None and not consequence.of_owner and consequence.effect in _TOLD_WITH[whole.effect]:
             continue
         fields = consequence.fields
-        yield Line(
+        yield ObjectLine(
             _sign(consequence),
             str(consequence.id),
             consequence.owner,
@@ -146,15 +146,15 @@ def lines_of(change: PlatformChange) -> Iterator[Line]:
         )
     for guard in change.guards:
         if guard.kind is GuardKind.BUDGET:
-            yield Line("-", many(len(guard.takes), "object"), guard=guard)
+            yield ObjectLine("-", many(len(guard.takes), "object"), guard=guard)
     yield from _moving(change)
 
 
-_STAYING = frozenset((Effect.KEPT, Effect.UNREACHED))
-_TOLD_WITH: Mapping[Effect, frozenset[Effect]] = {
-    Effect.ADDED: frozenset((Effect.ADDED,)),
-    Effect.UNREACHED: frozenset((Effect.ADDED, *_STAYING)),
-    Effect.KEPT: _STAYING,
+_STAYING = frozenset((Fate.KEPT, Fate.UNREACHED))
+_TOLD_WITH: Mapping[Fate, frozenset[Fate]] = {
+    Fate.ADDED: frozenset((Fate.ADDED,)),
+    Fate.UNREACHED: frozenset((Fate.ADDED, *_STAYING)),
+    Fate.KEPT: _STAYING,
     **dict.fromkeys(REFUSED, _STAYING),
     **dict.fromkeys(DESTROYING, DESTROYING | _STAYING),
 }
@@ -162,23 +162,23 @@ _TOLD_WITH: Mapping[Effect, frozenset[Effect]] = {
 
 
 def _sign(consequence: Consequence) -> str:
-    if consequence.effect is Effect.UNREACHED and not consequence.fields:
+    if consequence.effect is Fate.UNREACHED and not consequence.fields:
         return "+" if consequence.manifest is None else "-"
     return _SIGNS.get(consequence.effect, "~")
 
 
-def _moving(change: PlatformChange) -> Iterator[Line]:
+def _moving(change: PlatformChange) -> Iterator[ObjectLine]:
     for part in change.new_moving:
         value = f"{part.field} {part.value}".strip()
         name = f"{part.id} {value}" if part.id else value
-        yield Line("!", name, remark=f"moves by itself: {_why(part)}")
+        yield ObjectLine("!", name, remark=f"moves by itself: {_why(part)}")
     known = [part for part in change.moving if part not in change.new_moving]
     if known and (change.new_moving or change.consequences):
         names = some_of([str(part.id or part.value) for part in known], NAMED)
-        yield Line("!", names, remark="moves by itself, as before")
+        yield ObjectLine("!", names, remark="moves by itself, as before")
 
 
-def _why(part: Moving) -> str:
+def _why(part: MovingField) -> str:
     return str(part.why) if part.why is not Movement.REMOTE else "it is not in the repository"
 
 
@@ -189,31 +189,31 @@ def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
     """Return what is to be known of a change besides its fields and its guard, "" for nothing."""
     effect, other, detail = consequence.effect, consequence.other, consequence.detail
     match effect:
-        case Effect.ADDED | Effect.UNREACHED if consequence.of_owner:
+        case Fate.ADDED | Fate.UNREACHED if consequence.of_owner:
             return _new_owner(consequence, every)
-        case Effect.RENEWED:
+        case Fate.RENEWED:
             return f"generated again as {other.name if other else 'another one'}"
-        case Effect.KEPT:
+        case Fate.KEPT:
             where = f"; now of {other}" if other and not consequence.of_owner else ""
             return f"stays on the clusters: {_because(consequence)}{where}"
-        case Effect.UNREACHED:
+        case Fate.UNREACHED:
             return f"reaches no cluster: {_because(consequence)}"
-        case Effect.MOVED:
+        case Fate.MOVED:
             where = f"moves to {other}, so it" if other else "another Kustomization applies it now, so it"
             return f"{where} is deleted and created again"
-        case Effect.RECREATED:
+        case Fate.RECREATED:
             return f"deleted and created again: {detail} never changes, and force is on"
-        case Effect.DELETED if consequence.of_owner:
+        case Fate.DELETED if consequence.of_owner:
             if consequence.takes:
                 return ""
             return f"what it owns stays: {_because(consequence)}" if consequence.cause else ""
-        case Effect.CHANGED if consequence.cause is Cause.RESUMED:
+        case Fate.CHANGED if consequence.cause is Cause.RESUMED:
             return "no longer suspended: all that changed since is applied, and what left it is deleted"
-        case Effect.CHANGED if consequence.cause is Cause.SUSPENDED:
+        case Fate.CHANGED if consequence.cause is Cause.SUSPENDED:
             return "suspended from now on: no later commit reaches what it owns, and this one may not either"
-        case Effect.CHANGED if consequence.cause is Cause.UNSERVED:
+        case Fate.CHANGED if consequence.cause is Cause.UNSERVED:
             return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
-        case Effect.CHANGED if consequence.cause is Cause.UNBUILT:
+        case Fate.CHANGED if consequence.cause is Cause.UNBUILT:
             return f"what it owns is not known: {detail}"
     return ""
 
@@ -239,7 +239,7 @@ def _new_owner(consequence: Consequence, every: Sequence[Consequence]) -> str:
         str(known.id) for known in every if known.owner == consequence.id and known.id != consequence.id
     ]
     text = f"with {some_of(objects, NAMED)}" if objects else ""
-    if consequence.effect is Effect.UNREACHED:
+    if consequence.effect is Fate.UNREACHED:
         return "; ".join(filter(None, (text, f"reaches no cluster: {_because(consequence)}")))
     return text
 
@@ -267,7 +267,7 @@ def _because(consequence: Consequence) -> str:
 
 
 def _is_release(consequence: Consequence) -> bool:
-    return consequence.id.kind == "HelmRelease" and consequence.effect is Effect.KEPT
+    return consequence.id.kind == "HelmRelease" and consequence.effect is Fate.KEPT
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -277,7 +277,7 @@ def _listed(names: Sequence[str]) -> str:
 # Text
 
 
-def text_of(section: Section, width: int, most: int = 1_000) -> Iterator[str]:
+def text_of(section: ReportSection, width: int, most: int = 1_000) -> Iterator[str]:
     """Yield the lines of a section for a text of ``width`` columns, without its heading; ``most`` changes."""
     hint = ""
     for line in section.lines[:most]:
@@ -296,7 +296,7 @@ def text_of(section: Section, width: int, most: int = 1_000) -> Iterator[str]:
         yield not_shown(len(section.lines) - most, "change")
 
 
-def _change(line: Line, width: int) -> Iterator[str]:
+def _change(line: ObjectLine, width: int) -> Iterator[str]:
     head = f"{line.sign} {line.name}"
     fields = [_field(field) for field in line.fields[:FIELDS_SHOWN]]
     hidden = len(line.fields) - FIELDS_SHOWN
@@ -332,7 +332,7 @@ def wrapped(text: str, width: int, first: str = _INDENT) -> list[str]:
 # JSON
 
 
-def as_json(section: Section) -> Mapping[str, Any]:
+def as_json(section: ReportSection) -> Mapping[str, Any]:
     """Return a section for scripts."""
     return {
         "clusters": list(section.clusters),
@@ -342,7 +342,7 @@ def as_json(section: Section) -> Mapping[str, Any]:
     }
 
 
-def _line_json(line: Line) -> Mapping[str, Any]:
+def _line_json(line: ObjectLine) -> Mapping[str, Any]:
     guard = line.guard
     return {
         "sign": line.sign,

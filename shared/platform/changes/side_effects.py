@@ -41,7 +41,7 @@ class SideEffect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Besides:
+class SideEffectNote:
     """A side effect, with the fields or the objects that it is about, and how many more there are."""
 
     effect: SideEffect
@@ -49,16 +49,16 @@ class Besides:
     more: int = 0
 
 
-def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[Besides]:
+def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[SideEffectNote]:
     """Yield what else the change of an object does that stays."""
     if _is_given_address(name, old) and not (_is_given_address(name, new) and _place(old) == _place(new)):
-        yield Besides(SideEffect.ADDRESS)
+        yield SideEffectNote(SideEffect.ADDRESS)
     replicas = value_at(old, "spec.replicas"), value_at(new, "spec.replicas")
     if name.group == "apps" and isinstance(replicas[0], int) and replicas[0] > 1 and replicas[1] is None:
-        yield Besides(SideEffect.ONE_POD)
+        yield SideEffectNote(SideEffect.ONE_POD)
     strategies = (value_at(manifest, "spec.upgrade.remediation.strategy") for manifest in (old, new))
     if is_release(name) and [strategy == "uninstall" for strategy in strategies] == [False, True]:
-        yield Besides(SideEffect.UNINSTALLS)
+        yield SideEffectNote(SideEffect.UNINSTALLS)
     if is_definition(name):
         versions = _schemas(old), _schemas(new)
         found: dict[SideEffect, dict[str, None]] = {}
@@ -69,16 +69,16 @@ def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[Besides]:
             yield _besides(effect, sorted(paths))
 
 
-def of_removal(name: ObjectId, manifest: Json, comparison: Comparison) -> Iterator[Besides]:
+def of_removal(name: ObjectId, manifest: Json, comparison: Comparison) -> Iterator[SideEffectNote]:
     """Yield what else the end of an object does."""
     if _is_given_address(name, manifest):
-        yield Besides(SideEffect.ADDRESS)
+        yield SideEffectNote(SideEffect.ADDRESS)
     if users := comparison.users_after.get(name):
         yield _besides(SideEffect.USED, sorted(users))
 
 
-def _besides(effect: SideEffect, names: Sequence[str]) -> Besides:
-    return Besides(effect, tuple(names[:_MOST]), max(len(names) - _MOST, 0))
+def _besides(effect: SideEffect, names: Sequence[str]) -> SideEffectNote:
+    return SideEffectNote(effect, tuple(names[:_MOST]), max(len(names) - _MOST, 0))
 
 
 # Addresses

@@ -15,7 +15,7 @@ from shared.json_tree import Json
 from shared.platform.changes.objects import HELM, mapping, value_at
 from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, full_name, is_kind, named
-from shared.platform.schemas.kinds import Standing
+from shared.platform.schemas.kinds import KindState
 
 _OF_FLUX = ("fluxcd.io", "fluxcd.controlplane.io")
 """Groups of Flux and of its operator, which some installations define and others do not."""
@@ -105,7 +105,7 @@ def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
     seen: set[str] = set()
     for owned in platform.objects:
         standing, message = platform.kinds.standing(owned.manifest)
-        missing = standing is Standing.NOT_INSTALLED
+        missing = standing is KindState.NOT_INSTALLED
         if message and message not in seen:
             yield owned.finding(("apiVersion",), message, is_note=missing)
         seen |= {message} if missing else set()
@@ -114,7 +114,7 @@ def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
 def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the fields that the schema of their kind does not have, or refuses."""
     for owned in platform.objects:
-        if platform.kinds.standing(owned.manifest)[0] is not Standing.DEFINED:
+        if platform.kinds.standing(owned.manifest)[0] is not KindState.DEFINED:
             continue
         for path, message in platform.kinds.faults(owned.manifest):
             is_secret = is_kind(owned.id, "", "Secret") and path[:1] in _OF_SECRETS
@@ -135,7 +135,7 @@ def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:
     others: dict[tuple[str, str], list[OwnedObject]] = {}
     for owned in platform.objects:
         owner, group, kind = owned.owner.id, owned.id.group, owned.id.kind
-        known = platform.kinds.standing(owned.manifest)[0] is not Standing.UNKNOWN
+        known = platform.kinds.standing(owned.manifest)[0] is not KindState.UNKNOWN
         if known or group.endswith(_OF_FLUX) or (owner, group, kind) in seen:
             continue
         seen.add((owner, group, kind))

@@ -22,7 +22,7 @@ from shared.platform.inventory import ObjectId, Owner
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, named, texts_in
 from shared.platform.source.documents import UnreadableFile, documents
 from shared.platform.source.places import places_in_text
-from shared.platform.source.references import To, of_kustomization
+from shared.platform.source.references import ReferenceTarget, of_kustomization
 from shared.platform.source.tree import KUSTOMIZATION_FILES, joined
 
 _MOST_FILES = 500
@@ -80,7 +80,11 @@ def _files_of(owner: Owner, files: Files) -> Iterator[_Place]:
         except (UnreadableFile, ValueError):
             continue
         yield found[0], None, (), mapping(document.plain())
-        below = (joined(folder, ref.text) for ref in references if ref.to in (To.RESOURCE, To.COMPONENT))
+        below = (
+            joined(folder, ref.text)
+            for ref in references
+            if ref.to in (ReferenceTarget.RESOURCE, ReferenceTarget.COMPONENT)
+        )
         waiting += [path for path in below if path is not None]
 
 

@@ -91,7 +91,7 @@ RETIRED: Mapping[tuple[str, str], tuple[str, str]] = {
 Source: kubernetes.io/docs/reference/using-api/deprecation-guide."""
 
 
-class Standing(Enum):
+class KindState(Enum):
     """What is known of a kind: it is defined, nothing serves it, Flux is without it, or nobody knows it."""
 
     DEFINED = "defined"
@@ -133,7 +133,7 @@ class KnownKinds:
         spec = self.definitions.get((_group(api_version), kind))
         return spec is not None and spec.get("scope") == "Namespaced"
 
-    def standing(self, manifest: Json) -> tuple[Standing, str]:
+    def standing(self, manifest: Json) -> tuple[KindState, str]:
         """Return what is known of an object's kind, and what is wrong with it."""
         named = _named(manifest)
         if named not in self._standings:
@@ -141,20 +141,20 @@ class KnownKinds:
         return self._standings[named]
 
     @cached_property
-    def _standings(self) -> dict[tuple[str, str], tuple[Standing, str]]:
+    def _standings(self) -> dict[tuple[str, str], tuple[KindState, str]]:
         return {}
 
-    def _standing(self, api_version: str, kind: str) -> tuple[Standing, str]:
+    def _standing(self, api_version: str, kind: str) -> tuple[KindState, str]:
         group = _group(api_version)
         own = published.kinds().get((api_version, kind))
         if own is not None:
             wrong = "" if self.minor in own.versions else self._not_served(api_version, kind, own.versions)
-            return (Standing.REFUSED, wrong) if wrong else (Standing.DEFINED, "")
+            return (KindState.REFUSED, wrong) if wrong else (KindState.DEFINED, "")
         spec = self.definitions.get((group, kind))
         if spec is not None:
             return self._of_version(spec, api_version, kind)
         if not self.knows_flux and (api_version, kind) in published.flux_schemas():
-            return Standing.DEFINED, ""
+            return KindState.DEFINED, ""
         if (api_version, kind) in RETIRED:
             since, instead = RETIRED[api_version, kind]
             use = (
@@ -162,7 +162,7 @@ class KnownKinds:
                 if instead
                 else "Pod Security Admission replaces it"
             )
-            return Standing.REFUSED, f"{api_version} {kind} is not served since Kubernetes {since}; {use}"
+            return KindState.REFUSED, f"{api_version} {kind} is not served since Kubernetes {since}; {use}"
         return self._of_nobody(api_version, kind)
 
     def faults(self, manifest: Json) -> Iterator[Fault]:
@@ -204,22 +204,22 @@ class KnownKinds:
         ]
         return f"; write {max(served, key=_maturity)}" if served else ""
 
-    def _of_version(self, spec: Json, api_version: str, kind: str) -> tuple[Standing, str]:
+    def _of_version(self, spec: Json, api_version: str, kind: str) -> tuple[KindState, str]:
         versions = [version for version in spec.get("versions") or () if isinstance(version, Mapping)]
         served = [str(version.get("name")) for version in versions if version.get("served")]
         group, _, version = api_version.rpartition("/")
         if version in served:
-            return Standing.DEFINED, ""
+            return KindState.DEFINED, ""
         newest = f"{group}/{max(served, key=_maturity)}" if served else "another version"
         return (
-            Standing.REFUSED,
+            KindState.REFUSED,
             f"{api_version} {kind} is not served: its definition has no {version}; write {newest}",
         )
 
-    def _of_nobody(self, api_version: str, kind: str) -> tuple[Standing, str]:
+    def _of_nobody(self, api_version: str, kind: str) -> tuple[KindState, str]:
         group = _group(api_version)
         if self.knows_flux and group.endswith("toolkit.fluxcd.io"):
-            return Standing.NOT_INSTALLED, (
+            return KindState.NOT_INSTALLED, (
                 f"the components of Flux here do not define {api_version} {kind}, so Flux applies nothing of "
                 "its Kustomization, unless something else brings it; export them with the controller of this "
                 "kind (flux install --components-extra), or correct the name"
@@ -230,18 +230,21 @@ class KnownKinds:
         if group in groups or "." not in group:
             if served:
                 return (
-                    Standing.REFUSED,
+                    KindState.REFUSED,
                     f"there is no {kind} in {api_version}; write {max(served, key=_maturity)}",
                 )
             kinds = [other_kind for other, other_kind in published.kinds() if _group(other) == group]
             near = nearest(kind, sorted({*kinds, *(name for _, name in self.definitions)}))
             hint = f"; did you mean {near}?" if near else ""
-            return Standing.REFUSED, f"Kubernetes has no kind {kind} in {api_version}{hint}"
+            return KindState.REFUSED, f"Kubernetes has no kind {kind} in {api_version}{hint}"
         near_group = nearest(group, sorted(groups))
         meant = [other for other in served if near_group and _group(other) == near_group]
         if meant:
-            return Standing.REFUSED, f"there is no {kind} in {api_version}; write {max(meant, key=_maturity)}"
-        return Standing.UNKNOWN, ""
+            return (
+                KindState.REFUSED,
+                f"there is no {kind} in {api_version}; write {max(meant, key=_maturity)}",
+            )
+        return KindState.UNKNOWN, ""
 
 
 def _named(manifest: Json) -> tuple[str, str]:

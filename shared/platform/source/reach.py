@@ -31,8 +31,8 @@ from shared.platform.source.references import (
     ANY_SOURCE,
     FLEET_SOURCE,
     Reference,
+    ReferenceTarget,
     SourceName,
-    To,
     of_kustomization,
     of_manifest,
     of_patch,
@@ -82,7 +82,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Pulled:
+class PulledFiles:
     """The files that paths reach, each with its blob id; ``digest`` is "" while files are ``needed``.
 
     Where something is ``unfollowed``, the files are all of the tree but the manifests of the fleet.
@@ -102,7 +102,7 @@ def pulled(
     source: SourceName = FLEET_SOURCE,
     ignore: str = "",
     whole: bool = False,
-) -> Pulled:
+) -> PulledFiles:
     """Return what folders of a commit reach; ``contents`` are the files that are read already.
 
     ``ignore`` is ``spec.ignore`` of the source. ``whole``: the tree has no manifests of the fleet, so that
@@ -115,7 +115,7 @@ def pulled(
         reasons = [f"more than {MOST_IGNORE_FILES} files {tree.ignore_files[0].rpartition('/')[2]}"]
         return _digested(tree, _rest(tree, whole=whole), reasons)
     if unread:
-        return Pulled(needed=unread)
+        return PulledFiles(needed=unread)
     reached: set[str] = set()
     needed: set[str] = set()
     unfollowed: set[str] = set()
@@ -129,7 +129,7 @@ def pulled(
         needed.update(reach.needed)
         unfollowed.update(reach.unfollowed)
     if needed:
-        return Pulled(needed=tuple(sorted(needed)))
+        return PulledFiles(needed=tuple(sorted(needed)))
     return _digested(tree, reached | _rest(tree, whole=whole) if unfollowed else reached, unfollowed)
 
 
@@ -140,7 +140,7 @@ def pulled_with(
     roots: tuple[str, ...],
     *,
     whole: bool = False,
-) -> Pulled:
+) -> PulledFiles:
     """Return what folders of a commit reach, after ``read`` has added what is needed to ``contents``.
 
     Where files refer to each other too deeply, the whole tree counts; ``whole`` as for ``pulled``.
@@ -199,12 +199,12 @@ def _rest(tree: Tree, *, whole: bool) -> set[str]:
     }
 
 
-def _digested(tree: Tree, reached: set[str], unfollowed: Iterable[str]) -> Pulled:
+def _digested(tree: Tree, reached: set[str], unfollowed: Iterable[str]) -> PulledFiles:
     files = {path: tree.files.blobs[path] for path in sorted(reached)}
     digest = hashlib.sha256()
     for path, blob in files.items():
         digest.update(b"%b\0%b\0" % (path.encode(), blob.encode()))
-    return Pulled(digest.hexdigest()[:32], files, (), tuple(sorted(unfollowed)))
+    return PulledFiles(digest.hexdigest()[:32], files, (), tuple(sorted(unfollowed)))
 
 
 class _Walk:
@@ -221,8 +221,8 @@ class _Walk:
         self.problems: list[Problem] = []
         self.outside: set[str] = set()
         self.work = 0
-        self._waiting: list[tuple[To, str, int]] = []
-        self._seen: set[tuple[To, str]] = set()
+        self._waiting: list[tuple[ReferenceTarget, str, int]] = []
+        self._seen: set[tuple[ReferenceTarget, str]] = set()
 
     def follow(self, folder: str, components: Iterable[str] = ()) -> None:
         """Follow everything from the folder that Flux applies."""
@@ -230,7 +230,7 @@ class _Walk:
         for component in components:
             target = joined(folder, component)
             if target is not None and self._tree.kustomization_in(target):
-                self._add(To.COMPONENT, target, 0)
+                self._add(ReferenceTarget.COMPONENT, target, 0)
         while self._waiting:
             to, path, depth = self._waiting.pop()
             if depth > MOST_STAGES or self.work > MOST_WORK:
@@ -242,31 +242,31 @@ class _Walk:
         """Follow a folder as Flux builds it: all manifests in it, where it has no kustomization file."""
         tree = self._tree
         if tree.kustomization_in(folder):
-            self._add(To.COMPONENT, folder, 0)
+            self._add(ReferenceTarget.COMPONENT, folder, 0)
             return
         self.work += tree.size_of(folder)
         for link in tree.links_below(folder):
             if not tree.ignores(link):
                 self.problems.append(problem_at(Mark(link, 1, 1), "", LINK))
         for entry in tree.entries(folder):
-            self._add(To.RESOURCE if tree.has(entry) else To.COMPONENT, entry, 0)
+            self._add(ReferenceTarget.RESOURCE if tree.has(entry) else ReferenceTarget.COMPONENT, entry, 0)
 
-    def _add(self, to: To, path: str, depth: int) -> None:
+    def _add(self, to: ReferenceTarget, path: str, depth: int) -> None:
         if (to, path) not in self._seen:
             self._seen.add((to, path))
             self._waiting.append((to, path, depth))
 
-    def _read(self, to: To, path: str, depth: int) -> None:
+    def _read(self, to: ReferenceTarget, path: str, depth: int) -> None:
         """Read what a file or a folder refers to."""
         tree = self._tree
         self.work += 1
-        if to is To.COMPONENT:
+        if to is ReferenceTarget.COMPONENT:
             path, *others = tree.kustomizations_in(path)
             self.files.update(others)  # kustomize refuses two in one folder
         self.files.add(path)
-        if to is To.RESOURCE:
+        if to is ReferenceTarget.RESOURCE:
             self.manifests.add(path)
-        if to is To.DATA:
+        if to is ReferenceTarget.DATA:
             return
         if path not in tree.contents:
             self.needed.add(path)
@@ -277,7 +277,7 @@ class _Walk:
         except UnreadableFile as error:
             mark = Mark(path, error.line, error.column)
             self.problems.append(problem_at(mark, "", error.message))
-            if to is To.COMPONENT or not content.startswith(LFS_POINTER):
+            if to is ReferenceTarget.COMPONENT or not content.startswith(LFS_POINTER):
                 self.unfollowed.add(f"{path}:{error.line} cannot be read")
             return
         for reference in found:
@@ -287,17 +287,17 @@ class _Walk:
         """Follow one reference of a file."""
         to, text, place = reference.to, reference.text, reference.place
         where = f"{printable(path, 200)}:{place.line}"
-        if to is To.UNKNOWN:
+        if to is ReferenceTarget.UNKNOWN:
             self.unfollowed.add(f"{where} {printable(text, 200)}")
         elif _REMOTE.match(text):
             reason = f"{where} {printable(text, 200)} is remote"
-            if to is not To.TREE:
+            if to is not ReferenceTarget.TREE:
                 self.outside.add(reason)
             if not reference.may_lack:
                 self.unfollowed.add(reason)
         elif "${" in text:
             self._go_below(path, text, reference)
-        elif to is To.FLUX:
+        elif to is ReferenceTarget.FLUX:
             folder = folder_of(text)
             if not reference.may_lack or self._tree.is_folder(folder):
                 self.nested.add(folder)
@@ -316,23 +316,27 @@ class _Walk:
             else:
                 self.outside.add(f"{path}:{reference.place.line} {printable(reference.text, 200)}")
             return
-        if to is To.TREE:
+        if to is ReferenceTarget.TREE:
             below = tree.below(target) or ([target] if tree.has(target) else [])
             self.work += len(below)
             self.charts.update(below)
-        elif tree.has(target) and to is not To.COMPONENT:
-            if reference.from_root and to is To.DATA:
+        elif tree.has(target) and to is not ReferenceTarget.COMPONENT:
+            if reference.from_root and to is ReferenceTarget.DATA:
                 self.charts.add(target)
             else:
                 self._add(to, target, depth)
-        elif to in (To.RESOURCE, To.COMPONENT, To.PLUGIN) and tree.kustomization_in(target):
-            self._add(To.COMPONENT, target, depth)
+        elif to in (
+            ReferenceTarget.RESOURCE,
+            ReferenceTarget.COMPONENT,
+            ReferenceTarget.PLUGIN,
+        ) and tree.kustomization_in(target):
+            self._add(ReferenceTarget.COMPONENT, target, depth)
         elif not reference.may_lack:
             self._problem(path, reference, self._why(target, to))
 
     def _go_below(self, path: str, text: str, reference: Reference) -> None:
         """Follow all that a path with variables may be: what is below its beginning."""
-        if reference.to not in (To.FLUX, To.TREE):
+        if reference.to not in (ReferenceTarget.FLUX, ReferenceTarget.TREE):
             return
         folder = folder_of(text.partition("${")[0].rpartition("/")[0])
         if not folder:
@@ -342,16 +346,16 @@ class _Walk:
         self.work += len(below)
         for found in below:
             parent, _, name = found.rpartition("/")
-            if reference.to is To.TREE:
+            if reference.to is ReferenceTarget.TREE:
                 self.charts.add(found)
             elif name in KUSTOMIZATION_FILES:
                 self.nested.add(parent)
             else:
                 self.charts.add(found)
-        if reference.to is To.FLUX:
+        if reference.to is ReferenceTarget.FLUX:
             self.nested.add(folder)
 
-    def _why(self, target: str, to: To) -> str:
+    def _why(self, target: str, to: ReferenceTarget) -> str:
         """Return what is wrong with a reference to something that Flux does not get."""
         tree = self._tree
         linked = [path for path in tree.files.other if target == path or target.startswith(f"{path}/")]
@@ -359,7 +363,7 @@ class _Walk:
             return f"{linked[0]} {LINK}"
         if target in tree.files.blobs:
             return f"{target} is left out by an ignore rule (.sourceignore, or those of source-controller)"
-        if to is not To.DATA and to is not To.PATCH and tree.is_folder(target):
+        if to is not ReferenceTarget.DATA and to is not ReferenceTarget.PATCH and tree.is_folder(target):
             return self._unlisted(target)
         if tree.is_folder(target):
             return f"{target} is a folder; name a file"
@@ -381,11 +385,11 @@ class _Walk:
         self.problems.append(problem_at(mark, reference.field, message))
 
 
-def _references(to: To, content: bytes, source: SourceName) -> tuple[Reference, ...]:
-    if to is To.COMPONENT:
+def _references(to: ReferenceTarget, content: bytes, source: SourceName) -> tuple[Reference, ...]:
+    if to is ReferenceTarget.COMPONENT:
         return of_kustomization(content)
-    if to is To.PATCH:
+    if to is ReferenceTarget.PATCH:
         return of_patch(content)
-    if to is To.PLUGIN:
+    if to is ReferenceTarget.PLUGIN:
         return of_plugin(content)
     return of_manifest(content, source)

@@ -20,7 +20,7 @@ _REPLICATING = ("ResourceSet", "ArtifactGenerator")
 """Kinds that make further objects of Flux from what only the cluster knows."""
 
 
-class To(Enum):
+class ReferenceTarget(Enum):
     """What a reference leads to."""
 
     RESOURCE = auto()
@@ -45,7 +45,7 @@ class To(Enum):
 class Reference:
     """An entry that leads to another file; ``place`` has its line and column, and no file."""
 
-    to: To
+    to: ReferenceTarget
     text: str
     field: str
     place: Mark
@@ -86,15 +86,15 @@ FIELDS = (
 )
 """The fields of a kustomization file (kustomize ``api/types/kustomization.go``)."""
 _LISTS = {
-    "resources": To.RESOURCE,
-    "bases": To.RESOURCE,
-    "components": To.COMPONENT,
-    "crds": To.DATA,
-    "configurations": To.DATA,
-    "generators": To.PLUGIN,
-    "transformers": To.PLUGIN,
-    "validators": To.PLUGIN,
-    "patchesstrategicmerge": To.PATCH,
+    "resources": ReferenceTarget.RESOURCE,
+    "bases": ReferenceTarget.RESOURCE,
+    "components": ReferenceTarget.COMPONENT,
+    "crds": ReferenceTarget.DATA,
+    "configurations": ReferenceTarget.DATA,
+    "generators": ReferenceTarget.PLUGIN,
+    "transformers": ReferenceTarget.PLUGIN,
+    "validators": ReferenceTarget.PLUGIN,
+    "patchesstrategicmerge": ReferenceTarget.PATCH,
 }
 _WITH_INLINE = ("generators", "transformers", "validators", "patchesstrategicmerge")
 _PATCHES = ("patches", "patchesjson6902")
@@ -128,14 +128,14 @@ def _of_fields(root: Node) -> Iterator[Reference]:
         elif key == "replacements":
             yield from _of_replacements(name, node)
         elif key == "openapi":
-            yield from _file(To.DATA, node.child("path"), f"{name}.path")
+            yield from _file(ReferenceTarget.DATA, node.child("path"), f"{name}.path")
         elif key == "helmcharts":
             yield from _of_charts(name, node, field_of(root.child("helmGlobals"), "chartHome") or _CHARTS)
         elif key == "helmchartinflationgenerator":
             yield from _of_old_charts(name, node)
 
 
-def _of_list(to: To, name: str, node: Node, *, inline: bool) -> Iterator[Reference]:
+def _of_list(to: ReferenceTarget, name: str, node: Node, *, inline: bool) -> Iterator[Reference]:
     for number, item in enumerate(_items(node)):
         if inline and isinstance(item.value, str) and _is_inline(item.value):
             yield from _inline(to, item, f"{name}[{number}]")
@@ -145,10 +145,10 @@ def _of_list(to: To, name: str, node: Node, *, inline: bool) -> Iterator[Referen
 
 def _of_patches(name: str, node: Node) -> Iterator[Reference]:
     for number, item in enumerate(_items(node)):
-        yield from _file(To.PATCH, item.child("path"), f"{name}[{number}].path")
+        yield from _file(ReferenceTarget.PATCH, item.child("path"), f"{name}[{number}].path")
         patch = item.child("patch")
         if patch is not None and isinstance(patch.value, str):
-            yield from _inline(To.PATCH, patch, f"{name}[{number}].patch")
+            yield from _inline(ReferenceTarget.PATCH, patch, f"{name}[{number}].patch")
 
 
 def _of_generators(name: str, node: Node) -> Iterator[Reference]:
@@ -157,15 +157,15 @@ def _of_generators(name: str, node: Node) -> Iterator[Reference]:
         for place, entry in enumerate(_items(item.child("files"))):
             if isinstance(entry.value, str):
                 path = entry.value.partition("=")[2] if "=" in entry.value else entry.value
-                yield Reference(To.DATA, path, f"{where}.files[{place}]", entry.mark)
+                yield Reference(ReferenceTarget.DATA, path, f"{where}.files[{place}]", entry.mark)
         for place, entry in enumerate(_items(item.child("envs"))):
-            yield from _file(To.DATA, entry, f"{where}.envs[{place}]")
-        yield from _file(To.DATA, item.child("env"), f"{where}.env")
+            yield from _file(ReferenceTarget.DATA, entry, f"{where}.envs[{place}]")
+        yield from _file(ReferenceTarget.DATA, item.child("env"), f"{where}.env")
 
 
 def _of_replacements(name: str, node: Node) -> Iterator[Reference]:
     for number, item in enumerate(_items(node)):
-        yield from _file(To.DATA, item.child("path"), f"{name}[{number}].path")
+        yield from _file(ReferenceTarget.DATA, item.child("path"), f"{name}[{number}].path")
         yield from _changed_paths(item, f"{name}[{number}]")
 
 
@@ -175,31 +175,37 @@ def _changed_paths(replacement: Node, field: str) -> Iterator[Reference]:
         for path in _items(target.child("fieldPaths")):
             if str(path.value).startswith("spec.path"):
                 text = "a replacement of spec.path, which is known after the build alone"
-                yield Reference(To.UNKNOWN, text, field, path.mark)
+                yield Reference(ReferenceTarget.UNKNOWN, text, field, path.mark)
 
 
 def _of_charts(name: str, node: Node, home: str) -> Iterator[Reference]:
     for number, item in enumerate(_items(node)):
         where = f"{name}[{number}]"
-        yield from _file(To.DATA, item.child("valuesFile"), f"{where}.valuesFile")
+        yield from _file(ReferenceTarget.DATA, item.child("valuesFile"), f"{where}.valuesFile")
         for place, entry in enumerate(_items(item.child("additionalValuesFiles"))):
-            yield from _file(To.DATA, entry, f"{where}.additionalValuesFiles[{place}]")
+            yield from _file(ReferenceTarget.DATA, entry, f"{where}.additionalValuesFiles[{place}]")
         chart = field_of(item, "name")
         if chart:
-            yield Reference(To.TREE, f"{home}/{chart}", f"{where}.name", item.mark, may_lack=True)
+            yield Reference(
+                ReferenceTarget.TREE, f"{home}/{chart}", f"{where}.name", item.mark, may_lack=True
+            )
 
 
 def _of_old_charts(name: str, node: Node) -> Iterator[Reference]:
     for number, item in enumerate(_items(node)):
-        yield from _file(To.DATA, item.child("values"), f"{name}[{number}].values")
+        yield from _file(ReferenceTarget.DATA, item.child("values"), f"{name}[{number}].values")
         home, chart = field_of(item, "chartHome") or _CHARTS, field_of(item, "chartName")
         if chart:
             yield Reference(
-                To.TREE, f"{home}/{chart}", f"{name}[{number}].chartName", item.mark, may_lack=True
+                ReferenceTarget.TREE,
+                f"{home}/{chart}",
+                f"{name}[{number}].chartName",
+                item.mark,
+                may_lack=True,
             )
 
 
-def _file(to: To, node: Node | None, field: str) -> Iterator[Reference]:
+def _file(to: ReferenceTarget, node: Node | None, field: str) -> Iterator[Reference]:
     if node is not None and isinstance(node.value, str):
         yield Reference(to, node.value, field, node.mark)
 
@@ -208,11 +214,11 @@ def _is_inline(text: str) -> bool:
     return "\n" in text.strip() or text.lstrip().startswith("{")
 
 
-def _inline(to: To, node: Node, field: str) -> Iterator[Reference]:
+def _inline(to: ReferenceTarget, node: Node, field: str) -> Iterator[Reference]:
     """Yield the references of what is written into a kustomization file."""
     content = str(node.value).encode()
     try:
-        found = of_patch(content) if to is To.PATCH else of_plugin(content)
+        found = of_patch(content) if to is ReferenceTarget.PATCH else of_plugin(content)
     except UnreadableFile:
         return  # kustomize says what is wrong with it
     for reference in found:
@@ -251,9 +257,9 @@ def _of_operations(patch: Node) -> Iterator[Reference]:
 
 
 _FILES_OF_PLUGINS = {
-    **dict.fromkeys(("path", "paths"), To.PATCH),
-    **dict.fromkeys(("files", "envs", "env", "valuesfile", "additionalvaluesfiles"), To.DATA),
-    **dict.fromkeys(("charthome", "confighome"), To.TREE),
+    **dict.fromkeys(("path", "paths"), ReferenceTarget.PATCH),
+    **dict.fromkeys(("files", "envs", "env", "valuesfile", "additionalvaluesfiles"), ReferenceTarget.DATA),
+    **dict.fromkeys(("charthome", "confighome"), ReferenceTarget.TREE),
 }
 """The fields in which plugins of kustomize name files (``api/internal/builtins``), in lower case."""
 
@@ -277,9 +283,9 @@ def _of_plugin(node: Node) -> Iterator[Reference]:
             for entry in (inner, *_items(inner)) if to else ():
                 if isinstance(entry.value, str):
                     text = entry.value.partition("=")[2] or entry.value
-                    yield Reference(to or To.DATA, text, name, entry.mark, may_lack=True)
+                    yield Reference(to or ReferenceTarget.DATA, text, name, entry.mark, may_lack=True)
             if name == "patch" and isinstance(inner.value, str):
-                yield from _inline(To.PATCH, inner, name)
+                yield from _inline(ReferenceTarget.PATCH, inner, name)
             yield from _of_plugin(inner)
 
 
@@ -299,7 +305,9 @@ def _of_object(manifest: Node, source: SourceName) -> Iterable[Reference]:
     api, kind = field_of(manifest, "apiVersion"), field_of(manifest, "kind")
     namespace, spec = field_of(manifest, "metadata", "namespace"), manifest.child("spec")
     if kind in _REPLICATING:
-        yield Reference(To.UNKNOWN, f"{kind} {field_of(manifest, 'metadata', 'name')}", "", manifest.mark)
+        yield Reference(
+            ReferenceTarget.UNKNOWN, f"{kind} {field_of(manifest, 'metadata', 'name')}", "", manifest.mark
+        )
     if spec is None:
         return
     if api.startswith(KUSTOMIZE_GROUP) and kind == "Kustomization":
@@ -322,7 +330,7 @@ def _of_flux_kustomization(spec: Node) -> Iterator[Reference]:
             whole = f"{folder}/{component.value}"
             lacks = _child(spec, "ignoreMissingComponents")
             yield Reference(
-                To.COMPONENT,
+                ReferenceTarget.COMPONENT,
                 whole,
                 f"spec.components[{number}]",
                 component.mark,
@@ -332,12 +340,14 @@ def _of_flux_kustomization(spec: Node) -> Iterator[Reference]:
     for number, item in enumerate(_items(spec.child("patches"))):
         patch = item.child("patch")
         if patch is not None and isinstance(patch.value, str):
-            yield from _inline(To.PATCH, patch, f"spec.patches[{number}].patch")
+            yield from _inline(ReferenceTarget.PATCH, patch, f"spec.patches[{number}].patch")
 
 
 def _flux_path(node: Node | None, *, may_lack: bool = False) -> Iterator[Reference]:
     if node is not None and isinstance(node.value, str):
-        yield Reference(To.FLUX, node.value, "spec.path", node.mark, from_root=True, may_lack=may_lack)
+        yield Reference(
+            ReferenceTarget.FLUX, node.value, "spec.path", node.mark, from_root=True, may_lack=may_lack
+        )
 
 
 def _chart(manifest: Node) -> Iterator[Reference]:
@@ -350,7 +360,12 @@ def _chart(manifest: Node) -> Iterator[Reference]:
 def _local_chart(node: Node | None) -> Iterator[Reference]:
     if node is not None and isinstance(node.value, str):
         yield Reference(
-            To.TREE, node.value, "spec.chart.spec.chart", node.mark, from_root=True, may_lack=True
+            ReferenceTarget.TREE,
+            node.value,
+            "spec.chart.spec.chart",
+            node.mark,
+            from_root=True,
+            may_lack=True,
         )
 
 
@@ -358,7 +373,7 @@ def _values_files(spec: Node) -> Iterator[Reference]:
     for number, item in enumerate(_items(spec.child("valuesFiles"))):
         if isinstance(item.value, str):
             field = f"spec.chart.spec.valuesFiles[{number}]"
-            yield Reference(To.DATA, item.value, field, item.mark, from_root=True, may_lack=True)
+            yield Reference(ReferenceTarget.DATA, item.value, field, item.mark, from_root=True, may_lack=True)
 
 
 def _child(node: Node, *path: str) -> Node | None:

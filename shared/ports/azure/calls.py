@@ -118,7 +118,7 @@ class Write(AzureCall[WriteResponse]):
 
 
 @dataclass(frozen=True)
-class Page:
+class DocumentPage:
     """A page of a list: Azure's documents, and where the next page begins, "" on the last one."""
 
     documents: Sequence[Json]
@@ -126,7 +126,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class PageCall(AzureCall[Page]):
+class PageCall(AzureCall[DocumentPage]):
     """One page of a list, which is one request; ``page`` is the ``next`` of the page before, "" for none."""
 
     page: str = field(default="", kw_only=True)

@@ -42,7 +42,7 @@ from shared.ports.state.fleet import (
     Override,
     Source,
 )
-from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanBrief, PlanRecord, Plans, PullRecord
+from shared.ports.state.plans import BLOBS, PLAN, PLANS, PlanBrief, PlanRecord, Plans, PullPlanRecord
 from shared.ports.state.promotions import (
     PROMOTION,
     PROPOSAL,
@@ -97,7 +97,7 @@ __all__ = [
     "PlanRecord",
     "Promotion",
     "Proposal",
-    "PullRecord",
+    "PullPlanRecord",
     "ReadinessRecord",
     "Source",
     "State",

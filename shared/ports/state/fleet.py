@@ -14,7 +14,7 @@ from shared.platform.followed import Followed
 from shared.ports.git_host import BranchHead
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
-from shared.promotions import ChannelRule, EnvironmentValues, Rule
+from shared.promotions import ChannelRule, EnvironmentValues, PromotionPath
 from shared.rollouts.shut import NOTHING, Calendar
 
 
@@ -131,7 +131,7 @@ class FleetRules:
     """Who is notified."""
     subscriptions: tuple[str, ...] = ()
     """The subscriptions that shared files name: sweeps list them too."""
-    promotions: tuple[Rule, ...] = ()
+    promotions: tuple[PromotionPath, ...] = ()
     """What is promoted without anybody asking."""
     channels: tuple[ChannelRule, ...] = ()
     """The environments that get their version of Kubernetes from a channel."""

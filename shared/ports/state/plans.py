@@ -96,7 +96,7 @@ class PlanRecord:
 
 
 @dataclass(frozen=True)
-class PullRecord:
+class PullPlanRecord:
     """What a merge of a pull request would do, as its head was planned last on the commit ``base``.
 
     ``plan`` is None for one from a ``fork``, which is only validated, and for a refusal. ``title`` is the
@@ -178,12 +178,12 @@ class Plans(TableRepository):
         plans = [plan for plan in listed if plan is not None]
         return RecordList(sorted(plans, key=lambda plan: plan.at, reverse=True), listed.unreadable)
 
-    def pull(self, number: int) -> PullRecord | None:
+    def pull(self, number: int) -> PullPlanRecord | None:
         """Return the last plan of a pull request; None for none, and for one that cannot be read."""
         entity = self._entity(PULL, str(number))
         return self._reader.or_else(None, PULL, entity) if entity is not None else None
 
-    def save_pull(self, record: PullRecord) -> None:
+    def save_pull(self, record: PullPlanRecord) -> None:
         """Write the plan of a pull request over the last one; raise TooLarge."""
         self._put(PULL, str(record.number), record, at=record.at)
 
@@ -247,7 +247,7 @@ def _brief(entity: Entity) -> PlanBrief:
 
 PLAN = RecordKind("plan", PLANS, "{}", _plan)
 BRIEF = RecordKind("plan", PLANS, "{}", _brief)
-PULL = TextKind[PullRecord | None]("pull request", PLANS, PullRecord, "pulls|{}")
+PULL = TextKind[PullPlanRecord | None]("pull request", PLANS, PullPlanRecord, "pulls|{}")
 _NOT_BEFORE = RecordKind("plan", PLANS, "{}", _not_before)
 FINGERPRINTS = TextKind[Mapping[str, str] | None](
     "fingerprints", FLEETS, dict[str, str], "marks", text=document

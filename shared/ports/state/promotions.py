@@ -11,7 +11,7 @@ from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
-from shared.promotions import Value, What
+from shared.promotions import Promotable, Value
 from shared.rollouts.rollout import Rollout, RolloutState
 
 
@@ -52,7 +52,7 @@ class Promotion:
     lifted: tuple[LiftedHold, ...] = ()
     digest: str = ""
     problem: str = ""
-    what: What | None = None
+    what: Promotable | None = None
     etag: str = field(default="", compare=False)
 
 
@@ -112,7 +112,7 @@ class Promotions(TableRepository):
         """Return the pull requests with what channels have, by environment."""
         return self._listed(CHANNEL_PULL)
 
-    def channel_pull(self, environment: str, what: What) -> Promotion | None:
+    def channel_pull(self, environment: str, what: Promotable) -> Promotion | None:
         """Return the pull request with what a channel has, or None; raise Unreadable."""
         return self._value(CHANNEL_PULL, f"{environment} {what}")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from shared.azure.availability.upgrade_room import Room
+from shared.azure.availability.upgrade_room import UpgradeRoom
 from shared.cluster.forms import RecordList
 from shared.frozen import dataclass, field
-from shared.kubernetes.readiness.observation import Counted, Observation
+from shared.kubernetes.readiness.observation import ObjectCount, Observation
 from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
 
@@ -28,8 +28,8 @@ class ReadinessRecord:
     cluster: str
     uid: str = ""
     seen: Observation | None = None
-    room: Room | None = None
-    counted: Mapping[str, Counted] = field(default_factory=dict)
+    room: UpgradeRoom | None = None
+    counted: Mapping[str, ObjectCount] = field(default_factory=dict)
     etag: str = field(default="", compare=False)
 
     def of(self, uid: str) -> ReadinessRecord:
@@ -68,7 +68,7 @@ READINESS = TextKind[ReadinessRecord]("readiness", FLEETS, ReadinessRecord, "rea
 
 
 @dataclass(frozen=True)
-class Finding:
+class ExaminationFinding:
     """What is wrong with ``what``, since when, and the command or the act that mends it."""
 
     what: str
@@ -88,7 +88,7 @@ class Examination:
     at: datetime
     version: str
     settings: Mapping[str, str] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ExaminationFinding, ...] = ()
     functions: tuple[str, ...] = ()
 
 

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Versioned(Protocol):
+class VersionedRecord(Protocol):
     """A record with the version that was read."""
 
     @property
@@ -35,7 +35,7 @@ class Versioned(Protocol):
         ...
 
 
-V = TypeVar("V", bound=Versioned)
+V = TypeVar("V", bound=VersionedRecord)
 _MOST_MET = 1000
 """How many records are remembered that cannot be read."""
 
@@ -79,7 +79,7 @@ class TextKind(RecordKind[T]):
         return read
 
 
-class Reader:
+class RecordReader:
     """Reads records, and remembers those that this process could not read."""
 
     def __init__(self) -> None:
@@ -176,7 +176,7 @@ class TableRepository:
 
     def __init__(self, tables: Mapping[str, Table], fleet: str, together: Together = in_threads) -> None:
         self._tables, self._fleet, self._together = tables, fleet, together
-        self._reader = Reader()
+        self._reader = RecordReader()
 
     def _partition(self, kind: RecordKind[Any]) -> str:
         return kind.partition.format(self._fleet)

@@ -21,7 +21,7 @@ from shared.app.api.acts.issue_requests import FORGOTTEN, MARKER, find_missed, h
 from shared.app.intake.accept import accept
 from shared.app.intake.github_webhook import read_delivery
 from shared.app.intake.issue_form import HEADINGS, LONGEST, is_form, read_form
-from shared.app.intake.webhook import Delivery, DeliveryRefusal, IgnoredDelivery, IssueOpened
+from shared.app.intake.webhook import Delivery, DeliveryRefusal, IgnoredDelivery, NewIssue
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import IssueRequest
 from shared.language.model.fleet_rules import SelfServiceRule
@@ -59,7 +59,7 @@ def opened(cloud: MemoryCloud, body: str, login: str = "contributor", account: i
 
 def deliver(cloud: MemoryCloud, number: int, body: str, login: str = "contributor", account: int = 4) -> None:
     digest = hashlib.sha256(f"{number}{body}".encode()).hexdigest()
-    accept(IssueOpened("d", digest, number, login, account, body), cloud.ports)
+    accept(NewIssue("d", digest, number, login, account, body), cloud.ports)
     cloud.run()
 
 
@@ -310,7 +310,7 @@ def read(body: bytes) -> Delivery:
 
 def test_an_issue_that_a_person_opens_with_the_form_is_read_and_nothing_else() -> None:
     found = read(event())
-    assert isinstance(found, IssueOpened)
+    assert isinstance(found, NewIssue)
     assert (found.number, found.login, found.account, found.body) == (3, "octocat", 9, text())
     bot = {"number": 3, "body": text(), "user": {"login": "x[bot]", "id": 9, "type": "Bot"}}
     other = {"number": 3, "body": "It does not work", "user": {"login": "octocat", "id": 9, "type": "User"}}
@@ -330,7 +330,7 @@ def test_the_local_github_delivers_the_issue_that_somebody_opens(tmp_path: Path)
         found = read_delivery(
             delivery.headers, delivery.body, secrets=["new"], repository="example/fleet", branch="main"
         )
-        assert isinstance(found, IssueOpened)
+        assert isinstance(found, NewIssue)
         assert (found.login, found.account, read_form(found.body)) == ("contributor", 4, ANSWERS)
 
 

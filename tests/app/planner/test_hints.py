@@ -15,13 +15,13 @@ from shared.app.intake.webhook import (
     MAX_HINT_BYTES,
     DeliveryRefusal,
     IgnoredDelivery,
-    PullChanged,
+    PullChange,
     Push,
     ReviewDelivery,
 )
 from shared.app.outbox import HINT_SECONDS
 from shared.cluster.queues.messages import PreviewRequest
-from shared.ports.state import PullRecord
+from shared.ports.state import PullPlanRecord
 from tests.support import fleet_files
 from tests.support.host_deliveries import (
     DEVOPS_PULL,
@@ -112,7 +112,7 @@ def test_a_flood_of_hints_with_numbers_that_nobody_knows_is_one_message_in_some_
 
 def test_a_hint_on_a_pull_request_that_has_a_plan_is_a_message_of_its_own() -> None:
     cloud = ready("one")
-    cloud.state.save_pull(PullRecord(7, COMMIT, COMMIT, cloud.clock(), "Add two"))
+    cloud.state.save_pull(PullPlanRecord(7, COMMIT, COMMIT, cloud.clock(), "Add two"))
     accept(pull_request("git.pullrequest.updated", status="active"), cloud.ports)
     counts = cloud.broker.counts("previews")
     assert counts.active + counts.scheduled == 2, "its plan, and the end of its tries"
@@ -185,7 +185,7 @@ def test_an_event_of_azure_devops_says_that_a_pull_request_changed(
     event: str, status: str | None, action: str
 ) -> None:
     found = pull_request(event, status=status)
-    assert isinstance(found, PullChanged)
+    assert isinstance(found, PullChange)
     assert (found.number, found.head, found.action) == (7, "", action)
 
 
@@ -194,7 +194,7 @@ def test_a_vote_on_a_completed_pull_request_may_approve() -> None:
     assert isinstance(found, ReviewDelivery)
     assert found.commit == MERGED
     bare = pull_request("git.pullrequest.updated", status="completed", lastMergeCommit=None)
-    assert isinstance(bare, PullChanged)
+    assert isinstance(bare, PullChange)
 
 
 def test_a_test_merge_of_azure_devops_needs_no_plan() -> None:
@@ -245,7 +245,7 @@ def test_the_names_of_a_repository_are_in_its_address(path: str, names: tuple[st
 )
 def test_an_action_on_a_merge_request_is_one_on_a_pull_request(changes: dict[str, str], action: str) -> None:
     found = merge_request(**changes)
-    assert isinstance(found, PullChanged)
+    assert isinstance(found, PullChange)
     assert (found.action, found.repository) == (action, 1)
 
 
@@ -257,7 +257,7 @@ def test_an_update_without_new_commits_needs_no_plan_and_a_new_target_does() -> 
     request = {**GITLAB_PULL["object_attributes"], "action": "update"}
     moved = {**GITLAB_PULL, "object_attributes": request, "changes": target}
     found = GITLAB.received(moved, event="Merge Request Hook")
-    assert isinstance(found, PullChanged)
+    assert isinstance(found, PullChange)
     assert found.action == "synchronize"
 
 
@@ -311,5 +311,5 @@ def test_a_repository_that_was_renamed_is_another_one_until_the_setting_names_it
     assert found == IgnoredDelivery("the project example/renamed is not example/fleet")
     assert isinstance(DEVOPS.received(DEVOPS.changed("push", "repository", "renamed")), IgnoredDelivery)
     fork = merge_request(source_project_id=99)
-    assert isinstance(fork, PullChanged)
+    assert isinstance(fork, PullChange)
     assert fork.head == COMMIT

@@ -14,7 +14,7 @@ from shared.app.intake.webhook import (
     Delivery,
     DeliveryRefusal,
     IgnoredDelivery,
-    PullChanged,
+    PullChange,
     Push,
 )
 from shared.ports.git_host import Capability
@@ -139,7 +139,7 @@ def test_another_event_is_ignored_with_a_success(host: Host) -> None:
 
 def test_a_pull_request_is_read(reporting: Host) -> None:
     found = reporting.received(reporting.pull, event=reporting.events[1])
-    assert isinstance(found, PullChanged)
+    assert isinstance(found, PullChange)
     assert (found.number, found.head) == (7, COMMIT if reporting.signs else "")
     cloud = MemoryCloud()
     assert accept(found, cloud.ports).status == 202

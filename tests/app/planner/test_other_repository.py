@@ -12,7 +12,7 @@ from shared.app.api.acts.fleet import accept_source
 from shared.app.api.views.clusters import fleet_view
 from shared.app.intake.accept import accept
 from shared.app.intake.github_webhook import read_delivery
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.cluster.record_parts import Phase
 from shared.ports import Source
 from shared.ports.state import Promotion
@@ -127,7 +127,7 @@ def test_a_push_of_another_repository_of_the_same_name_is_ignored(number: int | 
 
 def test_a_pull_request_of_another_repository_of_the_same_name_is_ignored() -> None:
     cloud = ready()
-    changed = PullChanged("d", "digest", 1, "c" * 40, "opened", repository=2)
+    changed = PullChange("d", "digest", 1, "c" * 40, "opened", repository=2)
     assert accept(changed, cloud.ports).status == 200
     assert accept(replace(changed, repository=1), cloud.ports).status == 202
 

@@ -19,7 +19,7 @@ from shared.app.intake.webhook import (
     Delivery,
     DeliveryRefusal,
     IgnoredDelivery,
-    PullChanged,
+    PullChange,
     Push,
 )
 from shared.ports import Message
@@ -152,7 +152,7 @@ def test_a_delivery_that_needs_no_plan_is_ignored_with_the_reason(
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened"])
 def test_a_pull_request_into_the_tracked_branch_is_accepted_when_it_has_new_commits(action: str) -> None:
     body = pull(action)
-    expected = PullChanged("d1", digest(body), 7, COMMIT, action)
+    expected = PullChange("d1", digest(body), 7, COMMIT, action)
     assert read(body, X_GitHub_Event="pull_request") == expected
 
 
@@ -160,7 +160,7 @@ def test_a_pull_request_into_the_tracked_branch_is_accepted_when_it_has_new_comm
 def test_a_proposal_of_drift_is_looked_at_when_somebody_closes_or_reopens_it(action: str) -> None:
     proposed = {"head": {"sha": COMMIT, "ref": "roadstead/drift/example/one"}, "base": {"ref": "main"}}
     body = pull(action, pull_request=proposed)
-    expected = PullChanged("d1", digest(body), 7, COMMIT, action, proposal=True)
+    expected = PullChange("d1", digest(body), 7, COMMIT, action, proposal=True)
     assert read(body, X_GitHub_Event="pull_request") == expected
     cloud = MemoryCloud()
     assert accept(expected, cloud.ports).status == 202
@@ -171,7 +171,7 @@ def test_a_proposal_of_drift_is_looked_at_when_somebody_closes_or_reopens_it(act
 def test_a_pull_request_that_is_closed_ends_its_tries() -> None:
     cloud = MemoryCloud()
     closed = read(pull("closed"), X_GitHub_Event="pull_request")
-    assert isinstance(closed, PullChanged)
+    assert isinstance(closed, PullChange)
     assert accept(closed, cloud.ports).status == 202
     assert cloud.broker.counts("previews").scheduled == 1
     assert cloud.broker.counts("plans").scheduled == 0
@@ -179,7 +179,7 @@ def test_a_pull_request_that_is_closed_ends_its_tries() -> None:
 
 def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None:
     rebased = pull("edited", changes={"base": {"ref": {"from": "next"}}})
-    assert read(rebased, X_GitHub_Event="pull_request") == PullChanged(
+    assert read(rebased, X_GitHub_Event="pull_request") == PullChange(
         "d1", digest(rebased), 7, COMMIT, "edited"
     )
     renamed = pull("edited", changes={"title": {"from": "Old"}})
@@ -225,10 +225,10 @@ def test_a_signed_body_that_is_not_a_pull_request_is_a_bad_request(body: bytes) 
 
 def test_a_pull_request_is_queued_for_the_previewer() -> None:
     cloud = MemoryCloud()
-    receipt = accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports)
+    receipt = accept(PullChange("d1", "digest", 7, COMMIT, "opened"), cloud.ports)
     assert (receipt.status, receipt.body["commit"]) == (202, COMMIT)
     assert cloud.broker.counts("previews").scheduled == 1
-    assert accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports).status == 200
+    assert accept(PullChange("d1", "digest", 7, COMMIT, "opened"), cloud.ports).status == 200
 
 
 def test_the_same_delivery_five_times_is_one_plan_request() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.kubernetes.readiness.observation import Counted
+from shared.kubernetes.readiness.observation import ObjectCount
 from shared.ports import KubernetesApi
 from tests.support.pipeline_runs import push, step_until
 from tests.support.proposals import Repo
@@ -49,7 +49,7 @@ def back_up(cloud: MemoryCloud, cluster: str, *names: str) -> None:
         )
 
 
-def counted(cloud: MemoryCloud) -> dict[str, Counted | None]:
+def counted(cloud: MemoryCloud) -> dict[str, ObjectCount | None]:
     known = cloud.state.readiness((*DEV, *PROD))
     return {name: record.counted.get(DEFINITION) for name, record in known.items()}
 

@@ -17,7 +17,7 @@ from shared.cluster.queues.messages import PromoteRequest
 from shared.frozen import replace
 from shared.ports.azure import GetPoolUpgradeProfile
 from shared.ports.state import Promotion
-from shared.promotions import What
+from shared.promotions import Promotable
 from tests.support.channels import IMAGES, fleet, image
 from tests.support.pipeline_runs import push, pushed
 from tests.support.promotions import PROD, TEST, decided, pulls
@@ -52,7 +52,7 @@ def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
 
 
 def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development", What.IMAGES)
+    found = cloud.state.channel_pull("development", Promotable.IMAGES)
     assert found is not None
     return found
 

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.fleet import pause, resume
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.app.proposals import ends
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.record import ClusterRecord
@@ -146,7 +146,7 @@ def test_who_closes_the_pull_request_keeps_the_cluster() -> None:
     cloud = ended()
     (pull,) = open_pulls(cloud)
     cloud.repository.pulls.change(pull.number, state="closed")
-    accept(PullChanged("d", "x", pull.number, "c" * 40, "closed", proposal=True), cloud.ports)
+    accept(PullChange("d", "x", pull.number, "c" * 40, "closed", proposal=True), cloud.ports)
     cloud.run(seconds=600)
     later(cloud, 48)
     assert open_pulls(cloud) == []
@@ -157,7 +157,7 @@ def test_a_hold_after_that_does_not_have_the_end_proposed_again() -> None:
     cloud = ended()
     (pull,) = open_pulls(cloud)
     cloud.repository.pulls.change(pull.number, state="closed")
-    accept(PullChanged("d", "x", pull.number, "c" * 40, "closed", proposal=True), cloud.ports)
+    accept(PullChange("d", "x", pull.number, "c" * 40, "closed", proposal=True), cloud.ports)
     cloud.run(seconds=600)
     put_off(cloud, hours=8, hold=True)
     later(cloud, 9)

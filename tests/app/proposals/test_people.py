@@ -10,7 +10,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.drift import drift_of_cluster
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.app.proposals import proposals
 from shared.app.proposals.remembered import DECLINED
 from shared.cluster.failures.errors import InvalidManifest, Throttled, Unauthorized, Withheld
@@ -100,7 +100,7 @@ def test_a_webhook_shows_at_once_that_somebody_closed_or_reopened_a_proposal() -
         ("reopened", "", "https://github.example/pull/1"),
     ):
         cloud.repository.pulls.change(1, state="open" if action == "reopened" else "closed")
-        accept(PullChanged("d", action, 1, "c" * 40, action, proposal=True), cloud.ports)
+        accept(PullChange("d", action, 1, "c" * 40, action, proposal=True), cloud.ports)
         cloud.run()
         view = drift_of_cluster("one", cloud.ports)
         assert view is not None
@@ -112,7 +112,7 @@ def test_a_webhook_shows_at_once_that_somebody_closed_or_reopened_a_proposal() -
 def test_a_proposal_is_not_opened_again_while_its_merge_is_not_planned_yet() -> None:
     cloud = drifting()
     cloud.repository.pulls.merged_into_base(1)
-    accept(PullChanged("d", "x", 1, "c" * 40, "closed", proposal=True), cloud.ports)
+    accept(PullChange("d", "x", 1, "c" * 40, "closed", proposal=True), cloud.ports)
     bring_up_to_date(cloud)
     assert numbers(cloud) == []
     cloud.run()
@@ -378,6 +378,6 @@ def test_the_next_message_knows_too_which_pull_request_somebody_closed(
     cloud.state.save_proposal(replace(proposal(cloud, "a"), digest=""))
     number = proposal(cloud, "c").number
     close(cloud, number)
-    accept(PullChanged("d", "x", number, "c" * 40, "closed", proposal=True), cloud.ports)
+    accept(PullChange("d", "x", number, "c" * 40, "closed", proposal=True), cloud.ports)
     cloud.run(seconds=60, until=lambda: False)
     assert len(proposal(cloud, "c").declined) == 1

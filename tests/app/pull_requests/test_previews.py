@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged, Push
+from shared.app.intake.webhook import PullChange, Push
 from shared.app.planner import planner
 from shared.cluster.failures.errors import Terminal, Unavailable
 from shared.cluster.queues.messages import (
@@ -78,7 +78,7 @@ def test_a_flood_of_pushes_to_a_pull_request_is_one_plan_every_ten_seconds(repo:
     for second in range(60):
         for part in range(5):
             accept(
-                PullChanged(f"{second}.{part}", f"{second}.{part}", number, head, "synchronize"),
+                PullChange(f"{second}.{part}", f"{second}.{part}", number, head, "synchronize"),
                 repo.cloud.ports,
             )
         repo.cloud.clock.advance(1)
@@ -94,7 +94,7 @@ def test_a_push_that_a_late_clock_counts_with_the_events_before_it_is_planned(re
     repo.cloud.run(2, until=lambda: False)
     head = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"), branch="topic")
     late = replace(repo.cloud.ports, clock=lambda: clock() - timedelta(seconds=3))
-    accept(PullChanged("d2", "late", number, head, "synchronize"), late)
+    accept(PullChange("d2", "late", number, head, "synchronize"), late)
     repo.cloud.run()
     assert f" head={head} " in repo.comments(number)[0]
 

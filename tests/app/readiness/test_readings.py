@@ -21,7 +21,7 @@ from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.queues.messages import ReadinessMessage
 from shared.frozen import replace as changed
 from shared.kubernetes.readiness.observation import METRIC
-from shared.ports import Page
+from shared.ports import ObjectListPage
 from shared.ports.azure import AzureCall, ListComputeUsages
 from tests.support.calls_inside import counted
 from tests.support.checks import check, take_tokens
@@ -277,9 +277,9 @@ def test_a_list_that_does_not_end_is_unknown() -> None:
     cloud = ready(ENTRA)
     asked = list[str]()
 
-    def endless(_: str, kind: str, **how: Any) -> Page:
+    def endless(_: str, kind: str, **how: Any) -> ObjectListPage:
         asked.append(kind)
-        return Page([], f"page {len(asked)}")
+        return ObjectListPage([], f"page {len(asked)}")
 
     inside(cloud, page=endless)
     found = read(cloud)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.app.intake.accept import accept
-from shared.app.intake.webhook import PullChanged
+from shared.app.intake.webhook import PullChange
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.worker import worker
 from shared.cluster.job import JobQueue
@@ -132,6 +132,6 @@ def test_a_webhook_is_queued_also_where_the_record_of_the_fleet_is_of_a_newer_ve
     (entity,) = table.query("fleet")
     NewerTable(table).put("fleet", {entity["RowKey"]: entity.properties})
     before = len(cloud.broker.peek("previews"))
-    pull = PullChanged("d" * 36, "e" * 64, number=7, head="f" * 40, action="opened")
+    pull = PullChange("d" * 36, "e" * 64, number=7, head="f" * 40, action="opened")
     assert accept(pull, cloud.ports).status == 202
     assert len(cloud.broker.peek("previews")) > before

@@ -18,7 +18,7 @@ from shared.cluster.outcomes import Fail
 from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record import from_json, to_json
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.ports.azure import GetCluster, ListClusters, Page
+from shared.ports.azure import DocumentPage, GetCluster, ListClusters
 from shared.ports.azure.clusters import ListActivity
 from tests.support import fleet_files
 from tests.support.activity import ANN, BOB, asked, changes, scaled
@@ -194,7 +194,7 @@ def test_a_permission_that_is_given_later_is_seen_with_the_next_new_difference()
 def test_a_change_that_the_log_does_not_show_yet_has_who_made_it_with_the_next_sweep() -> None:
     cloud = ready(pool(count=2))
     azure = cloud.ports.azure
-    on_azure(cloud, ListActivity, lambda _: Page((), ""))
+    on_azure(cloud, ListActivity, lambda _: DocumentPage((), ""))
     scaled(cloud, 5)
     sweep(cloud)
     assert changes(cloud) == {"nodePools[apps].count": ""}
@@ -210,7 +210,7 @@ def test_a_second_value_that_the_log_does_not_show_yet_is_not_said_to_be_of_who_
     scaled(cloud, 5)
     sweep(cloud)
     azure = cloud.ports.azure
-    on_azure(cloud, ListActivity, lambda _: Page((), ""))
+    on_azure(cloud, ListActivity, lambda _: DocumentPage((), ""))
     scaled(cloud, 7, BOB)
     sweep(cloud)
     assert changes(cloud) == {"nodePools[apps].count": ""}

@@ -22,7 +22,7 @@ from shared.cluster.divergence.drift import HeldStart
 from shared.cluster.queues.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import Azure
-from shared.ports.azure import GetCluster, ListClusters, Page
+from shared.ports.azure import DocumentPage, GetCluster, ListClusters
 from tests.support.function_calls import ADMIN_KEY, functions
 from tests.support.one_cluster import ONE, files, record
 from tests.support.pipeline_runs import phases, push
@@ -126,7 +126,7 @@ def azure_works(cloud: MemoryCloud) -> Azure:
     def busy(one: Any) -> Any:
         return {**one, "properties": {**one["properties"], "provisioningState": "Updating"}}
 
-    def listed(operation: ListClusters) -> Page:
+    def listed(operation: ListClusters) -> DocumentPage:
         shown = azure.call(operation)
         return replace(shown, documents=[busy(document) for document in shown.documents])
 

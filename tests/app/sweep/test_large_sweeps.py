@@ -20,7 +20,7 @@ from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from shared.ports.azure import GetCluster, ListClusters
-from shared.ports.azure.calls import Page
+from shared.ports.azure.calls import DocumentPage
 from shared.resource_ids import ClusterId
 from tests.support import pipeline_runs
 from tests.support.one_cluster import ONE, ready, record
@@ -159,7 +159,7 @@ def test_a_list_that_lacks_very_many_clusters_costs_a_bounded_number_of_reads(
     cloud = pipeline_runs.ready("a", "b", "c")
     monkeypatch.setattr(sweeps, "MOST_LACKING", 2)
     reads = reads_of(cloud)
-    on_azure(cloud, ListClusters, lambda _: Page((), ""))
+    on_azure(cloud, ListClusters, lambda _: DocumentPage((), ""))
     sweep(cloud)
     assert {read.target.name for read in reads if isinstance(read, GetCluster)} == {"a", "b"}
     assert set(phases(cloud).values()) == {Phase.READY}

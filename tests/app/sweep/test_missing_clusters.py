@@ -13,7 +13,7 @@ from shared.app.api.views.why import why_view
 from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
-from shared.ports.azure import GetCluster, ListClusters, Page
+from shared.ports.azure import DocumentPage, GetCluster, ListClusters
 from tests.support import fleet_files
 from tests.support.one_cluster import ENTRA, ONE, advice, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
@@ -112,7 +112,7 @@ def test_one_read_that_shows_no_cluster_is_not_enough() -> None:
         return None if len(reads) == 1 else azure.call(operation)
 
     on_azure(cloud, GetCluster, once_absent)
-    on_azure(cloud, ListClusters, lambda _: Page([], ""))
+    on_azure(cloud, ListClusters, lambda _: DocumentPage([], ""))
     sweep(cloud)
     assert len(reads) == 2
     assert phases(cloud) == {"one": Phase.READY}
@@ -120,7 +120,7 @@ def test_one_read_that_shows_no_cluster_is_not_enough() -> None:
 
 def test_a_list_that_lacks_a_cluster_which_exists_leaves_the_cluster_ready() -> None:
     cloud = ready()
-    on_azure(cloud, ListClusters, lambda _: Page([], ""))
+    on_azure(cloud, ListClusters, lambda _: DocumentPage([], ""))
     sweep(cloud)
     assert phases(cloud) == {"one": Phase.READY}
     assert [listing.problem for listing in cloud.state.sweep().listings] == [""]

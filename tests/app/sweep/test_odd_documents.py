@@ -13,7 +13,7 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import SweepRequest
 from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
-from shared.ports.azure import ListClusters, Page
+from shared.ports.azure import DocumentPage, ListClusters
 from shared.resource_ids import SubscriptionId
 from tests.support.odd_bodies import odd_bodies
 from tests.support.pipeline_runs import phases, ready
@@ -38,7 +38,7 @@ def test_no_document_of_a_cluster_ends_a_sweep() -> None:
     shown: list[Json] = []
     page = cloud.ports.azure.call(ListClusters(SubscriptionId(subscription)))
     one, two = sorted(page.documents, key=lambda document: str(document["name"]))
-    on_azure(cloud, ListClusters, lambda _: Page([*shown, two], ""))
+    on_azure(cloud, ListClusters, lambda _: DocumentPage([*shown, two], ""))
     seen = 0
     for odd in odd_bodies(json.loads(json.dumps(one)), 400):
         try:

@@ -9,7 +9,7 @@ from shared.app.outbox import request_whole_sweep
 from shared.cluster.failures.errors import FluxUnhealthy
 from shared.cluster.outcomes import Fail
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.ports.azure import ListClusters, Page
+from shared.ports.azure import DocumentPage, ListClusters
 from shared.ports.azure.clusters import ListActivity
 from tests.support.activity import ANN, BOB, changes, scaled
 from tests.support.one_cluster import ONE, files, pool, ready, record
@@ -43,7 +43,9 @@ def test_a_change_of_a_cluster_that_was_listed_during_the_operation_has_who_made
 
     def during(operation: ListClusters) -> Any:
         (one,) = azure.call(operation).documents
-        return Page(({**one, "properties": {**one["properties"], "provisioningState": "Updating"}},), "")
+        return DocumentPage(
+            ({**one, "properties": {**one["properties"], "provisioningState": "Updating"}},), ""
+        )
 
     on_azure(cloud, ListClusters, during)
     sweep(cloud)
@@ -72,7 +74,7 @@ def test_a_change_that_the_log_does_not_show_yet_has_who_made_it_however_rare_th
     cloud = ready(pool(count=2))
     sweep(cloud)
     azure = cloud.ports.azure
-    on_azure(cloud, ListActivity, lambda _: Page((), ""))
+    on_azure(cloud, ListActivity, lambda _: DocumentPage((), ""))
     scaled(cloud, 5)
     cloud.clock.advance(EIGHT_HOURS)
     sweep(cloud)
@@ -93,7 +95,7 @@ def test_a_replaced_pool_that_somebody_deleted_has_who_did_it_also_once_the_log_
     with cloud.azure.called_by(ANN):
         cloud.azure.delete_pool(ONE, "appsb")
     azure = cloud.ports.azure
-    on_azure(cloud, ListActivity, lambda _: Page((), ""))
+    on_azure(cloud, ListActivity, lambda _: DocumentPage((), ""))
     sweep(cloud)
     assert changes(cloud) == {"nodePools[apps]": ""}
     on_azure(cloud, ListActivity, azure.call)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.kubernetes.readiness.blockers import (
-    Actor,
     Blocker,
     BlockerKind,
+    Remover,
     blockers_of,
     minor_of,
     unknown_of,
@@ -21,8 +21,8 @@ from shared.kubernetes.readiness.budgets import Budgets
 from shared.kubernetes.readiness.observation import (
     Observation,
     PoolNodes,
+    ReadGap,
     RequestedApi,
-    Unread,
     applied_apis,
     requested_apis,
 )
@@ -45,7 +45,7 @@ def one(found: tuple[Blocker, ...]) -> Blocker:
 def test_a_budget_that_needs_all_of_its_pods_says_so() -> None:
     found = one(blockers_of(seen(budgets=tuple(Budgets([budget()]).tight())), "1.38"))
     assert str(found) == "PodDisruptionBudget shop/cart allows no eviction: it needs 1 of 1 pod"
-    assert (found.kind, found.who) == (BlockerKind.BUDGET, Actor.WORKLOAD)
+    assert (found.kind, found.who) == (BlockerKind.BUDGET, Remover.WORKLOAD)
 
 
 def test_a_budget_whose_pods_are_not_healthy_says_how_many_are() -> None:
@@ -79,7 +79,7 @@ def test_a_webhook_without_an_endpoint_names_what_it_refuses() -> None:
         "webhook pods.guard.io of ValidatingWebhookConfiguration guard refuses pods: "
         "its Service guard/guard has no ready endpoint"
     )
-    assert found.who is Actor.CLUSTER
+    assert found.who is Remover.CLUSTER
 
 
 def test_an_api_blocks_the_release_that_removes_it_and_later_ones() -> None:
@@ -98,7 +98,7 @@ def test_an_api_blocks_the_release_that_removes_it_and_later_ones() -> None:
         "API resource.k8s.io/v1beta1 DeviceClass is removed in Kubernetes 1.38, and Flux applies "
         "the object fast"
     )
-    assert (called.who, applied.who) == (Actor.CLIENT, Actor.MANIFEST)
+    assert (called.who, applied.who) == (Remover.CLIENT, Remover.MANIFEST)
 
 
 def test_nodes_that_stay_more_than_three_minors_behind_block() -> None:
@@ -121,7 +121,7 @@ def test_the_minor_of_a_version(version: str, minor: int | None) -> None:
 
 
 def test_what_could_not_be_read_is_unknown() -> None:
-    unread = seen(unread=(Unread("the metrics of the API server", "Forbidden"),))
+    unread = seen(unread=(ReadGap("the metrics of the API server", "Forbidden"),))
     assert unknown_of(unread, "1.38") == ("the metrics of the API server could not be read: Forbidden",)
 
 

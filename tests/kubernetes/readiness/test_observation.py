@@ -11,8 +11,8 @@ from shared.kubernetes.readiness.observation import (
     AppliedApi,
     Observation,
     PoolNodes,
+    ReadGap,
     RequestedApi,
-    Unread,
     applied_apis,
     named,
     pool_nodes,
@@ -94,7 +94,7 @@ def test_what_was_read_is_stored_and_read_again_as_it_was() -> None:
         applied_apis([kustomization(("_fast_resource.k8s.io_DeviceClass", "v1beta1"))]),
         pool_nodes([node("a", "system", "1.36.2")], "kubernetes.azure.com/agentpool"),
         tuple(node_webhooks([webhook()])),
-        (Unread("metrics", "Forbidden"),),
+        (ReadGap("metrics", "Forbidden"),),
         {"pods": 4},
         12,
     )

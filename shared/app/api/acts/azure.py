@@ -10,7 +10,7 @@ from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, known_cluster
 from shared.app.api.parts import projected
 from shared.azure.importer import NotImportable, document, imported
-from shared.azure.ownership import FLEET_TAG, Owner, tag
+from shared.azure.ownership import FLEET_TAG, OwnerTags, tag
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.findings.conditions import shown_phase
 from shared.cluster.record import ClusterRecord
@@ -60,7 +60,7 @@ def _listed(subscription: str, *, ports: Ports) -> dict[str, Json] | str:
 
 
 @answers(200)
-def import_cluster(resource: str, ports: Ports) -> schema.Imported:
+def import_cluster(resource: str, ports: Ports) -> schema.ImportView:
     """Return the manifest of the cluster with an ARM resource id."""
     match = _RESOURCE.fullmatch(resource.strip())
     if match is None:
@@ -68,7 +68,7 @@ def import_cluster(resource: str, ports: Ports) -> schema.Imported:
         raise Refusal(400, f"resource must be the id of a managed cluster, such as {form}")
     cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
     config = ports.config
-    owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
+    owner = OwnerTags(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
     try:
         live = ports.azure.call(GetCluster(cluster))
         if live is None:

@@ -23,7 +23,7 @@ from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ExamineRequest, PlanRequest, PreviewRequest
 from shared.frozen import replace
 from shared.masking import cut
-from shared.notifications.digest import Outgoing
+from shared.notifications.digest import OutgoingMessage
 from shared.notifications.kinds import Severity
 from shared.notifications.routes import RouteType
 from shared.ports import Capability, DeadLetter, FleetRecord, Ports
@@ -159,7 +159,9 @@ def try_route(name: str, by: str, ports: Ports) -> schema.Receipt:
         raise Refusal(404, f"the newest plan has no route {cut(name, 63)}; it has: {known}{near}")
     title = f"{ports.config.fleet}: a test of the route {name}"
     text = f"{by} asked for this test. The route works."
-    message = Outgoing(f"test-{ports.unique()}", ports.config.fleet, title, Severity.INFO, text, (), ())
+    message = OutgoingMessage(
+        f"test-{ports.unique()}", ports.config.fleet, title, Severity.INFO, text, (), ()
+    )
     try:
         if route.type is RouteType.ISSUES:
             ports.git_host.close_issue(ports.git_host.open_issue(title, fence(text)))

@@ -24,7 +24,7 @@ from shared.app.pull_requests.markdown import code, prose, table
 from shared.azure.node_pools.replacement import serving
 from shared.azure.node_pools.rollback import (
     WITHIN,
-    Versions,
+    RecentVersions,
     asked_for,
     nothing_listed,
     recently_used,
@@ -33,7 +33,7 @@ from shared.azure.node_pools.rollback import (
 )
 from shared.azure.ownership import rollback_tag
 from shared.cluster.divergence.drift import ROLLBACKS
-from shared.cluster.queues.message_parts import PromotionAsked
+from shared.cluster.queues.message_parts import PromotionOrder
 from shared.cluster.queues.messages import PromotionRequest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
@@ -45,7 +45,7 @@ from shared.language.yaml.editing import NotEditable, with_value
 from shared.masking import cut
 from shared.ports import Ports, Pull, PullText
 from shared.ports.azure import GetCluster, GetPoolUpgradeProfile
-from shared.promotions import What
+from shared.promotions import Promotable
 
 
 @answers(202)
@@ -53,16 +53,16 @@ def promote(
     source: str, target: str, what: Sequence[str], by: str, ports: Ports, reason: str = ""
 ) -> schema.PromotionReceipt:
     """Queue the pull request; ``what`` is empty for everything that differs."""
-    if source == target or not {*what} <= {*What}:
-        raise Refusal(400, f"from and to are two environments, and what is some of {', '.join(What)}")
-    chosen = tuple(map(What, dict.fromkeys(what)))
-    found = evaluate(source, target, chosen or tuple(What), Head(ports.state.fleet(), ports))
+    if source == target or not {*what} <= {*Promotable}:
+        raise Refusal(400, f"from and to are two environments, and what is some of {', '.join(Promotable)}")
+    chosen = tuple(map(Promotable, dict.fromkeys(what)))
+    found = evaluate(source, target, chosen or tuple(Promotable), Head(ports.state.fleet(), ports))
     problem = refusal(found, named=bool(chosen))
     if problem:
         known = {summary.place.environment for summary in ports.state.summaries()} - {""}
         hints = (meant(name, known) for name in (source, target) if name not in known)
         raise Refusal(409, problem + "".join(hints))
-    asked = PromotionAsked(source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=reason)
+    asked = PromotionOrder(source=source, target=target, what=chosen, by=by, at=ports.clock(), reason=reason)
     send(PromotionRequest(promotion=asked), ports)
     return {
         "queued": "promotion",
@@ -109,7 +109,7 @@ class _ServedPool:
 
 def _asked(
     record: ClusterRecord, pool: str, head: Head, ports: Ports, *, by: str, reason: str
-) -> RollbackAsked:
+) -> RollbackRequest:
     azure = RateLimiter(None, ports).over(ports).azure
     found = _found(record, pool, head, ports)
     answer = azure.call(GetPoolUpgradeProfile(record.desired.id, str(found.profile["name"])))
@@ -132,7 +132,7 @@ def _asked(
     if asked_for(found.pool) == target:
         _refuse(f"git asks for this rollback already: roadstead why {record.name} says what it waits for")
     content = _edited(record.name, found, target, head)
-    return RollbackAsked(record.name, pool, versions_of(found.profile), target, content, by, reason)
+    return RollbackRequest(record.name, pool, versions_of(found.profile), target, content, by, reason)
 
 
 def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _ServedPool:
@@ -159,7 +159,7 @@ def _found(record: ClusterRecord, pool: str, head: Head, ports: Ports) -> _Serve
     return _ServedPool(desired, wanted, manifest, live, mine[0])
 
 
-def _edited(name: str, found: _ServedPool, target: Versions, head: Head) -> str:
+def _edited(name: str, found: _ServedPool, target: RecentVersions, head: Head) -> str:
     """Return the manifest with the rollback; every other character of it stays."""
     at = ["spec", "nodePools", f"[{found.pool.name}]"]
     asked = {"nodeImageVersion": target.image, "lastUsed": target.moment}
@@ -177,7 +177,7 @@ def _edited(name: str, found: _ServedPool, target: Versions, head: Head) -> str:
     return text
 
 
-def _shown(versions: Versions) -> schema.PoolVersions:
+def _shown(versions: RecentVersions) -> schema.PoolVersionsView:
     return {"orchestratorVersion": versions.kubernetes, "nodeImageVersion": versions.image}
 
 
@@ -189,13 +189,13 @@ def _refuse(why: str) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class RollbackAsked:
+class RollbackRequest:
     """A rollback that may be proposed: ``before`` is what the pool runs, ``content`` the new manifest."""
 
     cluster: str
     pool: str
-    before: Versions
-    target: Versions
+    before: RecentVersions
+    target: RecentVersions
     content: str
     by: str
     reason: str = ""
@@ -206,14 +206,14 @@ class RollbackAsked:
         return f"Roll back {self.cluster}/{self.pool} to Kubernetes {self.target.kubernetes}"
 
 
-def open_rollback(asked: RollbackAsked, head: Head, ports: Ports) -> Pull:
+def open_rollback(asked: RollbackRequest, head: Head, ports: Ports) -> Pull:
     """Open the pull request, or return the one that is open; raise Conflict for a branch of somebody else."""
     of_upgrade = f"{asked.cluster}/{asked.pool}-{rollback_tag(asked.target.last_used)}"
     branch = f"{ROLLBACKS}{ports.config.fleet}/{of_upgrade}"
     return open_asked(branch, {cluster_path(asked.cluster): asked.content}, _text(asked), head, ports)
 
 
-def _text(asked: RollbackAsked) -> PullText:
+def _text(asked: RollbackRequest) -> PullText:
     before, target = asked.before, asked.target
     rows = [
         (code("Kubernetes"), code(before.kubernetes), code(target.kubernetes)),

@@ -27,7 +27,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class SuspensionAsked:
+class SuspensionRequest:
     """Which clusters are to be suspended until when, and why; ``by`` asked, and ``owner`` is responsible."""
 
     clusters: tuple[str, ...]
@@ -57,7 +57,7 @@ def suspend(
     """
     until = _whole_hour(ports.clock() + lasts)
     clusters = tuple(sorted({*names}))
-    asked = SuspensionAsked(clusters, until, cut(owner or by, MAX_TEXT), cut(reason, MAX_TEXT), by)
+    asked = SuspensionRequest(clusters, until, cut(owner or by, MAX_TEXT), cut(reason, MAX_TEXT), by)
     head = Head(ports.state.fleet(), ports)
     with proposing():
         files = _files(asked, head)
@@ -77,7 +77,7 @@ def _whole_hour(moment: datetime) -> datetime:
     return whole if whole == moment else whole + timedelta(hours=1)
 
 
-def _files(asked: SuspensionAsked, head: Head) -> Mapping[str, str]:
+def _files(asked: SuspensionRequest, head: Head) -> Mapping[str, str]:
     """Return the manifests with the suspension; every other character of them stays. Refuse all for one."""
     texts = head.texts(map(cluster_path, asked.clusters))
     unknown = [name for name in asked.clusters if cluster_path(name) not in texts]
@@ -98,7 +98,7 @@ def _files(asked: SuspensionAsked, head: Head) -> Mapping[str, str]:
     return files
 
 
-def _text(asked: SuspensionAsked, commit: str) -> PullText:
+def _text(asked: SuspensionRequest, commit: str) -> PullText:
     named = [(code(name), code(cluster_path(name))) for name in asked.clusters]
     parts = [
         f"{prose(asked.by)} asked to suspend {many(len(named), 'cluster')} until "

@@ -172,7 +172,7 @@ class Importable(TypedDict):
 
 
 @final
-class Imported(TypedDict):
+class ImportView(TypedDict):
     """``GET import``: the manifest of a managed cluster.
 
     ``spec`` has every field, ``manifest`` omits those that have the same effect when absent. ``left`` are
@@ -191,7 +191,7 @@ class Imported(TypedDict):
 
 
 @final
-class PoolVersions(TypedDict):
+class PoolVersionsView(TypedDict):
     """What a node pool runs."""
 
     orchestratorVersion: str
@@ -207,8 +207,8 @@ class RollbackReceipt(TypedDict):
 
     cluster: str
     pool: str
-    running: PoolVersions
-    target: PoolVersions
+    running: PoolVersionsView
+    target: PoolVersionsView
     lastUsed: str
     pullRequest: str
     by: str
@@ -217,7 +217,7 @@ class RollbackReceipt(TypedDict):
 # The routes of notifications.
 
 
-class SentMessage(TypedDict):
+class SentMessageView(TypedDict):
     """A message of a route: its title, when it was sent last, and why it has not arrived, "" if it has."""
 
     title: str
@@ -243,7 +243,7 @@ class RouteView(TypedDict):
     problem: str
     failingSince: str | None
     nextAt: str | None
-    messages: list[SentMessage]
+    messages: list[SentMessageView]
 
 
 @final

@@ -11,7 +11,7 @@ from shared.cluster.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED, s
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import READY, ClusterRecord
 from shared.json_tree import Json
-from shared.kubernetes.inside import NODE, WORKLOADS, Inside, Part
+from shared.kubernetes.inside import NODE, WORKLOADS, InsideReading, Part
 from shared.language.cluster_systems import systems_in
 from shared.ports import Ports
 
@@ -40,7 +40,7 @@ def tree_view(name: str, ports: Ports) -> schema.TreeView | None:
     )
 
 
-def _system(stored: Json, inside: Inside | None) -> schema.SystemOnCluster:
+def _system(stored: Json, inside: InsideReading | None) -> schema.SystemOnCluster:
     """Return a system with what a check found unhealthy in its namespaces, and what it runs."""
     found = [
         unhealthy

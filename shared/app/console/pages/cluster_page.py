@@ -22,7 +22,7 @@ COSTS = "costs"
 
 
 @dataclass(frozen=True)
-class Grant:
+class GrantLine:
     """What somebody may do in Azure: who it is, what it may, and where; ``differs`` from what Azure has."""
 
     name: str
@@ -91,7 +91,7 @@ def ends_of_orders(spec: Json, now: datetime, by_schedule: bool) -> Mapping[str,
     }
 
 
-def grants_of(spec: Json, differing: Collection[str]) -> Iterator[Grant]:
+def grants_of(spec: Json, differing: Collection[str]) -> Iterator[GrantLine]:
     """Yield the grants of a manifest; ``differing`` are the paths of its fields that differ."""
     for credential in spec["federatedCredentials"]:
         who = f"pods of {credential['namespace']}/{credential['serviceAccount']}"
@@ -102,6 +102,6 @@ def grants_of(spec: Json, differing: Collection[str]) -> Iterator[Grant]:
         yield _grant(role, who, f"has {role['role']} at", role["scope"], place, differing)
 
 
-def _grant(entry: Json, who: str, may: str, where: str, place: str, differing: Collection[str]) -> Grant:
+def _grant(entry: Json, who: str, may: str, where: str, place: str, differing: Collection[str]) -> GrantLine:
     differs = any(path.removeprefix("spec.").startswith(place) for path in differing)
-    return Grant(entry["name"], who, may, where, differs)
+    return GrantLine(entry["name"], who, may, where, differs)

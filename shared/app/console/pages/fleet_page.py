@@ -35,7 +35,7 @@ _ENDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Need:
+class OpenTask:
     """What needs a person: a sentence, who acts, since when, and where: the parts of the address of a page.
 
     ``where`` says in which environments and regions. ``names`` are clusters, the first of ``count`` where
@@ -105,50 +105,54 @@ def strips_of(view: schema.RolloutView) -> list[tuple[str, list[Cells]]]:
     return [(stage["name"], cells_of(stage["groups"], CELLS)) for stage in view["stages"]]
 
 
-def _of_fleet(view: schema.FleetView) -> Iterator[Need]:
+def _of_fleet(view: schema.FleetView) -> Iterator[OpenTask]:
     """Yield what stops or holds the fleet as a whole."""
     if view["problem"]:
         what, detail = capital(view["problem"]), view["fleetSuggestedAction"]
-        yield Need(what, "who runs Roadstead, or wrote the commit", detail=detail, urgent=True)
+        yield OpenTask(what, "who runs Roadstead, or wrote the commit", detail=detail, urgent=True)
     elif not view["commit"]:
         detail = f"Push a fleet to {view['branch']} of {view['repository']}: `roadstead init` writes one."
-        yield Need("No commit was planned yet", "who writes the fleet", detail=detail)
+        yield OpenTask("No commit was planned yet", "who writes the fleet", detail=detail)
     if view["paused"]:
-        yield Need(capital(view["paused"]), "an Operator", act="resume", label="Resume")
+        yield OpenTask(capital(view["paused"]), "an Operator", act="resume", label="Resume")
     if view["needsApprovalCount"]:
         what = f"{_counted(view['needsApprovalCount'], 'delete')} of the newest commit: approval needed"
         names, address = tuple(view["needsApproval"]), ("/plans", view["commit"])
         count = view["needsApprovalCount"]
-        yield Need(what, "an Approver", names=names, address=address, label="Look and approve", count=count)
+        yield OpenTask(
+            what, "an Approver", names=names, address=address, label="Look and approve", count=count
+        )
     if view["notCreatedCount"]:
         what = f"{_counted(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
         names, address = tuple(view["notCreated"]), ("/plans", view["commit"])
-        yield Need(
+        yield OpenTask(
             what, "who writes the manifest", names=names, address=address, count=view["notCreatedCount"]
         )
     if view["correctionCount"]:
         what = f"{_counted(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
         names = tuple(view["corrections"])
         count, address = view["correctionCount"], ("/clusters", names[0])
-        yield Need(what, "an Approver", names=names, address=address, label="Look and approve", count=count)
+        yield OpenTask(
+            what, "an Approver", names=names, address=address, label="Look and approve", count=count
+        )
     if view["endingCount"]:
         what = f"{_counted(view['endingCount'], 'cluster')} with a version or a certificate that ends soon"
         names, count = tuple(view["ending"]), view["endingCount"]
-        yield Need(what, "who upgrades the clusters", names=names, address=("/versions",), count=count)
+        yield OpenTask(what, "who upgrades the clusters", names=names, address=("/versions",), count=count)
 
 
-def _of_manifests(view: schema.FleetView, plans: list[schema.PlanSummary]) -> Iterator[Need]:
+def _of_manifests(view: schema.FleetView, plans: list[schema.PlanSummary]) -> Iterator[OpenTask]:
     """Yield that manifests of the newest commit are invalid, where no cluster is missing for that."""
     newest = next((plan for plan in plans if plan["commit"] == view["commit"]), None)
     if newest and newest["problemCount"] and not view["notCreatedCount"]:
         what = f"{_counted(newest['problemCount'], 'problem')} in the manifests of the newest commit"
         detail = "What they are about stays as it was at the last valid commit."
-        yield Need(
+        yield OpenTask(
             what, "who writes the manifests", newest["plannedAt"], detail, address=("/plans", view["commit"])
         )
 
 
-def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
+def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[OpenTask]:
     """Yield the stages that wait for a person, and the rollouts that stand still."""
     for view in rollouts:
         address, commit = ("/rollouts", view["commit"]), view["commit"][:8]
@@ -159,23 +163,25 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[Need]:
                 role = f"an {gate['role']}" if gate["role"] else ""
                 who = f"{gate['owner']}, {role}".strip(", ")
                 since, label = gate["reachedAt"], "Look and approve"
-                yield Need(what, who, since, gate["reason"], address=address, label=label)
+                yield OpenTask(what, who, since, gate["reason"], address=address, label=label)
         spent = sum(len(group["failed"]) for stage in view["stages"] for group in stage["groups"])
         if view["state"] == "Waiting" and spent:
             what = f"The rollout of {commit} is halted: {_counted(spent, 'cluster')} failed"
-            yield Need(what, _ENDS[WaitReason.BUDGET], None, view["progress"], address=address, urgent=True)
+            yield OpenTask(
+                what, _ENDS[WaitReason.BUDGET], None, view["progress"], address=address, urgent=True
+            )
         if view["state"].startswith(("Paused", "Stopped")):
             what, waits = f"The rollout of {commit}: {view['state'].lower()}", view["waiting"]
             who = next((_ENDS[reason] for wait in waits if (reason := wait["reason"]) in _ENDS), _RESUMES)
-            yield Need(what, who, detail=view["progress"], address=address, urgent=True)
+            yield OpenTask(what, who, detail=view["progress"], address=address, urgent=True)
 
 
-def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
+def _of_clusters(view: schema.FleetView) -> Iterator[OpenTask]:
     """Yield the clusters that wait for a person: those with the same cause together."""
     for cause in view["attention"]:
         phase, names, count = cause["phase"], tuple(cause["clusters"]), cause["clusterCount"]
         who, where = cause["who"] or "an Operator", _where(cause)
-        need = Need("", who, cause["since"], cause["detail"], where, urgent=phase in _STUCK)
+        need = OpenTask("", who, cause["since"], cause["detail"], where, urgent=phase in _STUCK)
         if count == 1:
             act, address = "replay" if phase in _STUCK else "", ("/clusters", *names)
             one = replace(
@@ -188,28 +194,28 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
             yield replace(need, what=what, names=names, count=count, label="Select them", query=query)
 
 
-def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[Need]:
+def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[OpenTask]:
     """Yield what the app itself lacks."""
     for service in (*health["services"], *health["credentials"], *health["timers"]):
         if service["problem"]:
-            yield Need(
+            yield OpenTask(
                 f"{service['name']}: {service['problem']}", "who runs Roadstead", urgent=not service["ok"]
             )
     for route in view["failingRoutes"]:
         what = f"Notifications by the route {route['route']} fail"
-        yield Need(what, "who runs Roadstead", route["since"], route["problem"])
+        yield OpenTask(what, "who runs Roadstead", route["since"], route["problem"])
     if view["deadLetterCount"]:
         what = f"{_counted(view['deadLetterCount'], 'message')} in a dead-letter queue"
-        yield Need(what, "an Operator", address=("/activity",))
+        yield OpenTask(what, "an Operator", address=("/activity",))
     sweep = view["sweep"]
     for problem in sweep["problems"] if sweep else ():
         what = f"The clusters of the subscription {problem['subscription']} cannot be listed"
-        yield Need(what, "the subscription's owner", problem["listedAt"], problem["problem"])
+        yield OpenTask(what, "the subscription's owner", problem["listedAt"], problem["problem"])
     for orphan in sweep["orphans"] if sweep else ():
         what = f"{orphan['cluster']} has this fleet's tags, and the fleet does not know it"
-        yield Need(what, "who runs Roadstead", orphan["since"], orphan["resource"])
+        yield OpenTask(what, "who runs Roadstead", orphan["since"], orphan["resource"])
     for record in view["unreadable"]:
-        yield Need(
+        yield OpenTask(
             f"A record cannot be read: {record['kind']} {record['key']}",
             "who runs Roadstead",
             detail=record["suggestedAction"],

@@ -21,7 +21,7 @@ REMOVALS = ("delete", "release", "rebuild")
 
 
 @dataclass(frozen=True)
-class Group:
+class ItemGroup:
     """Clusters to which a plan does the same."""
 
     clusters: tuple[str, ...]
@@ -95,12 +95,12 @@ def approved_of(view: schema.PlanView) -> str:
     return f"{what}, by {by_whom(approval['by'], approval['reason'])}"
 
 
-def grouped(items: Iterable[schema.PlanItem]) -> list[Group]:
+def grouped(items: Iterable[schema.PlanItem]) -> list[ItemGroup]:
     """Return clusters by what happens to them: first what waits for a person, then what destroys."""
     found: dict[Any, list[schema.PlanItem]] = {}
     for item in items:
         found.setdefault(_what(item), []).append(item)
-    groups = [Group(tuple(sorted(item["cluster"] for item in same)), same[0]) for same in found.values()]
+    groups = [ItemGroup(tuple(sorted(item["cluster"] for item in same)), same[0]) for same in found.values()]
     return sorted(
         groups, key=lambda group: (not group.item["needsApproval"], group.kind != "bad", group.clusters)
     )

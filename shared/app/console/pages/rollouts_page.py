@@ -52,7 +52,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitGroup:
     """Clusters that wait for the same, and since when the first of them does."""
 
     clusters: tuple[str, ...]
@@ -137,14 +137,14 @@ def cells_of(groups: Iterable[schema.RolloutGroup], most: int = CELLS) -> list[C
     return [Cells(word, count, kind, math.ceil(count / each)) for (word, kind), count in counts.items()]
 
 
-def waiting_of(waiting: Iterable[schema.WaitingCluster]) -> list[Waiting]:
+def waiting_of(waiting: Iterable[schema.WaitingCluster]) -> list[WaitGroup]:
     """Return the clusters that wait, together where they wait for the same."""
     found: dict[tuple[str, ...], list[schema.WaitingCluster]] = {}
     for wait in waiting:
         key = (wait["stage"], wait["waits"], wait["suggestedAction"], wait["owner"], wait["because"])
         found.setdefault(key, []).append(wait)
     return [
-        Waiting(
+        WaitGroup(
             tuple(wait["cluster"] for wait in same),
             same[0],
             min((wait["since"] for wait in same if wait["since"]), default=None),

@@ -10,7 +10,7 @@ from shared.app.access.context import StepContext
 from shared.azure.changes.upgrades import POOL_LABEL, old_nodes
 from shared.azure.changes.writes import pool_is_stopped, running_version
 from shared.cluster.failures.errors import Blocked
-from shared.cluster.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
+from shared.cluster.job import AcceptedWrite, WaitKind, WaitSubject, WriteKind
 from shared.cluster.outcomes import Fail, Outcome, Wait
 from shared.json_tree import Json, digest_of
 from shared.kubernetes.field_ownership import MANAGER
@@ -159,7 +159,7 @@ def _evicted(
         context.poll_seconds,
         _progress(old, remaining, len(ending), reasons),
         write,
-        WaitingOn(WaitKind.DRAIN, old, since),
+        WaitSubject(WaitKind.DRAIN, old, since),
         action_required=_make_room(minutes) if blocked else "",
         open_ended=bool(blocked),
     )

@@ -28,7 +28,7 @@ from shared.azure.companions.managed_namespaces import (
     kept_against_git,
     without_deletion,
 )
-from shared.azure.ownership import Owner
+from shared.azure.ownership import OwnerTags
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Outcome, Wait
 from shared.frozen import dataclass, replace
@@ -131,7 +131,7 @@ class NamespaceCandidate:
         return wanted.written(self.live, context.desired.left)
 
 
-def refusal(candidate: NamespaceCandidate, owner: Owner) -> Wait | None:
+def refusal(candidate: NamespaceCandidate, owner: OwnerTags) -> Wait | None:
     """Return the wait of a namespace that somebody else has, and that may not be taken over."""
     live, name = candidate.live, candidate.name
     if live is None:

@@ -44,7 +44,7 @@ from shared.azure.node_pools.replacement import (
     stage_of,
 )
 from shared.azure.node_pools.rollback import (
-    Versions,
+    RecentVersions,
     asked_for,
     is_pending,
     recently_used,
@@ -306,7 +306,9 @@ def rollback_of(
     return rollback_write(target, profile)
 
 
-def _hold(context: StepContext, live: Json, pool: NodePool, profile: Json, target: Versions) -> Wait | None:
+def _hold(
+    context: StepContext, live: Json, pool: NodePool, profile: Json, target: RecentVersions
+) -> Wait | None:
     name = str(profile["name"])
     listed = recently_used(context.azure(GetPoolUpgradeProfile(context.cluster, name)))
     found = unmet(

@@ -6,7 +6,7 @@ from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At
-from localcloud.kubernetes.world.rbac import Impersonated, ServiceAccount
+from localcloud.kubernetes.world.rbac import ServiceAccount, ServiceAccountWorld
 from tests.support.kubernetes_worlds import ALICE, MAP, a_world, refusal
 
 BINDING = next(kind for kind in BUILT_IN if kind.kind == "RoleBinding")
@@ -15,7 +15,7 @@ BINDING = next(kind for kind in BUILT_IN if kind.kind == "RoleBinding")
 def test_a_binding_that_comes_or_goes_counts_at_once() -> None:
     world = a_world()[0]
     world.apply(MAP, {"data": {"colour": "blue"}}, ALICE)
-    account = Impersonated(world, ServiceAccount(MAP.namespace, "shop"))
+    account = ServiceAccountWorld(world, ServiceAccount(MAP.namespace, "shop"))
     with refusal(403, "Forbidden"):
         account.find(MAP)
     binding: dict[str, Any] = {

@@ -18,7 +18,7 @@ from shared.app.worker.steps.flux.applied import (
 from shared.app.worker.steps.flux.pinned import instance_wait, pinned_components
 from shared.cluster.failures.advice import after_refusal
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
-from shared.cluster.job import WaitingOn, WaitKind
+from shared.cluster.job import WaitKind, WaitSubject
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.frozen import replace
 from shared.json_tree import Json, digest_of
@@ -129,7 +129,7 @@ def _rolled_out_later(context: StepContext, waiting: Outcome) -> Outcome:
         return waiting
     before = context.job.step.waiting_on
     since = before.since if before is not None else context.ports.clock()
-    return replace(waiting, waiting_on=WaitingOn(WaitKind.ROLLOUT, _key(context), since))
+    return replace(waiting, waiting_on=WaitSubject(WaitKind.ROLLOUT, _key(context), since))
 
 
 def _rolling_out(context: StepContext) -> bool:
@@ -193,7 +193,7 @@ def rollout_wait(context: StepContext, rollouts: Sequence[DeploymentRollout]) ->
     return Wait(
         context.ports.config.timing.poll_seconds,
         f"Flux rolls out: {'; '.join(map(str, rollouts[:SHOWN]))}",
-        waiting_on=WaitingOn(WaitKind.ROLLOUT, _key(context), since),
+        waiting_on=WaitSubject(WaitKind.ROLLOUT, _key(context), since),
         action_required=refused
         or (f"{look}; correct {context.desired.spec.flux.components} and push." if failed else ""),
     )
