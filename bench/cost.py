@@ -174,7 +174,7 @@ class CountedCloud(MemoryCloud):
 
     def _executed(self, before: Usage) -> None:
         used = self.usage.used
-        seconds = sum(each * (used[kind] - before.used[kind]) for kind, each in SECONDS.items())
+        seconds = sum(cost * (used[kind] - before.used[kind]) for kind, cost in SECONDS.items())
         used["executions"] += 1
         used["gigabyte-seconds"] += own_use.GIGABYTES * max(LEAST_SECONDS, seconds)
 

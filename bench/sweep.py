@@ -144,7 +144,7 @@ def stop_some(cloud: MemoryCloud) -> int:
 
 def main() -> None:
     """Measure a fleet as it is, and with one of a hundred clusters changed."""
-    given = [int(each) for each in sys.argv[1:]]
+    given = [int(argument) for argument in sys.argv[1:]]
     clusters, subscriptions = [*given, *(10_000, 250)[len(given) :]]
     cloud = fleet_of(clusters, subscriptions)
     print(f"{clusters} clusters in {subscriptions} subscriptions, before: {megabytes():.0f} MB")

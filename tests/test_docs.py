@@ -182,13 +182,13 @@ def test_the_classes_that_share_the_limit_of_another_one_are_named() -> None:
     line = re.search(r"^\| `RETRY_LIMITS` .*$", PAGES["docs/settings.md"], re.MULTILINE)
     assert line is not None
     for kind in REMEDIES:
-        base = next((each for each in kind.__mro__ if each in DEFAULTS), kind)
+        base = next((ancestor for ancestor in kind.__mro__ if ancestor in DEFAULTS), kind)
         assert base is kind or f"`{kind.__name__}`" in line[0], kind
 
 
 def test_the_fields_of_each_object_of_the_api_are_explained_in_one_section() -> None:
     page = PAGES["docs/api.md"]
-    sections = [set(re.findall(r"[\w-]+", code_of(each))) for each in page.split("\n## ")]
+    sections = [set(re.findall(r"[\w-]+", code_of(section))) for section in page.split("\n## ")]
     objects = [
         var.__annotations__.keys() for var in vars(schema).values() if hasattr(var, "__required_keys__")
     ]

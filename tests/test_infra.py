@@ -189,8 +189,8 @@ def test_the_page_on_infrastructure_counts_the_runs_of_the_timers() -> None:
     settings = settings_of(App.CONTROL, REQUIRED)
     schedules = [value for name, value in settings.items() if name.endswith("_SCHEDULE")]
     assert len(schedules) == 5
-    for each in schedules:
-        schedule = CronSim(each, day)
+    for timer in schedules:
+        schedule = CronSim(timer, day)
         runs += sum(1 for _ in takewhile(lambda at: at <= day + timedelta(days=1), schedule))
     assert f"run {runs:,} times a day" in (INFRA / "README.md").read_text()
 

@@ -26,9 +26,9 @@ _ALL: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 def result_of(query: str, rows: Sequence[Row]) -> Sequence[Row]:
     """Return what a query of the table customMetrics finds among its entries."""
     *given, query = re.split(r";\n", query)
-    for each in given:
-        named = re.fullmatch(r"\s*let (\w+) = toscalar\((.*)\)", each, re.DOTALL)
-        assert named, each
+    for criterion in given:
+        named = re.fullmatch(r"\s*let (\w+) = toscalar\((.*)\)", criterion, re.DOTALL)
+        assert named, criterion
         (row,) = result_of(named[2], rows)
         rows = [document | {named[1]: next(iter(row.values()))} for document in rows]
     table, *steps = (part.strip() for part in re.split(r"\n\s*\|", query.strip()))

@@ -17,12 +17,17 @@ PACKAGES = ("handlers", "shared", "cli", "localcloud", "simulation", "bench", "t
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports(path: Path) -> Sequence[str]:
     return [*_imports(path)]
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -53,6 +58,42 @@ def test_the_functions_library_stays_at_the_edge() -> None:
     users = [name for name, path in naming if any(i.startswith("azure.functions") for i in imports(path))]
     assert users
     assert [name for name in users if not name.startswith(EDGE)] == []
+
+
+PRODUCT = ("handlers", "shared", "cli", "localcloud", "simulation")
+
+
+def test_a_class_name_stands_once_in_the_product() -> None:
+    places: dict[str, list[str]] = {}
+    for file, path in sources(*PRODUCT):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(file)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_no_loop_variable_is_called_one_or_each() -> None:
+    found = []
+    for file, path in sources("function_app.py", *PACKAGES, "tools"):
+        loops = (node for node in ast.walk(tree(path)) if isinstance(node, ast.For | ast.comprehension))
+        targets = (name for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name))
+        found += [f"{file}:{name.lineno}" for name in targets if name.id in ("one", "each")]
+    assert found == []
+
+
+def test_a_record_has_twenty_fields_at_most() -> None:
+    found = []
+    for file, path in sources(*PRODUCT):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef) and any(map(_makes_dataclass, node.decorator_list)):
+                fields = sum(isinstance(member, ast.AnnAssign) for member in node.body)
+                found += [f"{file}: {node.name}"] if fields > 20 else []
+    assert found == []
+
+
+def _makes_dataclass(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return isinstance(called, ast.Name) and called.id == "dataclass"
 
 
 def test_handlers_know_no_client_library() -> None:

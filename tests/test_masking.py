@@ -152,7 +152,7 @@ def test_a_known_secret_is_masked_in_every_form_in_which_it_may_appear(text: str
     mask = Masker([CANARY, "päss/word+1", PEM, connection])
     shown = mask(f"said {text}")
     assert "***" in shown
-    assert not any(each in shown for each in ("canary", "word", "MIIE", "Q2Fu", "Y2Fu"))
+    assert not any(secret in shown for secret in ("canary", "word", "MIIE", "Q2Fu", "Y2Fu"))
 
 
 @given(st.text(max_size=60), st.sampled_from(["", *SHAPES.values(), CANARY]), st.text(max_size=60))

@@ -42,7 +42,7 @@ class DevOpsError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class DevOpsPlace:
     """A repository, the address of its organization, and the names of its project and its own."""
 
     repository: GitRepository
@@ -81,7 +81,7 @@ def time_text(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}0Z"
 
 
-def repository_json(place: Place) -> JsonObject:
+def repository_json(place: DevOpsPlace) -> JsonObject:
     """Write a repository."""
     return {
         "id": place.id,
@@ -97,7 +97,7 @@ def repository_json(place: Place) -> JsonObject:
     }
 
 
-def pull_json(place: Place, record: PullRecord, *, with_merge: bool = False) -> JsonObject:
+def pull_json(place: DevOpsPlace, record: PullRecord, *, with_merge: bool = False) -> JsonObject:
     """Write a pull request; ``with_merge``: with the test merge of an open one, or none yet."""
     status, merge = ("active", "queued") if record.state == "open" else ("abandoned", "notSet")
     commit = ""
@@ -143,7 +143,7 @@ def labels_json(record: PullRecord) -> list[JsonObject]:
 VOTES = {"APPROVED": 10, "CHANGES_REQUESTED": -10}
 
 
-def reviewers_json(place: Place, number: int) -> list[JsonObject]:
+def reviewers_json(place: DevOpsPlace, number: int) -> list[JsonObject]:
     """Write the reviewers with the vote that each has now; one that was reset is 0."""
     now = {
         review.author.login: VOTES.get(review.state, 0)
@@ -153,7 +153,7 @@ def reviewers_json(place: Place, number: int) -> list[JsonObject]:
     return [{**identity_json(login), "vote": vote, "isRequired": False} for login, vote in now.items()]
 
 
-def _head(place: Place, branch: str) -> str:
+def _head(place: DevOpsPlace, branch: str) -> str:
     try:
         return place.repository.head(branch)
     except Dependency:

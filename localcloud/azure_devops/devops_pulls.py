@@ -15,8 +15,8 @@ from localcloud.azure_devops.devops_json import (
     NO_COMMIT,
     VOTES,
     DevOpsError,
+    DevOpsPlace,
     JsonObject,
-    Place,
     identity_json,
     labels_json,
     pull_json,
@@ -37,7 +37,7 @@ from localcloud.git.world.repository_history import parse_commit
 from localcloud.git.world.reviews import ReviewRecord
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
 
-Send = Callable[[Place, str, JsonObject], None]
+Send = Callable[[DevOpsPlace, str, JsonObject], None]
 """Delivers an event, with its type and its resource."""
 MAX_TITLE, MAX_DESCRIPTION, MAX_COMMENT = 400, 4000, 150_000
 """The second and the third are in refusals of the service (scala-steward-org/scala-steward#3543,
@@ -47,7 +47,7 @@ _VOTE_THREADS = 1_000_000
 _STATES = {"active": "open", "abandoned": "closed", "completed": "closed", "all": "all"}
 
 
-def _record(place: Place, number: int) -> PullRecord:
+def _record(place: DevOpsPlace, number: int) -> PullRecord:
     found = place.repository.pulls.get(number)
     if found is None:
         raise DevOpsError(
@@ -58,7 +58,7 @@ def _record(place: Place, number: int) -> PullRecord:
     return found
 
 
-def listed(place: Place, request: Request) -> Response:
+def listed(place: DevOpsPlace, request: Request) -> Response:
     """List pull requests, newest first; the text of each is cut after 400 characters."""
     given = {name: request.args.get(f"searchCriteria.{name}", "") for name in ("status", "sourceRefName")}
     base = request.args.get("searchCriteria.targetRefName", "").removeprefix("refs/heads/")
@@ -72,12 +72,12 @@ def listed(place: Place, request: Request) -> Response:
     return values([pull | {"description": pull["description"][:400]} for pull in shown])
 
 
-def one(place: Place, _: Request, number: int) -> JsonObject:
+def one(place: DevOpsPlace, _: Request, number: int) -> JsonObject:
     """Write one pull request, with its test merge."""
     return pull_json(place, _record(place, number), with_merge=True)
 
 
-def create(place: Place, request: Request, send: Send) -> Response:
+def create(place: DevOpsPlace, request: Request, send: Send) -> Response:
     """Open a pull request."""
     wanted = request.get_json()
     refs = [str(wanted.get(name) or "") for name in ("sourceRefName", "targetRefName")]
@@ -88,7 +88,7 @@ def create(place: Place, request: Request, send: Send) -> Response:
     return json_response(201, opened(place, given, send))
 
 
-def opened(place: Place, wanted: JsonObject, send: Send) -> JsonObject:
+def opened(place: DevOpsPlace, wanted: JsonObject, send: Send) -> JsonObject:
     """Open the pull request of {"head", "base", "title", "body", "fork"}, and deliver the event."""
     head, base, title, body = (str(wanted.get(name) or "") for name in ("head", "base", "title", "body"))
     _check(title, body)
@@ -115,7 +115,7 @@ def _check(title: str, body: str) -> None:
         )
 
 
-def change(place: Place, request: Request, number: int, send: Send) -> JsonObject:
+def change(place: DevOpsPlace, request: Request, number: int, send: Send) -> JsonObject:
     """Change the text of a pull request, or complete or abandon it."""
     wanted, record = request.get_json(), _record(place, number)
     if record.state != "open":
@@ -145,7 +145,7 @@ def change(place: Place, request: Request, number: int, send: Send) -> JsonObjec
     return pull_json(place, after)
 
 
-def completed(place: Place, number: int, seen: str, send: Send, *, squash: bool) -> JsonObject:
+def completed(place: DevOpsPlace, number: int, seen: str, send: Send, *, squash: bool) -> JsonObject:
     """Merge a pull request, if its newest commit is what the caller has seen."""
     record = _record(place, number)
     if seen != record.sha:
@@ -162,7 +162,7 @@ def completed(place: Place, number: int, seen: str, send: Send, *, squash: bool)
     return shown
 
 
-def pushed(place: Place, changed: RefChange, send: Send) -> None:
+def pushed(place: DevOpsPlace, changed: RefChange, send: Send) -> None:
     """Deliver the event of a push, and what it does to pull requests: new commits, or their end."""
     branch, pulls = changed.ref.removeprefix("refs/heads/"), place.repository.pulls
     if changed.ref == branch:
@@ -184,7 +184,7 @@ def pushed(place: Place, changed: RefChange, send: Send) -> None:
 # Threads: comments, and the votes as the system writes them.
 
 
-def threads(place: Place, _: Request, number: int) -> Response:
+def threads(place: DevOpsPlace, _: Request, number: int) -> Response:
     """List all threads of a pull request."""
     _record(place, number)
     pulls = place.repository.pulls
@@ -192,7 +192,7 @@ def threads(place: Place, _: Request, number: int) -> Response:
     return values([*map(_thread_json, pulls.comments(number)), *map(_vote_json, votes)])
 
 
-def create_thread(place: Place, request: Request, number: int) -> Response:
+def create_thread(place: DevOpsPlace, request: Request, number: int) -> Response:
     """Write a thread with a comment."""
     _record(place, number)
     content = str(request.get_json()["comments"][0].get("content") or "")
@@ -202,7 +202,7 @@ def create_thread(place: Place, request: Request, number: int) -> Response:
     )
 
 
-def edit_comment(place: Place, request: Request, number: int, thread: int) -> JsonObject:
+def edit_comment(place: DevOpsPlace, request: Request, number: int, thread: int) -> JsonObject:
     """Replace the first comment of a thread."""
     _record(place, number)
     content = str(request.get_json().get("content") or "")
@@ -265,13 +265,13 @@ def _vote_json(review: ReviewRecord) -> JsonObject:
     }
 
 
-def reviewers(place: Place, _: Request, number: int) -> Response:
+def reviewers(place: DevOpsPlace, _: Request, number: int) -> Response:
     """List the reviewers with their votes."""
     _record(place, number)
     return values(reviewers_json(place, number))
 
 
-def vote(place: Place, request: Request, number: int, reviewer: str) -> JsonObject:
+def vote(place: DevOpsPlace, request: Request, number: int, reviewer: str) -> JsonObject:
     """Vote as somebody, or take the vote back."""
     person = next((p for p in PEOPLE.values() if identity_json(p.login)["id"] == reviewer), None)
     if person is None:
@@ -280,7 +280,7 @@ def vote(place: Place, request: Request, number: int, reviewer: str) -> JsonObje
     return next(r for r in reviewers_json(place, number) if r["id"] == reviewer)
 
 
-def voted(place: Place, number: int, login: str, given: int) -> None:
+def voted(place: DevOpsPlace, number: int, login: str, given: int) -> None:
     """Give a reviewer another vote, for the newest commit; 0 takes the last one back."""
     record, reviews = _record(place, number), place.repository.pulls.reviews
     if given:
@@ -295,7 +295,7 @@ def voted(place: Place, number: int, login: str, given: int) -> None:
 # Iterations, commits, labels, statuses, and the search for a commit.
 
 
-def iterations(place: Place, _: Request, number: int) -> Response:
+def iterations(place: DevOpsPlace, _: Request, number: int) -> Response:
     """List the iterations of a pull request, oldest first."""
     record = _record(place, number)
     author = identity_json(record.author)
@@ -313,7 +313,7 @@ def iterations(place: Place, _: Request, number: int) -> Response:
     )
 
 
-def _iterations(place: Place, record: PullRecord) -> Sequence[tuple[str, datetime]]:
+def _iterations(place: DevOpsPlace, record: PullRecord) -> Sequence[tuple[str, datetime]]:
     found: list[tuple[str, datetime]] = []
     last = record.created_at
     for review in place.repository.pulls.reviews.of(record.number):
@@ -327,7 +327,7 @@ def _iterations(place: Place, record: PullRecord) -> Sequence[tuple[str, datetim
     return found
 
 
-def changes(place: Place, request: Request, number: int, iteration: int) -> JsonObject:
+def changes(place: DevOpsPlace, request: Request, number: int, iteration: int) -> JsonObject:
     """List the files that a pull request changes, in pages of at most 2,000."""
     record = _record(place, number)
     if iteration != len(_iterations(place, record)):
@@ -343,7 +343,7 @@ def changes(place: Place, request: Request, number: int, iteration: int) -> Json
     return {"changeEntries": entries, **more}
 
 
-def commits(place: Place, request: Request, number: int) -> Response:
+def commits(place: DevOpsPlace, request: Request, number: int) -> Response:
     """List the commits of a pull request in pages."""
     found = place.repository.pulls.commits_of(_record(place, number))
     top, start = int(request.args.get("$top", 100)), int(request.args.get("continuationToken", 0))
@@ -351,12 +351,12 @@ def commits(place: Place, request: Request, number: int) -> Response:
     return values([commit_json(entry) for entry in found[start : start + top]], more)
 
 
-def labels(place: Place, _: Request, number: int) -> Response:
+def labels(place: DevOpsPlace, _: Request, number: int) -> Response:
     """List the labels of a pull request."""
     return values(labels_json(_record(place, number)))
 
 
-def create_status(place: Place, request: Request, number: int, send: Send) -> Response:
+def create_status(place: DevOpsPlace, request: Request, number: int, send: Send) -> Response:
     """Create the status of a pull request; it is stored with its newest commit."""
     record, wanted = _record(place, number), request.get_json()
     status_of(wanted)
@@ -365,7 +365,7 @@ def create_status(place: Place, request: Request, number: int, send: Send) -> Re
     return json_response(200, wanted)
 
 
-def complete_what_waits(place: Place, send: Send) -> None:
+def complete_what_waits(place: DevOpsPlace, send: Send) -> None:
     """Complete each pull request with auto-complete whose branch policies are met: here, statuses of it.
 
     A policy asks for the newest commit (learn.microsoft.com/azure/devops/repos/git/pull-request-status).
@@ -379,13 +379,13 @@ def complete_what_waits(place: Place, send: Send) -> None:
             completed(place, record.number, record.sha, send, squash=False)
 
 
-def statuses(place: Place, _: Request, number: int) -> Response:
+def statuses(place: DevOpsPlace, _: Request, number: int) -> Response:
     """List the statuses of a pull request."""
     _record(place, number)
     return values(place.pull_statuses.get(number, []))
 
 
-def query(place: Place, request: Request) -> JsonObject:
+def query(place: DevOpsPlace, request: Request) -> JsonObject:
     """Find the pull requests of commits: those whose merge is one, or that brought one."""
     results = []
     for wanted in request.get_json()["queries"]:

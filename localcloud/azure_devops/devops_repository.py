@@ -11,8 +11,8 @@ from werkzeug.wrappers import Request, Response
 from localcloud.azure_devops.devops_json import (
     NO_COMMIT,
     DevOpsError,
+    DevOpsPlace,
     JsonObject,
-    Place,
     identity_json,
     repository_json,
     time_text,
@@ -35,12 +35,12 @@ def values(found: list[Any], headers: dict[str, str] | None = None) -> Response:
     return answer
 
 
-def repository(place: Place, _: Request) -> JsonObject:
+def repository(place: DevOpsPlace, _: Request) -> JsonObject:
     """Write a repository."""
     return repository_json(place)
 
 
-def commit(place: Place, _: Request, sha: str) -> JsonObject:
+def commit(place: DevOpsPlace, _: Request, sha: str) -> JsonObject:
     """Write a commit."""
     require_commit(place, sha)
     (found,) = place.repository.changes(sha, "", 1)
@@ -58,7 +58,7 @@ def commit_json(found: Any) -> JsonObject:
     }
 
 
-def pushes(place: Place, request: Request) -> Response:
+def pushes(place: DevOpsPlace, request: Request) -> Response:
     """List the pushes of a branch, newest first: git's log of its reference has them."""
     ref = request.args.get("searchCriteria.refName", "")
     if request.args.get("searchCriteria.includeRefUpdates") != "true" or not ref:
@@ -80,7 +80,7 @@ def pushes(place: Place, request: Request) -> Response:
     return values(found[: int(request.args.get("$top", 100))])
 
 
-def require_commit(place: Place, sha: str) -> None:
+def require_commit(place: DevOpsPlace, sha: str) -> None:
     """Raise what the API answers for an object that there is not."""
     found = place.repository.read(sha)
     if found is None or found.kind != "commit":
@@ -89,7 +89,7 @@ def require_commit(place: Place, sha: str) -> None:
         )
 
 
-def create_status(place: Place, request: Request, sha: str) -> Response:
+def create_status(place: DevOpsPlace, request: Request, sha: str) -> Response:
     """Create the status of a commit."""
     require_commit(place, sha)
     wanted = request.get_json()
@@ -116,7 +116,7 @@ def invalid(message: str) -> DevOpsError:
     return DevOpsError(400, f"Invalid argument value. {message}", "InvalidArgumentValueException")
 
 
-def statuses(place: Place, request: Request, sha: str) -> Response:
+def statuses(place: DevOpsPlace, request: Request, sha: str) -> Response:
     """List the statuses of a commit, with ``latestOnly`` the newest of each genre and name."""
     require_commit(place, sha)
     if request.args.get("latestOnly") != "true":
@@ -140,7 +140,7 @@ def _status_json(status: CommitStatus, at: str) -> JsonObject:
     }
 
 
-def _checks(place: Place, sha: str) -> Iterator[JsonObject]:
+def _checks(place: DevOpsPlace, sha: str) -> Iterator[JsonObject]:
     """Yield what other services say: here a service is a genre."""
     seen = set[tuple[int, str]]()
     for check in place.repository.pulls.checks(sha):
@@ -156,7 +156,7 @@ def _state_of(check: CheckRecord) -> str:
     return {"success": "succeeded", "neutral": "notApplicable"}.get(check.conclusion or "", "failed")
 
 
-def policies(place: Place, request: Request) -> Response:
+def policies(place: DevOpsPlace, request: Request) -> Response:
     """List the policies that apply to a branch, also one that is not there yet."""
     branch = request.args.get("refName", "").removeprefix("refs/heads/")
     if request.args.get("repositoryId") != place.id or not branch:

@@ -20,7 +20,13 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.azure_devops import devops_pulls as pulls
 from localcloud.azure_devops import devops_repository as repositories
-from localcloud.azure_devops.devops_json import ORGANIZATION, DevOpsError, JsonObject, Place, identity_id
+from localcloud.azure_devops.devops_json import (
+    ORGANIZATION,
+    DevOpsError,
+    DevOpsPlace,
+    JsonObject,
+    identity_id,
+)
 from localcloud.azure_devops.service_hooks import ServiceHooks
 from localcloud.common.clock import system_clock
 from localcloud.common.http_server import json_response
@@ -175,7 +181,7 @@ class DevOpsServer(LocalService):
             call = partial(call, send=self.hooks.send)
         return call(place, request, **found)
 
-    def _place(self, full_name: str) -> Place:
+    def _place(self, full_name: str) -> DevOpsPlace:
         found, (project, _, name) = self._store.find(full_name), full_name.partition("/")
         if found is None:
             raise DevOpsError(
@@ -185,7 +191,7 @@ class DevOpsServer(LocalService):
                 "GitRepositoryNotFoundException",
             )
         statuses = self._statuses.setdefault(full_name, {})
-        return Place(found, self.organization, project, name, statuses)
+        return DevOpsPlace(found, self.organization, project, name, statuses)
 
     def _subscription(self, full_name: str) -> JsonObject:
         """Return the subscription of the pushes of a repository, as it is shown: without its password."""

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Mapping
 from itertools import count
 
-from localcloud.azure_devops.devops_json import JsonObject, Place, repository_json, time_text
+from localcloud.azure_devops.devops_json import DevOpsPlace, JsonObject, repository_json, time_text
 from localcloud.git.wire.webhook_sender import WebhookSender
 from shared.ports import Clock
 
@@ -33,7 +33,7 @@ class ServiceHooks(WebhookSender):
         self.headers: Mapping[str, str] = {}
         self._numbers = count(1)
 
-    def send(self, place: Place, kind: str, resource: JsonObject) -> None:
+    def send(self, place: DevOpsPlace, kind: str, resource: JsonObject) -> None:
         """Start to deliver an event of a repository."""
         if self.url is not None:
             event = self._event(place, kind, resource, next(self._numbers))
@@ -54,7 +54,7 @@ class ServiceHooks(WebhookSender):
             headers["Authorization"] = f"Basic {coded}"
         return headers
 
-    def _event(self, place: Place, kind: str, resource: JsonObject, number: int) -> JsonObject:
+    def _event(self, place: DevOpsPlace, kind: str, resource: JsonObject, number: int) -> JsonObject:
         repository, text = repository_json(place), f"{kind} of {place.name}"
         said = {"text": text, "html": text, "markdown": text}
         return {

@@ -140,7 +140,7 @@ def make_plan(
     removed = [name for name in sorted(recorded) if name not in present]
     gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
     new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys() - unreadable.keys()]
-    added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
+    added = {cluster.name: cluster.document() for cluster in new if not cluster.adopt} if gone else {}
     replaced = replaced_in(desired, recorded, replacing)
     for old, found in replaced.items():
         if found.kind is not HoldKind.REPLACEMENT_GONE:  # it says what a rename would be a guess of

@@ -250,7 +250,7 @@ class Channels(EnvironmentActor):
         own, history = operators.now.environment(FIRST), operators.history
         found = what_follows(own, self._loop.azure.withheld, self._loop.clock().date())
         former = [history.desired(commit).environments[0].values for commit in history.head_line]
-        gone = {value for had in former for value in had.values()}
+        gone = {value for versions in former for value in versions.values()}
         gone |= {value for _, value in history.declined}
         return {
             field: value

@@ -43,7 +43,7 @@ class VersionUpkeep(ActorUpkeep):
             cloud: {FORMER: former[cloud], BOTH: (*former[cloud], *newer[cloud]), NEWER: newer[cloud]}
             for cloud in former
         }
-        self._newer = frozenset(id(ports.state) for each in newer.values() for ports in each)
+        self._newer = frozenset(id(ports.state) for apps in newer.values() for ports in apps)
         for cloud in former:
             cloud.reads = self._reads
         self._run(FORMER)

@@ -33,7 +33,7 @@ ONCE = ["Accepted", "StepDone", "Waiting", *["StepDone"] * AFTER_THE_GROUP, "Rea
 
 def reasons(cloud: MemoryCloud) -> list[str]:
     """Return the reasons of the events of the cluster one, oldest first."""
-    return [each.reason for each in reversed(cloud.state.events("one", 100))]
+    return [stored_event.reason for stored_event in reversed(cloud.state.events("one", 100))]
 
 
 def test_a_new_cluster_writes_its_events_once_by_themselves() -> None:

@@ -55,7 +55,7 @@ def test_folders_that_take_too_much_work_are_invalid_and_the_others_are_planned(
         )
     )
     large = b"".join(b"      key%d: 1\n" % key for key in range(8_000))
-    names = [f"big-{each}" for each in range(number)]
+    names = [f"big-{n}" for n in range(number)]
     files = fleet_files.fleet("one", "zz", *names)
     for name in names:
         files[f"clusters/{name}/cluster.yaml"] += b"  azure:\n    properties:\n" + large

@@ -61,7 +61,7 @@ def test_steps_that_only_read_are_saved_with_the_lease_of_the_first_one_that_wri
 
     cloud.state.save = noted  # type: ignore[method-assign]
     cloud.run(700, until=lambda: any(step is Step.FLUX_COMPONENTS for step, _ in saved))
-    assert [one for one in saved if one != (Step.CLUSTER, False)] == [
+    assert [record for record in saved if record != (Step.CLUSTER, False)] == [
         (Step.FLUX_COMPONENTS, True),
         (Step.FLUX_COMPONENTS, False),
     ]

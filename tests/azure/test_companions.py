@@ -61,7 +61,7 @@ def test_a_stored_form_has_the_ids_of_its_companions(kind: type[Companion]) -> N
     of = desired(**ALL)
     (wanted,) = kind.of(of)
     assert kind.stored(of.document()) == (wanted.key,)
-    assert [each for each in KINDS if each.ids_among([wanted.key])] == [kind] == [kind_of(f"{wanted.path}.x")]
+    assert [kind for kind in KINDS if kind.ids_among([wanted.key])] == [kind] == [kind_of(f"{wanted.path}.x")]
 
 
 def test_what_a_commit_takes_is_to_go_but_windows_and_what_it_brings_again() -> None:
@@ -101,8 +101,8 @@ def test_an_assignment_with_another_principal_is_removed_and_created_again() -> 
 def test_two_credentials_that_exchange_their_accounts_go_before_they_come() -> None:
     before = credential("a", "one"), credential("b", "two")
     after = credential("a", "two"), credential("b", "one")
-    upkeep = writes_of(after, {each.key: as_written(each) for each in before}, [], ())
-    assert upkeep.first == sorted(each.key for each in after)
+    upkeep = writes_of(after, {companion.key: as_written(companion) for companion in before}, [], ())
+    assert upkeep.first == sorted(companion.key for companion in after)
     assert tuple(done for done, _ in upkeep.bodies) == after
 
 

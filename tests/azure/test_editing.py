@@ -41,7 +41,7 @@ spec:
 def lines(after: str) -> tuple[list[str], list[str]]:
     """Return the lines that the file has no longer, and the new ones."""
     old, new = TEXT.splitlines(), after.splitlines()
-    return [each for each in old if each not in new], [each for each in new if each not in old]
+    return [line for line in old if line not in new], [line for line in new if line not in old]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def count(git: int = 2, live: int = 5) -> Difference:
 
 
 def actions(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[tuple[str, str]]:
-    return [(each.action.value, each.note) for each in decided(given_policy, *differences, **more)]
+    return [(field.action.value, field.note) for field in decided(given_policy, *differences, **more)]
 
 
 def decided(given_policy: DriftPolicy | None, *differences: Difference, **more: Any) -> list[DriftDecision]:
@@ -82,7 +82,9 @@ def test_what_azure_policy_sets_is_never_drift_whatever_the_rules_say_and_has_no
 
 
 def test_of_several_rules_the_one_that_changes_least_counts() -> None:
-    report, correct = ({"fields": ["nodePools[*].count"], "action": each} for each in ("report", "correct"))
+    report, correct = (
+        {"fields": ["nodePools[*].count"], "action": action} for action in ("report", "correct")
+    )
     ignore = {"fields": ["nodePools"], **EXEMPTION}
     assert actions(policy(correct, report), count()) == [("report", "")]
     assert actions(policy(correct, ignore, report), count()) == [("ignore", "")]
@@ -90,7 +92,9 @@ def test_of_several_rules_the_one_that_changes_least_counts() -> None:
 
 
 def test_a_rule_counts_more_than_the_action_of_the_policy() -> None:
-    report, correct = ({"fields": ["nodePools[*].count"], "action": each} for each in ("report", "correct"))
+    report, correct = (
+        {"fields": ["nodePools[*].count"], "action": action} for action in ("report", "correct")
+    )
     assert actions(policy(report, action="correct"), count()) == [("report", "")]
     assert actions(policy(correct, action="report"), count()) == [("correct", "")]
 
@@ -182,7 +186,7 @@ def test_nothing_is_corrected_while_an_upgrade_is_left_to_a_person() -> None:
 
 def test_what_the_job_of_an_upgrade_writes_waits_for_the_approval_of_the_upgrade() -> None:
     found = decided(policy(action="correct"), count(), OLDER)
-    assert [(each.action, each.effect) for each in found] == [
+    assert [(field.action, field.effect) for field in found] == [
         (DriftAction.APPROVE, "in place"),
         (DriftAction.APPROVE, "in place, nodes are reimaged"),
     ]
@@ -209,7 +213,7 @@ def test_no_rule_makes_another_one_less_careful(rules: list[tuple[str, str]], ac
         {"fields": [field], **(EXEMPTION if rule == "ignore" else {"action": rule})} for field, rule in rules
     ]
     found = [
-        each for each, _ in actions(policy(*made, action=action), count(), Difference("tags.a", "1", "2"))
+        chosen for chosen, _ in actions(policy(*made, action=action), count(), Difference("tags.a", "1", "2"))
     ]
     for path, got in zip(("nodePools[apps].count", "tags.a"), found, strict=True):
         covering = [
@@ -259,7 +263,7 @@ def test_drift_is_proposed_where_the_policy_says_so_also_what_git_does_not_name(
 
 def test_a_rule_that_proposes_changes_more_than_a_report_and_less_than_a_correction() -> None:
     report, propose, correct = (
-        {"fields": ["nodePools[*].count"], "action": each} for each in ("report", "propose", "correct")
+        {"fields": ["nodePools[*].count"], "action": action} for action in ("report", "propose", "correct")
     )
     assert actions(policy(propose, report), count())[0][0] == "report"
     assert actions(policy(propose, correct), count())[0][0] == "propose"

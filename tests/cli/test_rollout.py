@@ -81,7 +81,9 @@ def test_an_approval_lets_the_stage_begin_and_is_recorded(cloud: MemoryCloud, ur
     assert changed(cloud, "one") == {*DEV, *PROD}
     rollout = rollout_of(cloud, commit)
     assert rollout.state is RolloutState.COMPLETED
-    assert [(each.subject, each.reason) for each in rollout.people.approved] == [("second", "tested")]
+    assert [(approval.subject, approval.reason) for approval in rollout.people.approved] == [
+        ("second", "tested")
+    ]
     assert [act.action for act in cloud.state.acts(5)] == ["rollout-approve"]
     assert "Completed" in run(url, "list")
 

@@ -33,7 +33,7 @@ def documents() -> Mapping[str, Any]:
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    parts = [(each, Resource.from_contents(document)) for each, document in documents().items()]
+    parts = [(published, Resource.from_contents(document)) for published, document in documents().items()]
     registry: Registry[Any] = Registry().with_resources(parts)
     return Draft202012Validator(documents()[name], registry=registry)
 

@@ -43,7 +43,7 @@ def app(identity: IdentityServer, cloud: MemoryCloud) -> Iterator[str]:
 
 
 def account(name: str) -> str:
-    return next(each.id for each in ACCOUNTS if each.name == name)
+    return next(known_account.id for known_account in ACCOUNTS if known_account.name == name)
 
 
 def managed(identity: IdentityServer, name: str) -> dict[str, Any]:
@@ -91,7 +91,9 @@ def test_a_refused_token_is_told_from_a_missing_one_with_the_context_of_its_scop
 @pytest.fixture
 def az(tmp_path: Path, identity: IdentityServer) -> str:
     """Return a path with an az that is signed in as the approver, and writes what it was asked."""
-    token, expires = identity.issue(API, next(each for each in ACCOUNTS if each.name == "approver"))
+    token, expires = identity.issue(
+        API, next(known_account for known_account in ACCOUNTS if known_account.name == "approver")
+    )
     answer = {"accessToken": token, "expires_on": expires, "expiresOn": "2100-01-01 00:00:00.000000"}
     program = tmp_path / "bin" / "az"
     program.parent.mkdir()

@@ -188,7 +188,7 @@ def test_a_job_that_does_not_continue_by_itself_never_says_that_no_action_is_nee
 
 @pytest.mark.parametrize("step", list(Step))
 def test_a_wait_that_only_a_person_ends_says_what_to_do_in_every_step_and_phase(step: Step) -> None:
-    recipe = next(one for one in Recipe if step in STEPS[one])
+    recipe = next(recipe for recipe in Recipe if step in STEPS[recipe])
     for seconds, suspended in ((0.0, False), (0.0, True), (7200.0, False)):
         begun = record(step=step, recipe=recipe, last_progress=later(-seconds))
         wait = Wait(20, "the cluster is stopped", action_required="Start it.", suspended=suspended)

@@ -45,8 +45,10 @@ LATER = NOW + timedelta(seconds=90)
 def measured(before: ClusterRecord, outcome: Outcome) -> tuple[dict[Metric, Measurement], list[Span]]:
     after = apply_outcome(before, outcome, now=LATER, jitter=0)
     found = list(of_outcome(before, after, outcome))
-    measurements = {each.metric: each for each in found if isinstance(each, Measurement)}
-    return measurements, [each for each in found if isinstance(each, Span)]
+    measurements = {
+        measurement.metric: measurement for measurement in found if isinstance(measurement, Measurement)
+    }
+    return measurements, [measurement for measurement in found if isinstance(measurement, Span)]
 
 
 def test_a_step_that_is_done_is_a_span_of_its_commit_from_its_start_to_its_end() -> None:
@@ -109,7 +111,7 @@ def test_each_phase_has_a_value_also_when_no_cluster_is_in_it() -> None:
 
 def test_conditions_drift_and_gaps_are_counted() -> None:
     stored = [action for action in DriftAction if action is not DriftAction.IGNORE]
-    first, *rest = (DriftedField(f"tags.{each}", "1", "2", NOW, action=each) for each in stored)
+    first, *rest = (DriftedField(f"tags.{action}", "1", "2", NOW, action=action) for action in stored)
     differs = Drift((first, *rest), more=7)
     drifted = with_in_sync(record(Step.VERIFY), differs, NOW)
     unknown = Condition("FluxHealthy", None, "Unread", "", NOW, 1, NOW)
@@ -125,7 +127,7 @@ def test_conditions_drift_and_gaps_are_counted() -> None:
         "SecretsHealthy",
         "Stalled",
     }
-    assert of_metric(DRIFT, found) == {(each.value,): 2 for each in stored} | {("more",): 14}
+    assert of_metric(DRIFT, found) == {(action.value,): 2 for action in stored} | {("more",): 14}
     assert of_metric(GAPS, found) == {(): 7}
 
 

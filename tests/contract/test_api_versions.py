@@ -63,4 +63,4 @@ def test_every_request_has_the_api_version_of_the_settings(
         azure.close()
         sent = [(request["status"], request["query"]) for request in server.door.requests]
     assert [status for status, _ in sent] == [201, 200, 201, 200]
-    assert [query for _, query in sent] == [f"api-version={each}" for each in (resources,) * 2 + (aks,) * 2]
+    assert [query for _, query in sent] == [f"api-version={read}" for read in (resources,) * 2 + (aks,) * 2]

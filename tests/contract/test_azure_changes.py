@@ -124,7 +124,7 @@ NETWORKS = [
     {"networkProfile": KUBENET},
     {"networkProfile": CILIUM},
 ]
-USERS = [{"type": "UserAssigned", "userAssignedIdentity": each} for each in (USER, f"{USER}s")]
+USERS = [{"type": "UserAssigned", "userAssignedIdentity": identity} for identity in (USER, f"{USER}s")]
 CHOICES = st.builds(
     lambda *parts: {key: value for part in parts for key, value in part.items()},
     st.sampled_from(NETWORKS),

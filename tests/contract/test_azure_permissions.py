@@ -137,7 +137,7 @@ def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_a
 
 def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing() -> None:
     deletes = {f"{CONTAINERS}/delete", f"{GROUPS}/delete"}
-    grants = {f"{each}/delete" for each in (IDENTITIES, FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
+    grants = {f"{service}/delete" for service in (IDENTITIES, FEDERATION, ASSIGNMENTS, POLICY_ASSIGNMENTS)}
     changes = {app: {name for name in actions(app) if not name.endswith("/read")} for app in App}
     asks = {"Microsoft.CostManagement/query/action"}  # a read, whose question is a body
     assert changes[App.CONTROL] - asks == {"Microsoft.Resources/tags/write"}

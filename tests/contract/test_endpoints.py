@@ -72,7 +72,7 @@ def over_sockets(inbox: Inbox) -> Setting:
         inbox.default = (status, {}, "")
 
     def values(some: Sequence[float]) -> None:
-        inbox.default = (200, {}, vector(*(f"{each}" for each in some)))
+        inbox.default = (200, {}, vector(*(f"{value}" for value in some)))
 
     return Setting(adapter(inbox), f"{inbox.url}/healthz", answers, values, lambda: len(inbox.got))
 
@@ -93,7 +93,7 @@ def success(kind: str, result: Any, **more: Any) -> str:
 
 
 def vector(*values: str) -> str:
-    samples = [{"metric": {"job": "shop"}, "value": [1435781451.781, each]} for each in values]
+    samples = [{"metric": {"job": "shop"}, "value": [1435781451.781, value]} for value in values]
     return success("vector", samples)
 
 

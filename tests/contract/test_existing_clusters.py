@@ -61,8 +61,8 @@ def opens() -> Iterator[Opens]:
         return opened[-1]
 
     yield begin
-    for one in opened:
-        one.close()
+    for call in opened:
+        call.close()
 
 
 def test_a_client_certificate_of_a_kubeconfig_enters(opens: Opens, kubeconfig: Kubeconfig) -> None:

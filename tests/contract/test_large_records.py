@@ -52,8 +52,8 @@ def test_the_parts_of_a_plan_that_became_small_go_with_it(azurite: int) -> None:
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
         tables = storage_tables(service)
         state = State(tables, fleet)
-        for each in (large_plan(2500), PlanRecord(Plan("c" * 40), NOW)):
-            state.save_plan(replace(each, open=False))
+        for plan_record in (large_plan(2500), PlanRecord(Plan("c" * 40), NOW)):
+            state.save_plan(replace(plan_record, open=False))
         assert state.prune_plans(0) == 1
         assert list(tables[PLANS].query(f"parts|{fleet}|{'c' * 40}")) == []
 

@@ -272,7 +272,7 @@ def test_a_pull_request_that_is_merged_says_so(case: Case) -> None:
     after = case.host.pull(number)
     assert before is not None
     assert after is not None
-    assert [(each.open, each.merged) for each in (before, after)] == [(True, False), (False, True)]
+    assert [(version.open, version.merged) for version in (before, after)] == [(True, False), (False, True)]
 
 
 def test_the_text_of_a_pull_request_changes(case: Case) -> None:

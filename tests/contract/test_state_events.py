@@ -36,9 +36,9 @@ def test_an_event_that_a_crash_had_somebody_append_again_is_there_once(state: St
     again = [event(2, at=later(9), reason="Ready"), event(3, at=later(10))]
     state.append(first)
     state.append(again)
-    found = [(each.sequence, each.reason) for each in state.events("one", 10)]
+    found = [(stored_event.sequence, stored_event.reason) for stored_event in state.events("one", 10)]
     assert found == [(3, "Waiting"), (2, "Ready"), (2, "Drifted"), (1, "Waiting")]
-    assert [each.sequence for each in state.events("one", 4)] == [3, 2, 2, 1]
+    assert [stored_event.sequence for stored_event in state.events("one", 4)] == [3, 2, 2, 1]
 
 
 def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state: State) -> None:

@@ -22,8 +22,8 @@ from tests.support.notifications import ROUTES, T0, after, fact
 
 def test_facts_are_read_oldest_first_and_removed_alone(state: State) -> None:
     facts = [fact(name, seconds=seconds) for name, seconds in (("c", 3), ("a", 1), ("b", 2))]
-    for each in facts:
-        state.add_notice(each)
+    for notification in facts:
+        state.add_notice(notification)
     assert [notice.subject for notice in state.notices(10)] == ["a", "b", "c"]
     assert [notice.subject for notice in state.notices(2)] == ["a", "b"]
     state.remove_notices(state.notices(2))

@@ -172,7 +172,7 @@ def test_old_rollouts_are_removed_but_for_one_that_is_active(state: State) -> No
         began = NOW + timedelta(hours=number)
         state.save_rollout(replace(ROLLOUT, commit=f"{number}" * 40, began=began, state=kind))
     assert state.prune_rollouts(1) == 2
-    assert [each.commit[0] for each in state.rollouts()] == ["3", "0"]
+    assert [rollout.commit[0] for rollout in state.rollouts()] == ["3", "0"]
 
 
 @pytest.mark.lives

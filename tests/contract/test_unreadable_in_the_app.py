@@ -203,7 +203,7 @@ def test_a_fleet_of_unreadable_records_alone_creates_nothing() -> None:
     cloud.run()
     assert cloud.azure.accepted[before:] != []  # of the two others, which are new
     assert not [
-        each for each in cloud.azure.accepted[before:] if "one" in each["resource"].rsplit("/", 1)[-1]
+        write for write in cloud.azure.accepted[before:] if "one" in write["resource"].rsplit("/", 1)[-1]
     ]
     assert status(cloud, commit)[0] == "failure"
     assert cloud.state.fleet().expects.unreadable == ("one",)

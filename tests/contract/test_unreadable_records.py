@@ -40,7 +40,7 @@ def test_a_list_names_the_record_that_cannot_be_read_and_has_the_others(
     with pytest.raises(Unreadable, match="three"):
         state.cluster("three")
     for repeated in (state.summaries(details=True), state.continuations()):
-        named = {each.name for each in repeated} | repeated.unreadable_names
+        named = {read.name for read in repeated} | repeated.unreadable_names
         assert {"one", "two"} <= named <= {"one", "three", "two"}
     (record,) = state.unreadable()
     assert (record.kind, record.table, record.partition, record.key) == (

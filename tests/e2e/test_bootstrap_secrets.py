@@ -78,5 +78,7 @@ def test_a_secret_comes_from_the_vault_is_rotated_and_lost_and_its_value_is_nowh
         operator.wait_for_status(commit, "success")
     text = everything(operator)
     assert "fleet-age" in text
-    forms = [each for one in (VALUE, NEXT) for each in (one, base64.b64encode(one.encode()).decode())]
+    forms = [
+        form for secret in (VALUE, NEXT) for form in (secret, base64.b64encode(secret.encode()).decode())
+    ]
     assert [form for form in forms if form in text] == []

@@ -44,7 +44,9 @@ def with_worker(found: str, folder: Path) -> str:
     """Return an empty environment of a Python that has the worker and nothing else."""
     subprocess.run([found, "-m", "venv", folder], check=True)
     declared = [Requirement(line) for line in PROJECT["optional-dependencies"]["dev"]]
-    wanted = [f"{each.name}{each.specifier}" for each in declared if each.name in WORKER]
+    wanted = [
+        f"{requirement.name}{requirement.specifier}" for requirement in declared if requirement.name in WORKER
+    ]
     python = folder / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
     return str(python)

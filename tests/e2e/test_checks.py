@@ -78,8 +78,8 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
     with kubernetes(operator, "one") as api, kubernetes(operator, "two") as other:
         commit = operator.push(BROKEN)
         operator.wait_for_status(commit, "success")
-        for each in (api, other):
-            wait_for_flux(operator, each, "False")
+        for cluster in (api, other):
+            wait_for_flux(operator, cluster, "False")
         wait_for(operator, failing, "what the commit breaks is found", refresh=True)
         found = flux_healthy(operator)
         assert (found["reason"], found["observedGeneration"]) == ("BuildFailed", 1)
@@ -90,13 +90,13 @@ def test_flux_that_a_commit_breaks_or_somebody_deletes_is_shown_until_it_is_repa
         doing = operator.api.get("clusters/one/why")["doing"]
         assert doing.startswith("is not Ready any more: the Kustomization flux-system in flux-system: ")
         commit = operator.push(FILES)
-        for each in (api, other):
-            wait_for_flux(operator, each, "True")
+        for cluster in (api, other):
+            wait_for_flux(operator, cluster, "True")
         wait_for(operator, healthy, "both are healthy again", refresh=True)
         operator.wait_for_status(commit, "success")
 
-        for each in (api, other):
-            over_newest(each, CONTROLLER, each.delete)
+        for cluster in (api, other):
+            over_newest(cluster, CONTROLLER, cluster.delete)
         operator.api.refresh([*BOTH])
         wait_for(operator, {"one": FLUX_FAILS}, "where Flux is deleted it is reported")
         assert "the Deployment kustomize-controller in flux-system" in flux_healthy(operator)["message"]

@@ -62,4 +62,4 @@ def test_the_package_starts_the_functions_of_its_setting_and_all_without_one(app
         cwd=ROOT,
         env={**os.environ, **settings},
     )
-    assert set(done.stdout.split()) == set.union(*(names(each) for each in ([app] if app else App)))
+    assert set(done.stdout.split()) == set.union(*(names(app_name) for app_name in ([app] if app else App)))

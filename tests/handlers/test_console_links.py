@@ -68,7 +68,9 @@ def written(*, app: bool) -> tuple[MemoryCloud, Mapping[str, str]]:
         cloud.run(600)
     texts = {f"comment {number}": said.body for number in numbers for said in git.pulls.comments(number)}
     for what, commit in commits.items():
-        texts[f"status: {what}"] = " ".join(each.status.target_url for each in git.statuses.history(commit))
+        texts[f"status: {what}"] = " ".join(
+            status.status.target_url for status in git.statuses.history(commit)
+        )
         texts[f"check run: {what}"] = " ".join(
             f"{run.details_url} {run.output}" for run in git.pulls.checks(commit)
         )

@@ -38,7 +38,7 @@ def test_the_flux_of_a_cluster_reports_over_a_socket_what_it_does() -> None:
 
         def heard() -> list[bool]:
             found = cloud.state.events("one", 500)
-            return [each.warning for each in found if each.reason == FLUX_REPORTED]
+            return [stored_event.warning for stored_event in found if stored_event.reason == FLUX_REPORTED]
 
         until(lambda: {True, False} <= set(heard()))
         body = event(cloud)

@@ -271,7 +271,7 @@ def test_each_object_is_judged_by_its_compliance_with_the_reason_of_flux() -> No
         status("Pending", "Progressing", "Reconciliation in progress"),
         status("Suspended", "", ""),
     ]
-    states = [one.state for one in reported({"properties": {"statuses": shown}})]
+    states = [configuration.state for configuration in reported({"properties": {"statuses": shown}})]
     assert states == [
         *(Ready(f"main/{sha}"), Ready(f"main@sha1:{sha}"), Ready("")),
         *(FluxFailure("BuildFailed", "no such file"), Progressing("Progressing: Reconciliation in progress")),

@@ -125,7 +125,7 @@ def asked_of_all(stage: ClusterStage, reaches_private: bool | None) -> dict[str,
         *same_kubeconfigs(clusters).items(),
         *foreign_vaults(clusters, VAULTS).items(),
         *over_limits(clusters, {**shared.recorded, **replaced}, quotas).items(),
-        *((name, [one]) for name, one in unreachable(clusters, reaches_private)),
+        *((name, [cluster]) for name, cluster in unreachable(clusters, reaches_private)),
     ):
         found[name] = sorted([*found.get(name, ()), *findings])
     return found
@@ -165,11 +165,11 @@ def test_a_commit_that_is_resolved_in_what_it_changes_asks_for_the_same(
         asked = asked_of_all(stage, reaches_private)
         assert {name: sorted(found) for name, found in stage.clashes.items()} == asked
     # The clusters that are recorded count first in limits, so the whole is resolved next to the records too.
-    forgotten = {name: KnownCluster(one.document, one.digest) for name, one in known.items()}
+    forgotten = {name: KnownCluster(cluster.document, cluster.digest) for name, cluster in known.items()}
     plain = resolved(new, forgotten, reaches_private)[1]
     assert quick[1] == plain
     assert recorded(quick[1]) == recorded(plain)
-    rows = {name: Row(one.document) for name, one in known.items()}
+    rows = {name: Row(cluster.document) for name, cluster in known.items()}
     assert make_plan("c" * 40, quick[1], rows, now=NOW) == make_plan("c" * 40, plain, rows, now=NOW)
 
 

@@ -82,7 +82,7 @@ def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:
 )
 def test_a_wrong_value_is_named_with_its_file_line_and_field(old: str, new: str, problem: str) -> None:
     fleet = with_change("systems/shop.yaml", old, new)
-    assert [str(each) for each in fleet.problems] == [f"systems/shop.yaml:{problem}"]
+    assert [str(problem) for problem in fleet.problems] == [f"systems/shop.yaml:{problem}"]
     assert set(fleet.clusters) == {"one", "two"}
 
 

@@ -82,7 +82,7 @@ def test_servers_that_share_threads_answer_at_their_own_ports_and_need_no_more_t
     with HttpServers(threads=2, most=2) as servers:
         before = threading.active_count()
         served = [servers.serve(_named(f"app {number}".encode())) for number in range(50)]
-        assert [_get(one.port) for one in served] == [f"app {number}".encode() for number in range(50)]
+        assert [_get(server.port) for server in served] == [f"app {number}".encode() for number in range(50)]
         assert threading.active_count() <= before
 
 

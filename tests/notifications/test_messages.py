@@ -59,7 +59,7 @@ def test_what_is_over_within_one_digest_says_what_it_was_since_when_and_why_and_
     assert (group["over"], group["facts"][0]["why"]) == (True, "the cluster one: no vCPUs are left")
     told_before = message.text.split("\n\n")[1].splitlines()
     assert told_before[0] == "1 cluster no longer failed in westeurope"
-    assert set(message.facts) == {each.id for each in (problem, other, *ends)}
+    assert set(message.facts) == {notification.id for notification in (problem, other, *ends)}
 
 
 def next_lines(*facts: Notification) -> list[str]:
@@ -145,17 +145,19 @@ def test_no_message_is_too_long_and_no_fact_is_in_none_or_in_two(
 ) -> None:
     facts = [replace(fact(name, kind, location=place), detail=detail) for name, kind, place, detail in drawn]
     found = messages(facts, fleet="f", limit=limit, links=LINKS, together=together)
-    named = Counter(each for message in found for each in message.facts)
+    named = Counter(identifier for message in found for identifier in message.facts)
     assert all(len(f"{message.title}\n{message.text}".encode()) <= limit for message in found)
     assert max(named.values(), default=1) == 1
     assert len(found) < MOST_MESSAGES + 1
     if len(found) < MOST_MESSAGES:
-        assert set(named) == {each.id for each in facts}
+        assert set(named) == {notification.id for notification in facts}
     for message in found:
         assert {document["id"] for group in body_of(message)["groups"] for document in group["facts"]} == set(
             message.facts
         )
-        assert all(each.subject in message.text for each in facts if each.id in message.facts)
+        assert all(
+            notification.subject in message.text for notification in facts if notification.id in message.facts
+        )
 
 
 def test_everything_that_a_route_may_have_missed_needs_few_digests() -> None:
@@ -163,8 +165,8 @@ def test_everything_that_a_route_may_have_missed_needs_few_digests() -> None:
     digests = 0
     while left:
         found = messages(left, fleet="example", limit=12_000, links=LINKS)
-        named = {each for message in found for each in message.facts}
-        left = [each for each in left if each.id not in named]
+        named = {identifier for message in found for identifier in message.facts}
+        left = [notification for notification in left if notification.id not in named]
         digests += 1
     assert digests <= 2
 

@@ -57,13 +57,13 @@ def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
     driver = Driver(down=down)
     driver.run(facts, after(86_400))
     expected = {notice.id for notice in facts if ROUTES[0].takes(notice)}
-    ends = {each for each in driver.facts() if each.endswith(":over")}
+    ends = {identifier for identifier in driver.facts() if identifier.endswith(":over")}
     assert driver.facts() == Counter([*expected, *ends])
     assert not driver.known.routes["ops"].missing
     ids: dict[str, set[str]] = {}
     for message in driver.tried:
-        for each in message.facts:
-            ids.setdefault(each, set()).add(message.id)
+        for identifier in message.facts:
+            ids.setdefault(identifier, set()).add(message.id)
     assert all(len(some) == 1 for some in ids.values()), "a message that is sent again has its id"
 
 
@@ -83,7 +83,7 @@ def test_every_problem_that_ends_is_told_to_have_ended(
             ended.add(f"{before.id}:over")
         if notice.lasting:
             open_problems[notice.key] = notice
-    assert {each for each in driver.facts() if each.endswith(":over")} == ended
+    assert {identifier for identifier in driver.facts() if identifier.endswith(":over")} == ended
     assert set(driver.known.open.values()) == {notice.id for notice in open_problems.values()}
 
 
@@ -104,15 +104,17 @@ def test_whoever_reads_a_route_knows_the_problems_that_are_open_and_no_other(
         told: dict[tuple[str, tuple[str, str, str]], int] = {}
         for _, name, message in driver.sent:
             groups = message.groups if name == route.name else ()
-            for one in (each for group in groups for each in group.facts):
-                place = (one.key, one.group)
-                if not one.over:
-                    told[place] = one.sequence
-                elif told.get(place, one.sequence + 1) <= one.sequence:
+            for notification in (shown for group in groups for shown in group.facts):
+                place = (notification.key, notification.group)
+                if not notification.over:
+                    told[place] = notification.sequence
+                elif told.get(place, notification.sequence + 1) <= notification.sequence:
                     del told[place]
-        now_open = (driver.known.facts[each] for each in driver.known.open.values())
-        wanted = {(one.key, one.group): one.sequence for one in now_open if route.takes(one)}
-        lasting = {place: each for place, each in told.items() if place[1][0] not in ENDLESS}
+        now_open = (driver.known.facts[identifier] for identifier in driver.known.open.values())
+        wanted = {
+            (problem.key, problem.group): problem.sequence for problem in now_open if route.takes(problem)
+        }
+        lasting = {place: sequence for place, sequence in told.items() if place[1][0] not in ENDLESS}
         assert lasting == wanted
 
 

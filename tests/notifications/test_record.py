@@ -123,12 +123,14 @@ def test_a_problem_that_the_record_does_not_show_is_over() -> None:
     known = take(NotifierRecord(), [fact("one"), fact("two")], ROUTES, T0)
     assert unconfirmed(known, T0 + CONFIRM / 2) == []
     unsure = unconfirmed(known, T0 + CONFIRM)
-    assert [each.subject for each in unsure] == ["one", "two"]
+    assert [notification.subject for notification in unsure] == ["one", "two"]
     checked = confirm(known, {"failed:one:1": True, "failed:two:1": False}, ROUTES, T0 + CONFIRM)
     assert set(checked.open.values()) == {"failed:one:1"}
     assert checked.routes["ops"].pending[-1] == "failed:two:1:over"
     assert unconfirmed(checked, T0 + CONFIRM) == []
-    assert [each.subject for each in unconfirmed(checked, T0 + CONFIRM + CONFIRM_AGAIN)] == ["one"]
+    assert [notification.subject for notification in unconfirmed(checked, T0 + CONFIRM + CONFIRM_AGAIN)] == [
+        "one"
+    ]
 
 
 def test_a_route_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
@@ -219,9 +221,9 @@ def test_a_message_whose_delivery_was_started_comes_first_and_alone_whatever_fol
     error = ("Unavailable", "no answer")
     known = failed(known, "ops", error, after(10), wait=None, jitter=1.0)
     known = take(known, [fact("two", seconds=20)], ROUTES, after(20))
-    assert [each.id for each in due(known, "ops", after(40))] == ["failed:one:1"]
+    assert [notification.id for notification in due(known, "ops", after(40))] == ["failed:one:1"]
     known = delivered(known, "ops", ["failed:one:1"], after(40))
-    assert [each.id for each in due(known, "ops", after(60))] == ["failed:two:1"]
+    assert [notification.id for notification in due(known, "ops", after(60))] == ["failed:two:1"]
 
 
 def test_a_part_of_a_message_that_was_started_is_not_lost_when_its_route_takes_less() -> None:

@@ -45,4 +45,4 @@ def test_a_route_gets_what_it_asks_for(route: Route, taken: set[NotificationKind
         fact("two", NotificationKind.STALLED),
         fact("three", NotificationKind.READY, environment="dev"),
     ]
-    assert {each.kind for each in facts if route.takes(each)} == taken
+    assert {notification.kind for notification in facts if route.takes(notification)} == taken

@@ -215,7 +215,7 @@ def test_records_change_the_cost_of_a_commit_and_nothing_else(
         desired.digest for desired in plain.clusters.values()
     ]
     assert recorded(quick) == recorded(plain)
-    rows = {name: Row(one.document) for name, one in known.items()}
+    rows = {name: Row(fingerprint.document) for name, fingerprint in known.items()}
     assert make_plan("c" * 40, quick, rows, now=NOW) == make_plan("c" * 40, plain, rows, now=NOW)
 
 

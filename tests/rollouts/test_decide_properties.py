@@ -39,7 +39,7 @@ FLEETS = st.dictionaries(
 def check(fleet: Fleet) -> None:
     """Start what may start, and check each rule at this moment."""
     before = fleet.decide()
-    passed = {(each.stage, each.group) for each in fleet.rollout.passed}
+    passed = {(passage.stage, passage.group) for passage in fleet.rollout.passed}
     started = fleet.start()
     standings = fleet.decide().standings
     for member in fleet.rollout.members:
@@ -52,8 +52,8 @@ def check(fleet: Fleet) -> None:
         if member.cluster in started:
             assert len(flying) + len(failed) <= rule.budget
             assert before.block is None
-            earlier = [each for each in fleet.rollout.places() if each < place]
-            assert all(each in passed for each in earlier)
+            earlier = [stage_place for stage_place in fleet.rollout.places() if stage_place < place]
+            assert all(place in passed for place in earlier)
 
 
 @pytest.mark.lives

@@ -93,7 +93,7 @@ def one_person_approves_for_all(patch: pytest.MonkeyPatch) -> None:
     original = Rollout.missing_approvals
 
     def missing(rollout: Rollout, stage: int, now: Any) -> int:
-        given = any(each.subject == rollout.stages[stage].name for each in rollout.people.approved)
+        given = any(approval.subject == rollout.stages[stage].name for approval in rollout.people.approved)
         return 0 if given else original(rollout, stage, now)
 
     patch.setattr(Rollout, "missing_approvals", missing)

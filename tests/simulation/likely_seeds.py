@@ -33,7 +33,9 @@ def main(words: Sequence[str]) -> int:
     """Search the mutations, print what was found, and write the file."""
     known = {mutation.name for mutation in ALL}
     seeds = {name: seed for name, seed in LIKELY_SEEDS.items() if name in known}
-    wanted = [n for n, each in enumerate(ALL) if not words or any(word in each.name for word in words)]
+    wanted = [
+        n for n, mutation in enumerate(ALL) if not words or any(word in mutation.name for word in words)
+    ]
     lost = False
     with multiprocessing.get_context("spawn").Pool() as pool:
         for name, seed in pool.imap_unordered(first_seed, wanted):

@@ -45,7 +45,7 @@ def main(words: Sequence[str]) -> int:
         if not words or any(word in mutation.remove.__name__ for word in words):
             lines.append(line(mutation))
             print(lines[-1], flush=True)
-    return int(any("not found" in each for each in lines))
+    return int(any("not found" in output for output in lines))
 
 
 if __name__ == "__main__":

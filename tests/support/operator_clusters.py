@@ -43,7 +43,7 @@ def operated(version: str = "2.7.x", flux: str = "", instance: str = "", extra: 
     more = f", {instance}" if instance else ""
     fields = f"install: operator, components: {FILE}{flux and ', ' + flux}"
     whole = f"  flux: {{{fields}, instance: {{distribution: {{version: {version}}}{more}}}}}\n"
-    content = "".join(f"---\n{json.dumps(one)}\n" for one in OPERATOR)
+    content = "".join(f"---\n{json.dumps(manifest)}\n" for manifest in OPERATOR)
     return files(extra + whole) | {FILE: content.encode()}
 
 

@@ -32,7 +32,9 @@ def policies(cloud: MemoryCloud) -> dict[str, dict[str, Any]]:
 
 def policy_writes(cloud: MemoryCloud) -> list[str]:
     """Return the kinds of the accepted writes of assignments, in order."""
-    return [one["accepted"] for one in cloud.azure.accepted if one["accepted"].endswith("policy-assignment")]
+    return [
+        write["accepted"] for write in cloud.azure.accepted if write["accepted"].endswith("policy-assignment")
+    ]
 
 
 def change_by_hand(cloud: MemoryCloud, name: str, **properties: Any) -> None:

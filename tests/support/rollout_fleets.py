@@ -88,7 +88,7 @@ class Fleet:
 
     def changing(self) -> list[str]:
         """Return the clusters whose jobs run."""
-        return [name for name, each in self.seen.items() if each.phase is Phase.UPDATING]
+        return [name for name, record in self.seen.items() if record.phase is Phase.UPDATING]
 
     def _set(self, name: str, **fields: object) -> None:
         self.seen[name] = replace(self.seen[name], **fields)  # type: ignore[arg-type]

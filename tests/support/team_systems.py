@@ -94,7 +94,7 @@ def item(cloud: MemoryCloud, cluster: str) -> Item:
     """Return the newest plan's item of a cluster."""
     plan = cloud.state.plan(cloud.state.fleet().commit)
     assert plan is not None
-    return next(each for each in plan.plan.items if each.cluster == cluster)
+    return next(planned_item for planned_item in plan.plan.items if planned_item.cluster == cluster)
 
 
 def approve(cloud: MemoryCloud, *clusters: str) -> None:

@@ -222,7 +222,7 @@ class Offers:
         """Return the virtual networks of a subscription, each of which a test created."""
         with self._engine.request(subscription, limits.ARM_READ):
             start = f"/subscriptions/{subscription}/".lower()
-            return [one for name, one in self._networks.items() if name.lower().startswith(start)]
+            return [network for name, network in self._networks.items() if name.lower().startswith(start)]
 
     def list_providers(self, subscription: str) -> list[Json]:
         """Return the resource providers, with whether a subscription has registered each."""

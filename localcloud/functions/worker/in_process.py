@@ -64,7 +64,7 @@ def functions_of(app: func.FunctionApp, environ: Mapping[str, str]) -> Sequence[
         call: Callable[..., Any] = entry.get_user_function()
         if inspect.iscoroutinefunction(call):
             raise ConfigError(f"function {name!r}: async functions are not supported by the development host")
-        binding = trigger_binding(name, [json.loads(each) for each in raw])
+        binding = trigger_binding(name, [json.loads(item) for item in raw])
         found.append(indexed(name, raw, environ, _runs(name, call, binding)))
     if not found:
         raise ConfigError("the app has no functions")

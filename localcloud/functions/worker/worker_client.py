@@ -112,7 +112,7 @@ class WorkerClient:
         request = protos.FunctionLoadRequest(function_id=entry.function_id, metadata=entry)
         _check(self._ask(entry.function_id, function_load_request=request).result)
         raw = list(entry.raw_bindings)
-        binding = trigger_binding(entry.name, [json.loads(each) for each in raw])
+        binding = trigger_binding(entry.name, [json.loads(item) for item in raw])
         return indexed(entry.name, raw, environ, partial(self._run, entry.function_id, binding["name"]))
 
     def _run(self, function_id: str, parameter: str, given: Input, invocation: str) -> HttpReply | None:

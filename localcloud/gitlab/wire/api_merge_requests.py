@@ -21,7 +21,7 @@ from localcloud.gitlab.wire.gitlab_events import merge_request_event, push_event
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,
     JsonObject,
-    Place,
+    ProjectPlace,
     at_json,
     head_of,
     merge_request_json,
@@ -36,14 +36,14 @@ _STATES = {"opened": "open", "closed": "closed", "merged": "closed", "all": "all
 PUSH, MERGE_REQUEST = "Push Hook", "Merge Request Hook"
 
 
-def _found(place: Place, number: int) -> PullRecord:
+def _found(place: ProjectPlace, number: int) -> PullRecord:
     record = place.project.pulls.get(number)
     if record is None:
         raise GitLabError(404, {"message": "404 Not found"})
     return record
 
 
-def listed(place: Place, request: Request) -> Response:
+def listed(place: ProjectPlace, request: Request) -> Response:
     """List merge requests, newest first."""
     args = request.args
     found = place.project.pulls.listed(
@@ -56,14 +56,14 @@ def listed(place: Place, request: Request) -> Response:
     return paged(request, [body for body in shown if state in ("all", body["state"])], lambda body: body)
 
 
-def single(place: Place, _: Request, number: int) -> JsonObject:
+def single(place: ProjectPlace, _: Request, number: int) -> JsonObject:
     """Write one merge request, with how many files it changes."""
     record = _found(place, number)
     count = len(place.project.pulls.files(record))
     return {**merge_request_json(place, record), "changes_count": str(count) if count else None}
 
 
-def create(place: Place, request: Request) -> Response:
+def create(place: ProjectPlace, request: Request) -> Response:
     """Open a merge request of a branch."""
     body = read_object(request)
     head, base = str(body.get("source_branch") or ""), str(body.get("target_branch") or "")
@@ -81,12 +81,12 @@ def create(place: Place, request: Request) -> Response:
     return json_response(201, merge_request_json(place, record))
 
 
-def point_head(place: Place, record: PullRecord) -> None:
+def point_head(place: ProjectPlace, record: PullRecord) -> None:
     """Let the reference of a merge request point to its newest commit."""
     place.project.point(f"refs/merge-requests/{record.number}/head", record.sha)
 
 
-def change(place: Place, request: Request, number: int) -> JsonObject:
+def change(place: ProjectPlace, request: Request, number: int) -> JsonObject:
     """Change what a merge request says, or its state."""
     body, before = read_object(request), _found(place, number)
     changes: dict[str, Any] = {ours: body[name] for name, ours in _FIELDS.items() if name in body}
@@ -104,7 +104,7 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
 _FIELDS = {"title": "title", "description": "body", "target_branch": "base"}
 
 
-def merge(place: Place, request: Request, number: int) -> JsonObject:
+def merge(place: ProjectPlace, request: Request, number: int) -> JsonObject:
     """Merge a merge request, and call the webhook: a push, and that it was merged."""
     body, record = read_object(request), _found(place, number)
     if body.get("sha", record.sha) != record.sha:
@@ -124,20 +124,20 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
     return merge_request_json(place, merged)
 
 
-def merge_what_waits(place: Place) -> None:
+def merge_what_waits(place: ProjectPlace) -> None:
     """Merge what was to be merged once its pipeline has succeeded."""
     before = history.refs(place.project.path)
     for merged in place.project.pulls.merged_by_itself():
         _send_merge(place, merged, before)
 
 
-def _send_merge(place: Place, merged: PullRecord, before: Refs) -> None:
+def _send_merge(place: ProjectPlace, merged: PullRecord, before: Refs) -> None:
     moved = RefChange(f"refs/heads/{merged.base}", merged.onto, merged.merge_commit)
     place.send(PUSH, push_event(place, moved, before))
     place.send(MERGE_REQUEST, merge_request_event(place, "merge", merged))
 
 
-def merge_ref(place: Place, _: Request, number: int) -> JsonObject:
+def merge_ref(place: ProjectPlace, _: Request, number: int) -> JsonObject:
     """Make the commit that a merge would make; 400 with conflicts, or while somebody else tries."""
     tried, made = place.project.pulls.merge(_found(place, number))
     if tried is None:
@@ -148,7 +148,7 @@ def merge_ref(place: Place, _: Request, number: int) -> JsonObject:
     return {"commit_id": made}
 
 
-def notes(place: Place, request: Request, number: int) -> Response:
+def notes(place: ProjectPlace, request: Request, number: int) -> Response:
     """List the notes of a merge request, and those that GitLab writes itself."""
     _found(place, number)
     shown = [note_json(record) for record in place.project.pulls.comments(number)]
@@ -166,20 +166,20 @@ def notes(place: Place, request: Request, number: int) -> Response:
     )
 
 
-def create_note(place: Place, request: Request, number: int) -> Response:
+def create_note(place: ProjectPlace, request: Request, number: int) -> Response:
     """Write a note."""
     _found(place, number)
     body = str(read_object(request).get("body") or "")
     return json_response(201, note_json(place.project.pulls.write_comment(number, OPERATOR.login, body)))
 
 
-def change_note(place: Place, request: Request, number: int, note: int) -> JsonObject:
+def change_note(place: ProjectPlace, request: Request, number: int, note: int) -> JsonObject:
     """Write over a note."""
     _found(place, number)
     return note_json(place.project.pulls.edit_comment(note, str(read_object(request).get("body") or "")))
 
 
-def approvals(place: Place, _: Request, number: int) -> JsonObject:
+def approvals(place: ProjectPlace, _: Request, number: int) -> JsonObject:
     """Write who approves a merge request."""
     record = _found(place, number)
     approved = [
@@ -190,7 +190,7 @@ def approvals(place: Place, _: Request, number: int) -> JsonObject:
     return {**body, "approved_by": approved}
 
 
-def reviewers(place: Place, request: Request, number: int) -> Response:
+def reviewers(place: ProjectPlace, request: Request, number: int) -> Response:
     """List the reviewers of a merge request with what each one says."""
     record = _found(place, number)
     found = place.project.pulls.said(number, "CHANGES_REQUESTED")
@@ -205,7 +205,7 @@ def reviewers(place: Place, request: Request, number: int) -> Response:
     )
 
 
-def approve(place: Place, login: str, number: int, event: str) -> JsonObject:
+def approve(place: ProjectPlace, login: str, number: int, event: str) -> JsonObject:
     """Let somebody approve a merge request, or request changes; KeyError for an unknown person."""
     record = _found(place, number)
     place.project.pulls.reviews.submit(
@@ -216,7 +216,7 @@ def approve(place: Place, login: str, number: int, event: str) -> JsonObject:
     return approvals(place, Request({}), number)
 
 
-def versions(place: Place, request: Request, number: int) -> Response:
+def versions(place: ProjectPlace, request: Request, number: int) -> Response:
     """List the versions of a merge request, newest first."""
     _found(place, number)
     found = place.project.pulls.versions(number)
@@ -225,7 +225,7 @@ def versions(place: Place, request: Request, number: int) -> Response:
     )
 
 
-def files(place: Place, request: Request, number: int) -> Response:
+def files(place: ProjectPlace, request: Request, number: int) -> Response:
     """List the files that a merge request changes."""
     found = place.project.pulls.files(_found(place, number))
     return paged(
@@ -242,7 +242,7 @@ def files(place: Place, request: Request, number: int) -> Response:
     )
 
 
-def graphql(place: Place, variables: JsonObject) -> JsonObject:
+def graphql(place: ProjectPlace, variables: JsonObject) -> JsonObject:
     """Answer the query of the commits of a merge request; an account has any of its addresses."""
     record = place.project.pulls.get(int(str(variables.get("iid") or 0)))
     if record is None:
@@ -267,7 +267,7 @@ def graphql(place: Place, variables: JsonObject) -> JsonObject:
     return {"mergeRequest": {"commits": {"nodes": nodes, "pageInfo": page}, "committers": committers}}
 
 
-def pushed(place: Place, change: RefChange) -> None:
+def pushed(place: ProjectPlace, change: RefChange) -> None:
     """Call the webhook for each merge request that a push changes: new commits, a merge, or its end."""
     branch, pulls = change.ref.removeprefix("refs/heads/"), place.project.pulls
     if change.ref == branch:

@@ -18,7 +18,7 @@ from localcloud.gitlab.wire.api_merge_requests import merge_what_waits
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,
     JsonObject,
-    Place,
+    ProjectPlace,
     head_of,
     issue_json,
     job_json,
@@ -34,12 +34,12 @@ from shared.ports import CommitStatus
 MAINTAINER = 40
 
 
-def project(place: Place, _: Request) -> JsonObject:
+def project(place: ProjectPlace, _: Request) -> JsonObject:
     """Write the project."""
     return project_json(place)
 
 
-def find_commit(place: Place, sha: str) -> CommitInfo:
+def find_commit(place: ProjectPlace, sha: str) -> CommitInfo:
     """Return a commit by its id or its branch; 404 without one."""
     stored = place.project.read(f"{head_of(place.project, sha) or sha}^{{commit}}")
     if stored is None:
@@ -47,7 +47,7 @@ def find_commit(place: Place, sha: str) -> CommitInfo:
     return parse_commit(stored)
 
 
-def commit(place: Place, _: Request, sha: str) -> JsonObject:
+def commit(place: ProjectPlace, _: Request, sha: str) -> JsonObject:
     """Write a commit."""
     found = find_commit(place, sha)
     return {
@@ -62,7 +62,7 @@ def commit(place: Place, _: Request, sha: str) -> JsonObject:
     }
 
 
-def merge_requests_of(place: Place, request: Request, sha: str) -> Response:
+def merge_requests_of(place: ProjectPlace, request: Request, sha: str) -> Response:
     """List the merge requests that a commit came with, or is in."""
     found = place.project.pulls.with_commit(find_commit(place, sha).sha)
     wanted = request.args.get("state", "")
@@ -70,7 +70,7 @@ def merge_requests_of(place: Place, request: Request, sha: str) -> Response:
     return paged(request, [body for body in shown if wanted in ("", body["state"])], lambda body: body)
 
 
-def statuses(place: Place, request: Request, sha: str) -> Response:
+def statuses(place: ProjectPlace, request: Request, sha: str) -> Response:
     """List the newest status and job of each name."""
     found, name = find_commit(place, sha).sha, request.args.get("name", "")
     shown = [status_json(found, job) for job in place.project.jobs.latest(found)]
@@ -80,7 +80,7 @@ def statuses(place: Place, request: Request, sha: str) -> Response:
     return paged(request, [body for body in shown if name in ("", body["name"])], lambda body: body)
 
 
-def set_status(place: Place, request: Request, sha: str) -> Response:
+def set_status(place: ProjectPlace, request: Request, sha: str) -> Response:
     """Write a status; 404 for a commit that no branch has."""
     body, found = read_object(request), find_commit(place, sha).sha
     ref = str(body.get("ref") or "") or next(iter(_branches_with(place, found)), "")
@@ -97,12 +97,12 @@ def set_status(place: Place, request: Request, sha: str) -> Response:
     return json_response(201, written)
 
 
-def _branches_with(place: Place, commit: str) -> list[str]:
+def _branches_with(place: ProjectPlace, commit: str) -> list[str]:
     found = run_git(place.project.path, "branch", "--contains", commit, "--format=%(refname:short)")
     return found.decode().split()
 
 
-def delete_branch(place: Place, _: Request, branch: str) -> Response:
+def delete_branch(place: ProjectPlace, _: Request, branch: str) -> Response:
     """Delete a branch, and close its merge requests; a Maintainer may delete one that a rule protects."""
     if not head_of(place.project, branch):
         raise not_found("Branch")
@@ -111,7 +111,7 @@ def delete_branch(place: Place, _: Request, branch: str) -> Response:
     return Response(status=204)
 
 
-def protected(place: Place, request: Request) -> Response:
+def protected(place: ProjectPlace, request: Request) -> Response:
     """List the rules of branches."""
     levels = [{"id": 1, "access_level": MAINTAINER, "access_level_description": "Maintainers"}]
     return paged(
@@ -121,7 +121,7 @@ def protected(place: Place, request: Request) -> Response:
     )
 
 
-def issues(place: Place, request: Request) -> Response:
+def issues(place: ProjectPlace, request: Request) -> Response:
     """List the issues in a state, newest first."""
     state = {"opened": "open"}.get(request.args.get("state", "all"), request.args.get("state", "all"))
     shown = [issue_json(place, record) for record in place.project.pulls.issues.listed(state=state)]
@@ -135,7 +135,7 @@ def _id(person: Any) -> int:
     return int(person["id"]) if person else 0
 
 
-def create_issue(place: Place, request: Request) -> Response:
+def create_issue(place: ProjectPlace, request: Request) -> Response:
     """Create an issue."""
     body = read_object(request)
     title, text = str(body.get("title") or ""), str(body.get("description") or "")
@@ -143,7 +143,7 @@ def create_issue(place: Place, request: Request) -> Response:
     return json_response(201, issue_json(place, record))
 
 
-def change_issue(place: Place, request: Request, number: int) -> JsonObject:
+def change_issue(place: ProjectPlace, request: Request, number: int) -> JsonObject:
     """Close or reopen an issue."""
     event = read_object(request).get("state_event")
     if event not in ("close", "reopen"):
@@ -153,7 +153,7 @@ def change_issue(place: Place, request: Request, number: int) -> JsonObject:
     return issue_json(place, place.project.pulls.issues.change(number, state=state, state_reason=reason))
 
 
-def comment_issue(place: Place, request: Request, number: int) -> Response:
+def comment_issue(place: ProjectPlace, request: Request, number: int) -> Response:
     """Write a note on an issue."""
     text = str(read_object(request).get("body") or "")
     place.project.pulls.issues.comment(number, text, OPERATOR.login)

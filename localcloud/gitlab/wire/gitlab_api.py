@@ -27,7 +27,7 @@ from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire import api_projects as projects
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,
-    Place,
+    ProjectPlace,
     not_found,
     paged,
     person_json,
@@ -193,12 +193,12 @@ class GitLabApi:
             )
         return call(place, request, **path)
 
-    def place(self, name: str, request: Request) -> Place | None:
+    def place(self, name: str, request: Request) -> ProjectPlace | None:
         """Return a project by its path or number, None without one."""
         found = self._store.project(name)
         if found is None:
             return None
-        return Place(found[1], found[0], request.host_url.rstrip("/"), self._hook.send)
+        return ProjectPlace(found[1], found[0], request.host_url.rstrip("/"), self._hook.send)
 
 
 def error_response(error: GitLabError) -> Response:

@@ -14,7 +14,7 @@ from localcloud.git.world.people import OPERATOR
 from localcloud.git.world.pull_requests import PullRecord
 from localcloud.gitlab.wire.gitlab_json import (
     JsonObject,
-    Place,
+    ProjectPlace,
     merge_request_json,
     person_json,
     project_json,
@@ -28,7 +28,7 @@ _ATTRIBUTES = (
 )
 
 
-def push_event(place: Place, change: RefChange, before: Refs) -> JsonObject:
+def push_event(place: ProjectPlace, change: RefChange, before: Refs) -> JsonObject:
     """Return the payload of a push to a branch; ``before`` are all references before it."""
     deleted, created = change.after == ZERO, change.before == ZERO
     branches = sorted({f"^{sha}" for ref, sha in before.items() if ref.startswith("refs/heads/")})
@@ -56,7 +56,7 @@ def push_event(place: Place, change: RefChange, before: Refs) -> JsonObject:
 
 
 def merge_request_event(
-    place: Place, action: str, record: PullRecord, login: str = OPERATOR.login
+    place: ProjectPlace, action: str, record: PullRecord, login: str = OPERATOR.login
 ) -> JsonObject:
     """Return the payload of what somebody did to a merge request."""
     written = merge_request_json(place, record)
@@ -76,7 +76,7 @@ def merge_request_event(
     }
 
 
-def _project(place: Place) -> JsonObject:
+def _project(place: ProjectPlace) -> JsonObject:
     shown = project_json(place)
     names = ("id", "name", "web_url", "path_with_namespace", "default_branch")
     namespace = place.full_name.rpartition("/")[0].rpartition("/")[2]
@@ -92,7 +92,7 @@ def _user() -> JsonObject:
     return {f"user_{name}": person[name] for name in ("id", "name", "username")} | {"user_email": None}
 
 
-def _commit(place: Place, sha: str, touched: history.CommitPaths) -> JsonObject:
+def _commit(place: ProjectPlace, sha: str, touched: history.CommitPaths) -> JsonObject:
     stored = place.project.read(f"{sha}^{{commit}}")
     if stored is None:
         raise LookupError(f"no commit {sha}")

@@ -44,7 +44,7 @@ def not_found(what: str) -> GitLabError:
 
 
 @dataclass(frozen=True)
-class Place:
+class ProjectPlace:
     """A project as a caller addresses it; ``send`` delivers an event to the webhooks."""
 
     project: Project
@@ -106,7 +106,7 @@ def user_json() -> JsonObject:
     return {**person_json(OPERATOR.login), "email": address, "commit_email": address, "bot": True}
 
 
-def project_json(place: Place) -> JsonObject:
+def project_json(place: ProjectPlace) -> JsonObject:
     """Write a project."""
     namespace, _, path = place.full_name.rpartition("/")
     return {
@@ -123,7 +123,7 @@ def project_json(place: Place) -> JsonObject:
     }
 
 
-def merge_request_json(place: Place, record: PullRecord) -> JsonObject:
+def merge_request_json(place: ProjectPlace, record: PullRecord) -> JsonObject:
     """Write a merge request; ``sha`` is its newest commit."""
     number = place.project.id
     merged, squashed = record.merge_commit or None, None
@@ -169,7 +169,7 @@ def note_json(record: CommentRecord) -> JsonObject:
     }
 
 
-def issue_json(place: Place, record: IssueRecord) -> JsonObject:
+def issue_json(place: ProjectPlace, record: IssueRecord) -> JsonObject:
     """Write an issue; one of a deleted account belongs to the ghost, and here to nobody."""
     return {
         "id": 2000 + record.number,

@@ -24,7 +24,7 @@ from localcloud.git.world.people import Teams
 from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire.gitlab_api import GitLabApi, error_response
 from localcloud.gitlab.wire.gitlab_events import push_event
-from localcloud.gitlab.wire.gitlab_json import GitLabError, Place, not_found, read_object
+from localcloud.gitlab.wire.gitlab_json import GitLabError, ProjectPlace, not_found, read_object
 from localcloud.gitlab.wire.gitlab_webhooks import Hook, ProjectHook
 from localcloud.gitlab.wire.project_folder import ProjectStore
 from localcloud.gitlab.world.project import Project
@@ -121,7 +121,7 @@ class GitLabServer(LocalService):
         return json_response(404, {"message": "no such control of the local GitLab"})
 
     def _pushed(self, push: ReceivedPush) -> None:
-        place = Place(self.repository(push.full_name), push.full_name, push.base, self.hooks.send)
+        place = ProjectPlace(self.repository(push.full_name), push.full_name, push.base, self.hooks.send)
         moved = [c for c in changes(push.before, push.after) if c.ref.startswith("refs/heads/")]
         of_action = Counter(map(_action, moved))
         for change in moved:

@@ -40,7 +40,11 @@ def reviews_of(
 
     Raise ValueError, KeyError or TypeError for answers of another form.
     """
-    now = {UUID(one["id"]): int(one["vote"]) for one in reviewers if not one.get("isContainer")}
+    now = {
+        UUID(reviewer["id"]): int(reviewer["vote"])
+        for reviewer in reviewers
+        if not reviewer.get("isContainer")
+    }
     votes = sorted(filter(None, map(_vote, threads)), key=lambda vote: (vote.at, vote.thread))
     last = {vote.voter: vote for vote in votes}
     seen = sorted((moment(item["createdDate"]), item["sourceRefCommit"]["commitId"]) for item in iterations)

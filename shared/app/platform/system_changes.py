@@ -115,7 +115,7 @@ class _Changes:
 def _applied(system: Json) -> tuple[Owner, SourceName]:
     """Return the Kustomization that applies a system, and its source."""
     objects = system_objects(read_system(system))
-    manifest = next(one for one in objects if one["kind"] == KUSTOMIZATION.kind)
+    manifest = next(manifest for manifest in objects if manifest["kind"] == KUSTOMIZATION.kind)
     ref, name = manifest["spec"]["sourceRef"], ObjectId.of(manifest)
     return Owner(name, manifest["spec"]), SourceName(str(ref["kind"]), str(ref["name"]), name.namespace)
 

@@ -89,7 +89,10 @@ def sizes_of(documents: Sequence[Json]) -> dict[str, Size]:
     for document in documents:
         if document["resourceType"] != "virtualMachines":
             continue
-        named = {one.get("name"): one.get("value") for one in document.get("capabilities") or ()}
+        named = {
+            capability.get("name"): capability.get("value")
+            for capability in document.get("capabilities") or ()
+        }
         places = document.get("locationInfo") or ()
         zones = {str(zone) for place in places for zone in place.get("zones") or ()}
         limits = document.get("restrictions") or ()

@@ -293,15 +293,15 @@ def _of_subnets(requests: list[OfferRequest], offer: Offer) -> Iterator[str]:
     for request in requests:
         for subnet, count in _addressed(request).items():
             needs[subnet][request.cluster] = count
-    for subnet, each in sorted(needs.items()):
-        known, needed = offer.subnets.get(subnet), sum(each.values())
+    for subnet, counts in sorted(needs.items()):
+        known, needed = offer.subnets.get(subnet), sum(counts.values())
         name = subnet_name(subnet)
         if known is None and _network(subnet) in {_network(other) for other in offer.subnets}:
-            yield f"subnet {name}: the network has no such subnet ({_named(each)})"
+            yield f"subnet {name}: the network has no such subnet ({_named(counts)})"
         elif known is not None and needed > known.left:
             yield (
                 f"subnet {name} has {known.left} of {known.size} addresses left, this commit needs {needed} "
-                f"({_named(each)})"
+                f"({_named(counts)})"
             )
 
 

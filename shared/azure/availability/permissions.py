@@ -135,7 +135,7 @@ def assigned(documents: Sequence[Json]) -> tuple[tuple[str, str], ...]:
     """Return the scopes of role assignments, each with the GUID of its role in lower case."""
     found = (document["properties"] for document in documents)
     return tuple(
-        (str(one["scope"]), str(one["roleDefinitionId"]).rpartition("/")[2].lower()) for one in found
+        (str(grant["scope"]), str(grant["roleDefinitionId"]).rpartition("/")[2].lower()) for grant in found
     )
 
 

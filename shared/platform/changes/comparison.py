@@ -178,7 +178,12 @@ def _with_renames(found: Mapping[ObjectId, OwnerChange]) -> Mapping[ObjectId, Ow
     for alike in (_path, _names):
         for change in gone:
             other = next(
-                (one for one in new if one.id not in pairs and alike(one.after) == alike(change.before)), None
+                (
+                    candidate
+                    for candidate in new
+                    if candidate.id not in pairs and alike(candidate.after) == alike(change.before)
+                ),
+                None,
             )
             if other is not None and change.id not in pairs and alike(change.before):
                 pairs |= {change.id: other.id, other.id: change.id}

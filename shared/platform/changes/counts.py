@@ -51,11 +51,11 @@ class Total:
 def total(definition: str, clusters: Sequence[str], counts: Counts) -> Total:
     """Return how many objects of a definition clusters have together."""
     found = [counts.get(name, {}).get(definition) for name in clusters]
-    known = [one for one in found if one is not None and one.objects is not None]
+    known = [reading for reading in found if reading is not None and reading.objects is not None]
     return Total(
-        sum(one.objects or 0 for one in known),
+        sum(reading.objects or 0 for reading in known),
         len(clusters),
         len(clusters) - len(known),
-        min((one.at for one in known), default=None),
-        any(one.more for one in known),
+        min((reading.at for reading in known), default=None),
+        any(reading.more for reading in known),
     )

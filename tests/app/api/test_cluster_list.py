@@ -84,9 +84,9 @@ def test_the_pages_of_a_list_have_each_matching_cluster_once_in_order(
         if following is None:
             break
         after = following
-    matching = [each for each in fleet if selection.matches(each)]
-    assert sorted(found) == sorted(each.name for each in matching)
-    by_name = {each.name: each for each in fleet}
+    matching = [cluster for cluster in fleet if selection.matches(cluster)]
+    assert sorted(found) == sorted(cluster.name for cluster in matching)
+    by_name = {cluster.name: cluster for cluster in fleet}
     keys = [selection.key(by_name[name]) for name in found]
     assert keys == sorted(keys, reverse=selection.descending)
     assert len(selection.of(fleet)) == len(found)

@@ -21,7 +21,7 @@ def condition(cloud: MemoryCloud, kind: str) -> schema.ConditionView:
     (listed,) = fleet_view(cloud.ports)["clusters"]
     detail: Any = cluster_detail("one", cloud.ports)
     assert detail["conditions"] == listed["conditions"]
-    (found,) = [each for each in listed["conditions"] if each["type"] == kind]
+    (found,) = [entry for entry in listed["conditions"] if entry["type"] == kind]
     return found
 
 
@@ -75,14 +75,14 @@ def test_a_missing_cluster_is_not_in_sync_and_nothing_is_known_of_what_ran_in_it
     delete_by_hand(cloud, ONE)
     sweep(cloud)
     found = {kind: condition(cloud, kind) for kind in (*OF_THE_CLUSTER, "ClusterReady", "NodePoolsReady")}
-    assert {kind: each["status"] for kind, each in found.items()} == {
+    assert {kind: shown_condition["status"] for kind, shown_condition in found.items()} == {
         "InSync": "False",
         "FluxHealthy": "Unknown",
         "PlatformHealthy": "Unknown",
         "ClusterReady": "False",
         "NodePoolsReady": "False",
     }
-    assert {each["reason"] for each in found.values()} == {"ClusterMissing"}
+    assert {shown_condition["reason"] for shown_condition in found.values()} == {"ClusterMissing"}
 
 
 def test_a_stopped_cluster_is_not_in_sync_until_it_runs_and_was_compared_and_checked_again() -> None:

@@ -74,7 +74,7 @@ def test_who_wrote_a_merged_branch_does_not_approve_what_somebody_else_merged() 
     merge = git.pulls.merged_into_base(1).merge_commit
     plan(cloud, merge)
     assert changed(cloud, "two") == {*DEV}
-    assert [approve(cloud, merge, each) for each in (ADA, GRACE, JOAN)] == [403, 403, 403]
+    assert [approve(cloud, merge, person) for person in (ADA, GRACE, JOAN)] == [403, 403, 403]
     assert approve(cloud, merge, "operator@example.invalid") == 403
     assert approve(cloud, merge, LIN) == 202
     assert changed(cloud, "two") == {*DEV, *PROD}
@@ -162,6 +162,6 @@ def test_who_wrote_what_came_with_an_invalid_fleet_file_does_not_approve_it_once
     plan(cloud, head)
     assert rollout_of(cloud, head).since == base
     assert changed(cloud, "one") == {*DEV}
-    assert [approve(cloud, head, each) for each in (ADA, JOAN, GRACE, LIN)] == [403, 403, 403, 202]
+    assert [approve(cloud, head, person) for person in (ADA, JOAN, GRACE, LIN)] == [403, 403, 403, 202]
     plan(cloud, later := commit(cloud, ADA, "two"))
     assert rollout_of(cloud, later).since == head

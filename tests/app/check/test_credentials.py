@@ -104,7 +104,7 @@ def applied(cloud: MemoryCloud) -> schema.ObjectGroup:
     """Return what the tree has of all that Roadstead applied."""
     tree = tree_view("one", cloud.ports)
     assert tree is not None
-    return next(each for each in tree["flux"] if each["kind"] == COMPONENT)
+    return next(part for part in tree["flux"] if part["kind"] == COMPONENT)
 
 
 def test_a_token_that_is_being_replaced_makes_no_cluster_unhealthy(cloud: MemoryCloud) -> None:

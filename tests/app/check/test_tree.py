@@ -49,7 +49,7 @@ def tree(cloud: MemoryCloud) -> schema.TreeView:
 
 
 def group(groups: list[schema.ObjectGroup], kind: str) -> schema.ObjectGroup:
-    return next(each for each in groups if each["kind"] == kind)
+    return next(part for part in groups if part["kind"] == kind)
 
 
 def workload(kind: str, name: str = "web", **spec: Any) -> dict[str, Any]:
@@ -69,7 +69,10 @@ def test_a_cluster_that_no_check_has_read_has_its_pools_from_git_and_no_age() ->
     cloud = ready(pool(orchestratorVersion="'1.36'"))
     shown = tree(cloud)
     assert (shown["checkedAt"], shown["flux"], shown["workloads"]) == (None, [], [])
-    assert [(each["name"], each["wantedVersion"], each["nodes"]) for each in shown["nodePools"]] == [
+    assert [
+        (shown_pool["name"], shown_pool["wantedVersion"], shown_pool["nodes"])
+        for shown_pool in shown["nodePools"]
+    ] == [
         ("system", shown["kubernetesVersion"], 0),
         ("apps", "1.36", 0),
     ]
@@ -81,12 +84,18 @@ def test_a_healthy_cluster_is_counted_and_names_no_object() -> None:
     check(cloud)
     shown = tree(cloud)
     assert shown["checkedAt"] is not None
-    assert [(each["name"], each["nodes"], each["ready"]) for each in shown["nodePools"]] == [
+    assert [
+        (shown_pool["name"], shown_pool["nodes"], shown_pool["ready"]) for shown_pool in shown["nodePools"]
+    ] == [
         ("system", 1, 1),
         ("apps", 2, 2),
     ]
-    for each in (*shown["flux"], *shown["workloads"]):
-        assert (each["ready"], each["failed"], each["unhealthy"]) == (each["total"], 0, [])
+    for part in (*shown["flux"], *shown["workloads"]):
+        assert (part["ready"], part["failed"], part["unhealthy"]) == (
+            part["total"],
+            0,
+            [],
+        )
     assert group(shown["flux"], "GitRepository")["total"] == 1
     assert group(shown["flux"], "Kustomization")["total"] == 1
     assert [condition["type"] for condition in shown["conditions"]] == [
@@ -145,7 +154,10 @@ def test_a_replaced_pool_has_the_name_of_git_and_not_that_of_azure() -> None:
     cloud.run()
     assert "appsb" in pools(cloud)
     check(cloud)
-    assert [(each["name"], each["wantedVersion"], each["nodes"]) for each in tree(cloud)["nodePools"]] == [
+    assert [
+        (shown_pool["name"], shown_pool["wantedVersion"], shown_pool["nodes"])
+        for shown_pool in tree(cloud)["nodePools"]
+    ] == [
         ("system", "1.36", 1),
         ("apps", "1.36", 2),
     ]

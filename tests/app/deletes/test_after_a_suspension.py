@@ -60,7 +60,7 @@ def run_until(cloud: MemoryCloud, moment: datetime) -> None:
 def item(cloud: MemoryCloud, name: str = "one") -> Item:
     newest = cloud.state.plan(cloud.state.fleet().commit)
     assert newest is not None
-    return next(each for each in newest.plan.items if each.cluster == name)
+    return next(planned_item for planned_item in newest.plan.items if planned_item.cluster == name)
 
 
 def kind(cloud: MemoryCloud) -> HoldKind | None:

@@ -280,7 +280,7 @@ def test_a_group_is_deleted_although_azure_still_lists_its_deleted_clusters(
     push(cloud, fleet_files.fleet(budget=2))
     cloud.run()
     assert phases(cloud) == {}
-    assert [len(each) for each in listed] == lists
+    assert [len(group) for group in listed] == lists
     assert [azure.call(GetGroup(group)) for group in groups] == [None]
 
 
@@ -380,7 +380,11 @@ def test_a_group_with_a_cluster_whose_record_cannot_be_read_is_not_empty() -> No
     text = cloud.state.damage("two", "{")
     push(
         cloud,
-        {path: each for path, each in fleet_files.in_one_group("one", "two").items() if "/one/" not in path},
+        {
+            path: content
+            for path, content in fleet_files.in_one_group("one", "two").items()
+            if "/one/" not in path
+        },
     )
     cloud.run()
     assert cloud.state.cluster("one") is None

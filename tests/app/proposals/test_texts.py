@@ -54,7 +54,7 @@ def test_a_value_that_may_be_a_secret_is_not_proposed_and_nothing_repeats_it() -
     assert changed_lines(cloud)[1] == "+tags: {cost: a, own: x}"
     assert notes(cloud)["tags.cost"] == "the value may contain a secret"
     stored = [repr(record(cloud)), repr(cloud.state.proposals()), pull.body]
-    assert not [each for each in stored if TOKEN in each]
+    assert not [value for value in stored if TOKEN in value]
     tag_by_hand(cloud, ONE, cost="a")
     sweep(cloud)
     assert len(pull_requests(cloud)) == 1

@@ -346,5 +346,5 @@ def test_a_fitted_text_fits(parts: list[str], limit: int) -> None:
     ("number", "text"), [(1, "1 more problem is not shown."), (2, "2 more problems are not shown.")]
 )
 def test_problems_that_are_not_shown_are_counted(number: int, text: str) -> None:
-    problems = tuple(replace(MISTAKE, line=each) for each in range(PROBLEMS_SHOWN + number))
+    problems = tuple(replace(MISTAKE, line=n) for n in range(PROBLEMS_SHOWN + number))
     assert text in comment_of(PullPlan("acme", "main", BASE, HEAD, problems=problems))

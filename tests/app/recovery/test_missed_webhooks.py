@@ -62,7 +62,7 @@ def test_webhooks_are_dropped_while_200_commits_are_pushed_and_the_count_is_exac
     chance, cloud = random.Random(seed), ready("one")
     expected, number, commit, late = 0, 0, "", list[str]()
     while number < 200:
-        burst = [f"{number + each}" for each in range(chance.choice((1, 1, 1, 2, 5)))]
+        burst = [f"{number + offset}" for offset in range(chance.choice((1, 1, 1, 2, 5)))]
         number += len(burst)
         delivered = set[str]()
         for tag in burst:

@@ -33,7 +33,7 @@ EXAMPLE = ["atlantic-aks", "pacific-aks", "sargasso-aks"]
 
 
 def records(cloud: MemoryCloud) -> dict[str, ClusterRecord]:
-    return {each.name: each for each in cloud.state.clusters()}
+    return {cluster_record.name: cluster_record for cluster_record in cloud.state.clusters()}
 
 
 def written_inside(cloud: MemoryCloud) -> list[str]:

@@ -38,7 +38,7 @@ INSIDE = [step for step in STEPS[Recipe.PROVISION] if step in IN_THE_CLUSTER]
 
 def stopped_at(cloud: MemoryCloud, step: Step) -> MemoryCloud:
     """Deliver messages, with one step each, until a cluster is at a step."""
-    step_until(cloud, lambda: {each.job.step.name for each in cloud.state.clusters()} == {step})
+    step_until(cloud, lambda: {record.job.step.name for record in cloud.state.clusters()} == {step})
     return cloud
 
 

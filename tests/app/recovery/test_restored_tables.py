@@ -135,7 +135,7 @@ def test_it_ends_when_every_record_was_compared_and_nothing_was_written() -> Non
     assert fleet_view(cloud.ports)["problem"] == ""
     assert phases(cloud) == dict.fromkeys(("one", "two", "three"), Phase.READY)
     assert accepted(cloud) == before
-    assert not any(each.recovering for each in cloud.state.clusters())
+    assert not any(cluster_record.recovering for cluster_record in cloud.state.clusters())
     assert epoch(cloud) == cloud.state.fleet().tables.epoch
     message = cloud.state.events("one", 1)[0].message
     assert "the record was recovered, and nothing was written" in message

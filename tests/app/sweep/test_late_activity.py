@@ -99,7 +99,7 @@ def test_a_later_sweep_completes_the_report_and_announces_nothing_again(change: 
     assert (
         lost(cloud),
         status(cloud, commit)[0],
-        [each for each in reads if isinstance(each, GetCluster)],
+        [read for read in reads if isinstance(read, GetCluster)],
     ) == (1, "failure", [])
     after = record(cloud).job.step.failure
     assert since is not None

@@ -128,7 +128,7 @@ def found(cloud: MemoryCloud) -> tuple[list[str], int]:
     of_cluster = drift_of_cluster("one", cloud.ports)
     assert of_cluster is not None
     assert {**of_cluster, "comparedAt": view["comparedAt"]} == view, "the fleet is as old as its oldest list"
-    return [each["finding"] for each in view["clusters"]], view["count"]
+    return [summary["finding"] for summary in view["clusters"]], view["count"]
 
 
 def test_the_drift_of_the_fleet_shows_one_that_is_missing_or_stopped_until_it_is_back() -> None:

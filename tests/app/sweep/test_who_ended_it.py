@@ -48,7 +48,7 @@ def test_a_stopped_cluster_has_who_stopped_it_last() -> None:
     cloud.azure.interventions.stop(ONE)
     sweep(cloud)
     assert "somebody stopped the cluster; stopped 2026-01-01 00:" in reason(cloud)
-    (shown,) = (each for each in (drift_of_cluster("one", cloud.ports),) if each)
+    (shown,) = (view for view in (drift_of_cluster("one", cloud.ports),) if view)
     assert shown["clusters"][0]["finding"] == reason(cloud)
 
 

@@ -17,7 +17,7 @@ from tests.support.sample import sample
 from tests.support.team_systems import cluster_id, fleet, system
 
 ONE = cluster_id("one")
-KEEP, DELETE = (f"  managedNamespaces: {{deletePolicy: {each}}}\n" for each in ("Keep", "Delete"))
+KEEP, DELETE = (f"  managedNamespaces: {{deletePolicy: {policy}}}\n" for policy in ("Keep", "Delete"))
 
 
 def whole_run(counter: Counter) -> None:

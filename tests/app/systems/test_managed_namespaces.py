@@ -58,7 +58,7 @@ def live(cloud: MemoryCloud, kind: str, name: str, namespace: str = "", api: str
 
 
 def writes(cloud: MemoryCloud) -> list[str]:
-    return [one["accepted"] for one in cloud.azure.accepted if one["accepted"].endswith("-namespace")]
+    return [write["accepted"] for write in cloud.azure.accepted if write["accepted"].endswith("-namespace")]
 
 
 def by_hand(cloud: MemoryCloud, name: str, **labels: str) -> None:

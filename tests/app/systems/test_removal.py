@@ -64,13 +64,13 @@ def test_a_removed_system_stays_until_its_removal_is_approved_and_everything_say
     view = plan_view(commit, cloud.ports)
     assert view is not None
     assert view["needsApproval"] == ["one", "two"]
-    assert [each["retainedSystems"] for each in view["items"]] == [["shop"], ["shop"]]
+    assert [object_view["retainedSystems"] for object_view in view["items"]] == [["shop"], ["shop"]]
 
     approve(cloud, "one", "two")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert objects(cloud, "two") == []
-    assert objects(cloud, "one") == [each for each in before["one"] if "pay" in each]
+    assert objects(cloud, "one") == [ref for ref in before["one"] if "pay" in ref]
     assert cloud.kubernetes.connect(cluster_id("one")).get(WEB) is None
     assert status(cloud, commit)[0] == "success"
     assert "approved by op" in message(cloud)

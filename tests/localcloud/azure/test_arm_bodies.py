@@ -133,8 +133,8 @@ def fields_of(model: type) -> Iterator[tuple[str, Any, bool, bool]]:
 def generated(model: type, chance: random.Random) -> dict[str, Any]:
     """Return a body of a model: what it requires, and a few of its other fields."""
     settable = [(name, kind, optional) for name, kind, optional, writable in fields_of(model) if writable]
-    free = [each for each in settable if each[2]]
-    chosen = [each for each in settable if not each[2]] + chance.sample(
+    free = [field for field in settable if field[2]]
+    chosen = [field for field in settable if not field[2]] + chance.sample(
         free, min(len(free), chance.randint(1, 2))
     )
     return {name: _value(kind, chance) for name, kind, _ in chosen}
@@ -164,7 +164,7 @@ def mutated(body: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:
     else:
         key = chance.choice(sorted(chosen))
         chosen[key] = chance.choice(
-            [each for each in (7, 1.5, True, "?", ["x"], {"x": 1}) if type(each) is not type(chosen[key])]
+            [value for value in (7, 1.5, True, "?", ["x"], {"x": 1}) if type(value) is not type(chosen[key])]
         )
     return copy
 

@@ -41,12 +41,12 @@ def test_every_rule_has_an_example_and_a_source() -> None:
         *(network_rules.RULES + cluster_rules.RULES + pool_rules.RULES + maintenance_rules.RULES),
         *(capacity_rules.RULES + extension_rules.EXTENSIONS + extension_rules.CONFIGURATIONS),
     ]
-    names = [each.name for each in rules]
+    names = [refusal.name for refusal in rules]
     examples = {*CREATED, *UPDATED, *POOLS, *POOLS_OF, *POOLS_UPDATED, *MAINTENANCE, *ELSEWHERE}
     examples |= {*EXTENSIONS, *CONFIGURATIONS}
     assert sorted(names) == sorted(set(names))
     assert set(names) == examples
-    assert [each.name for each in rules if not each.source or not each.message] == []
+    assert [refusal.name for refusal in rules if not refusal.source or not refusal.message] == []
     assert [path for path, source in {**fixed.CLUSTER, **fixed.POOL}.items() if not source] == []
 
 

@@ -116,7 +116,9 @@ def test_a_session_runs_in_order_while_others_run_in_parallel(broker: Broker) ->
                 broker.send("jobs", Draft(str(number).encode(), session=session))
         until(lambda: len(seen) == 10)
     for session in ("a", "b"):
-        assert [each for each in seen if each[0] == session] == [f"{session}{n}" for n in range(5)]
+        assert [delivery for delivery in seen if delivery[0] == session] == [
+            f"{session}{n}" for n in range(5)
+        ]
 
 
 def test_a_function_that_raises_abandons_until_the_message_is_dead_lettered(broker: Broker) -> None:

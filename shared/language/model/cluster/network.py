@@ -62,13 +62,8 @@ class LoadBalancerProfile(Section):
 
     @model_validator(mode="after")
     def _one_kind_of_address(self) -> Self:
-        if (
-            sum(
-                x is not None
-                for x in (self.managed_outbound_ips, self.outbound_ips, self.outbound_ip_prefixes)
-            )
-            > 1
-        ):
+        ways = (self.managed_outbound_ips, self.outbound_ips, self.outbound_ip_prefixes)
+        if sum(way is not None for way in ways) > 1:
             raise ValueError("takes one of managedOutboundIPs, outboundIPs and outboundIPPrefixes; keep one")
         return self
 
