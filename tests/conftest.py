@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     The others use the processor meanwhile, and begin with what takes longest: at the end it would run alone.
     Each worker begins with a part of the list, and takes some of another one's end when it has run out.
     """
-    left_out = _left_out(items)
+    left_out = _left_out(items) - _named(config, items)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=[*left_out])
     waits, longest, others = list[pytest.Item](), list[pytest.Item](), list[pytest.Item]()
@@ -95,6 +95,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     firsts += [longest[number::computing] for number in range(computing)]
     items[:] = [item for first in firsts for item in (*first, *islice(rest, max(size - len(first), 0)))]
     items += rest
+
+
+def _named(config: pytest.Config, items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Return the lives of the files that the command names: somebody has changed what they test."""
+    files = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    return {item for item in items if item.path in files and item.get_closest_marker("lives")}
 
 
 def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:

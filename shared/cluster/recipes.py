@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
 
 class Recipe(StrEnum):
@@ -28,30 +29,49 @@ _DELETE, _RELEASE = Recipe.DELETE, Recipe.RELEASE
 """Looked up once: a plan asks for every cluster several times."""
 
 
-class Step(StrEnum):
-    """A step, as stored and shown."""
+_USUAL, _HOUR = 900.0, 3600.0
+"""AKS documents that a creation takes minutes, and 20 were observed; after an hour something is wrong."""
 
-    RESOURCE_GROUP = "resource-group"
-    CLUSTER = "cluster"
-    NODE_POOLS = "node-pools"
-    MAINTENANCE = "maintenance-windows"
-    IDENTITY_ACCESS = "identity-access"
-    POLICIES = "policies"
-    ACCESS = "access"
-    BOOTSTRAP_SECRETS = "bootstrap-secrets"
-    FLUX_COMPONENTS = "flux-components"
-    FLUX_SYNC = "flux-sync"
-    SYSTEMS = "systems"
-    VERIFY = "verify"
-    TOMBSTONE = "tombstone"
-    DELETE_CLUSTER = "delete-cluster"
-    DELETE_IDENTITY_ACCESS = "delete-identity-access"
-    DELETE_POLICIES = "delete-policies"
-    DELETE_RESOURCE_GROUP = "delete-resource-group"
-    RELEASE = "release"
-    SLEEP = "sleep"
-    WAKE = "wake"
-    FINALIZE = "finalize"
+
+class Step(StrEnum):
+    """A step, as stored and shown.
+
+    ``condition`` is the one that it sets. After ``deadline`` seconds without progress it is Stalled: reported
+    as a failure, yet continued. ``inside`` is whether it works through the Kubernetes API of the cluster.
+    """
+
+    condition: str
+    deadline: float
+    inside: bool
+
+    RESOURCE_GROUP = "resource-group", "ResourceGroupReady"
+    CLUSTER = "cluster", "ClusterReady", _HOUR
+    NODE_POOLS = "node-pools", "NodePoolsReady", _HOUR
+    MAINTENANCE = "maintenance-windows", "MaintenanceWindowsSet"
+    IDENTITY_ACCESS = "identity-access", "IdentityAccessSet"
+    POLICIES = "policies", "PoliciesAssigned"
+    ACCESS = "access", "AccessReady", _USUAL, True
+    BOOTSTRAP_SECRETS = "bootstrap-secrets", "SecretsApplied", _USUAL, True
+    FLUX_COMPONENTS = "flux-components", "FluxInstalled", _USUAL, True
+    FLUX_SYNC = "flux-sync", "FluxSynced", _USUAL, True
+    SYSTEMS = "systems", "SystemsApplied", _USUAL, True
+    VERIFY = "verify", "Ready", _USUAL, True
+    TOMBSTONE = "tombstone", "Tombstoned"
+    DELETE_CLUSTER = "delete-cluster", "ClusterDeleted", _HOUR
+    DELETE_IDENTITY_ACCESS = "delete-identity-access", "IdentityAccessDeleted"
+    DELETE_POLICIES = "delete-policies", "PoliciesDeleted"
+    DELETE_RESOURCE_GROUP = "delete-resource-group", "ResourceGroupDeleted", _HOUR
+    RELEASE = "release", "Released"
+    SLEEP = "sleep", "SleepEnded", _HOUR
+    WAKE = "wake", "Awake", 1800.0
+    FINALIZE = "finalize", "Finalized"
+
+    def __new__(cls, name: str, condition: str, deadline: float = _USUAL, inside: bool = False) -> Self:
+        """Take the values of a line."""
+        step = str.__new__(cls, name)
+        step._value_ = name
+        step.condition, step.deadline, step.inside = condition, deadline, inside
+        return step
 
 
 STEPS: dict[Recipe, tuple[Step, ...]] = {
@@ -89,62 +109,9 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
     Recipe.SLEEP: (Step.SLEEP, Step.WAKE, Step.VERIFY),
 }
 
-CONDITIONS: dict[Step, str] = {
-    Step.RESOURCE_GROUP: "ResourceGroupReady",
-    Step.CLUSTER: "ClusterReady",
-    Step.NODE_POOLS: "NodePoolsReady",
-    Step.MAINTENANCE: "MaintenanceWindowsSet",
-    Step.IDENTITY_ACCESS: "IdentityAccessSet",
-    Step.POLICIES: "PoliciesAssigned",
-    Step.ACCESS: "AccessReady",
-    Step.BOOTSTRAP_SECRETS: "SecretsApplied",
-    Step.FLUX_COMPONENTS: "FluxInstalled",
-    Step.FLUX_SYNC: "FluxSynced",
-    Step.SYSTEMS: "SystemsApplied",
-    Step.VERIFY: "Ready",
-    Step.TOMBSTONE: "Tombstoned",
-    Step.DELETE_CLUSTER: "ClusterDeleted",
-    Step.DELETE_IDENTITY_ACCESS: "IdentityAccessDeleted",
-    Step.DELETE_POLICIES: "PoliciesDeleted",
-    Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
-    Step.RELEASE: "Released",
-    Step.SLEEP: "SleepEnded",
-    Step.WAKE: "Awake",
-    Step.FINALIZE: "Finalized",
-}
-
-IN_THE_CLUSTER = frozenset(
-    {
-        Step.ACCESS,
-        Step.BOOTSTRAP_SECRETS,
-        Step.FLUX_COMPONENTS,
-        Step.FLUX_SYNC,
-        Step.SYSTEMS,
-        Step.VERIFY,
-    }
-)
-"""The steps that work through the Kubernetes API of the cluster."""
-
-DEADLINES: dict[Step, float] = {
-    Step.CLUSTER: 3600,
-    Step.NODE_POOLS: 3600,
-    Step.SLEEP: 3600,
-    Step.WAKE: 1800,
-    Step.DELETE_CLUSTER: 3600,
-    Step.DELETE_RESOURCE_GROUP: 3600,
-}
-DEADLINE = 900.0
-"""Seconds without progress after which a waiting step becomes Stalled: reported as a failure, yet continued.
-AKS documents that a creation takes minutes, and 20 were observed; an hour means that something is wrong."""
-
 
 def next_step(recipe: Recipe, step: Step) -> Step | None:
     """Return the step after this one, None after the last."""
     steps = STEPS[recipe]
     index = steps.index(step) + 1
     return steps[index] if index < len(steps) else None
-
-
-def deadline(step: Step) -> float:
-    """Return the seconds without progress after which a step becomes Stalled."""
-    return DEADLINES.get(step, DEADLINE)

@@ -27,7 +27,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.forms import StoredText, WrongText
 from shared.cluster.history import Event
 from shared.cluster.job import Delay, Job
-from shared.cluster.recipes import CONDITIONS, STEPS, Recipe, Step
+from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record_parts import (
     NOTHING_REMOVED,
     AzureLife,
@@ -44,7 +44,7 @@ from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.plan.holds import Postponement
 
-READY = CONDITIONS[Step.VERIFY]
+READY = Step.VERIFY.condition
 _FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 _OF_HEALTH = frozenset(kind.__name__ for kind in classes(Unhealthy))
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))

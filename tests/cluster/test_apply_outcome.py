@@ -23,7 +23,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.job import AcceptedWrite, Lease, WaitKind, WaitSubject, WriteKind, start_step
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.cluster.recipes import STEPS, Recipe, Step, deadline
+from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import from_json, to_json
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import events_between
@@ -63,7 +63,7 @@ def test_a_wait_stays_at_its_step_with_a_reason_and_a_time() -> None:
 
 
 def test_a_wait_over_the_deadline_is_stalled_and_still_rechecked() -> None:
-    late = later(deadline(Step.CLUSTER) + 1)
+    late = later(Step.CLUSTER.deadline + 1)
     after = apply_outcome(record(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=late, jitter=0)
     assert (after.phase, after.job.active) == (Phase.STALLED, True)
     assert (after.job.next_run.at - late).total_seconds() == 300
@@ -239,7 +239,7 @@ def test_a_retry_with_another_message_class_or_phase_is_an_event() -> None:
     current = record()
     for _ in range(5):
         current = apply_outcome(current, Retry(Conflict("busy")), now=NOW, jitter=0)
-    late = later(deadline(current.job.step.name) + 1)
+    late = later(current.job.step.name.deadline + 1)
     for error, now in (
         (Conflict("busy with another"), NOW),
         (Throttled("busy"), NOW),
@@ -286,7 +286,7 @@ def test_a_job_that_began_again_too_often_says_the_last_reason_and_that_nothing_
 
 
 def test_a_new_write_extends_the_deadline_and_a_repeated_one_does_not() -> None:
-    late = deadline(Step.NODE_POOLS) + 1
+    late = Step.NODE_POOLS.deadline + 1
     first = apply_outcome(record(step=Step.NODE_POOLS), Wait(5, "Azure", put("1")), now=later(late), jitter=0)
     assert first.phase is Phase.PROVISIONING
     again = apply_outcome(first, Wait(5, "Azure", put("1")), now=later(2 * late), jitter=0)

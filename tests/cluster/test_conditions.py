@@ -12,7 +12,7 @@ from shared.azure.drift.policy import DriftDecision
 from shared.cluster.failures.errors import ClusterStopped, QuotaExceeded, Throttled, Unavailable
 from shared.cluster.findings.conditions import STALLED
 from shared.cluster.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
-from shared.cluster.recipes import Step, deadline
+from shared.cluster.recipes import Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import Condition, Phase
 from shared.cluster.reporting.summary import summary_of
@@ -104,7 +104,7 @@ def test_a_first_creation_that_failed_is_neither_ready_nor_going_on() -> None:
 
 
 def test_a_step_beyond_its_deadline_stalls_the_cluster_until_it_progresses() -> None:
-    late = deadline(Step.CLUSTER) + 1
+    late = Step.CLUSTER.deadline + 1
     stalled = after(record(step=Step.CLUSTER), Wait(20, "it takes long"), late)
     assert shown(stalled, STALLED) == (True, "Stalled", 1)
     assert shown(stalled, READY) == (False, "Stalled", 1)

@@ -19,7 +19,7 @@ from shared.cluster.failures.remedies import REMEDIES, suggested_action
 from shared.cluster.failures.retry import RetryPolicy, policy_for
 from shared.cluster.job import Lease
 from shared.cluster.outcomes import Done, Fail, Retry, Wait
-from shared.cluster.recipes import STEPS, Recipe, Step, deadline
+from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.diagnosis import NewestPlan, diagnose
@@ -156,7 +156,7 @@ def test_a_stalled_job_shows_its_deadline_and_where_to_look(step: Step, action: 
     long_ago = record(step, since=NOW - timedelta(hours=2), last_progress=NOW - timedelta(hours=2))
     diagnosis = explained(apply_outcome(long_ago, Wait(20, "it takes long"), now=NOW, jitter=0))
     assert diagnosis.suggested_action.startswith(action)
-    assert f"more than its {deadline(step) / 60:g} minutes" in diagnosis.suggested_action
+    assert f"more than its {step.deadline / 60:g} minutes" in diagnosis.suggested_action
 
 
 def test_a_ready_cluster_does_nothing() -> None:

@@ -13,7 +13,7 @@ from tests.simulation.mutations import mutation
 
 
 def maintenance_windows_are_not_written(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(registry._STEPS, Step.MAINTENANCE, lambda _: Done())
+    patch.setitem(registry.FUNCTIONS, Step.MAINTENANCE, lambda _: Done())
 
 
 def node_images_are_not_upgraded(patch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,6 @@ from shared.cluster.findings.conditions import FLUX_REPORTS, is_at_rest
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.job import Delay
 from shared.cluster.queues.envelopes import checks_of, copy_of
-from shared.cluster.recipes import IN_THE_CLUSTER
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import reported_event
 from shared.frozen import dataclass, field, replace
@@ -285,7 +284,7 @@ def _at_once(record: ClusterRecord | None, *, now: datetime) -> Transition | Non
     if record is None:
         return None
     job, at = record.job, max(now, record.updated + PAUSE)
-    waits = job.step.name in IN_THE_CLUSTER and job.next_run.delay is Delay.WAIT and job.lease is None
+    waits = job.step.name.inside and job.next_run.delay is Delay.WAIT and job.lease is None
     if not (job.active and waits) or job.next_run.at <= at or at > now + PAUSE:
         return None
     sooner = replace(record, job=replace(job, next_run=replace(job.next_run, at=at)))

@@ -15,7 +15,6 @@ from shared.app.access.lease_guard import LeasedRecord
 from shared.app.access.rate_limiter import RateLimited
 from shared.cluster.failures.errors import Retryable
 from shared.cluster.outcomes import Outcome, Wait
-from shared.cluster.recipes import IN_THE_CLUSTER
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.ports import Ports
@@ -61,7 +60,7 @@ class Stay:
         return _result(step, _waiting(self._leased.record, result))
 
     def _stays(self, result: Outcome | RateLimited) -> TypeGuard[Wait | RateLimited]:
-        flux = self._leased.record.job.step.name in IN_THE_CLUSTER and self._access.with_secret
+        flux = self._leased.record.job.step.name.inside and self._access.with_secret
         return flux and _passes(result) and self._ports.elapsed() + self._pause(result) <= self._end
 
     def _may_wait(self) -> bool:

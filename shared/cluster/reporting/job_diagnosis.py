@@ -20,7 +20,7 @@ from shared.cluster.findings.conditions import exempt_text
 from shared.cluster.findings.health import error_of, faults_of, unread_of
 from shared.cluster.history import by_whom
 from shared.cluster.job import Delay, Failure
-from shared.cluster.recipes import STEPS, Step, deadline
+from shared.cluster.recipes import STEPS, Step
 from shared.cluster.record import ClusterRecord, of_health
 from shared.cluster.record_parts import Condition, Phase
 from shared.frozen import dataclass, replace
@@ -193,7 +193,7 @@ def _action_while_active(record: ClusterRecord) -> str:
     if action in ("", NO_ACTION):
         action = run.action_required
     if stalled and not record.refused:
-        late = f"This step takes more than its {deadline(step) / 60:g} minutes."
+        late = f"This step takes more than its {step.deadline / 60:g} minutes."
         return f"{action or _WHERE_TO_LOOK.get(step, _ACTIVITY_LOG)} {late}"
     return action
 

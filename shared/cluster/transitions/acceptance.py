@@ -19,7 +19,7 @@ from shared.cluster.findings.conditions import (
 )
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.lifetime import recovering
-from shared.cluster.recipes import CONDITIONS, STEPS, Recipe
+from shared.cluster.recipes import STEPS, Recipe
 from shared.cluster.record import ClusterRecord, working_phase
 from shared.cluster.record_parts import AzureLife, Phase, Removals
 from shared.cluster.sleep import SleepOrder
@@ -30,7 +30,7 @@ from shared.language.pin import Pin
 from shared.plan.plan import REMOVALS, Action, Item
 from shared.plan.retained import keeping, to_remove
 
-_OF_DELETES = frozenset(CONDITIONS[step] for recipe in Recipe if recipe.removes for step in STEPS[recipe])
+_OF_DELETES = frozenset(step.condition for recipe in Recipe if recipe.removes for step in STEPS[recipe])
 
 
 def follows(item: Item, record: ClusterRecord | None) -> bool:

@@ -24,7 +24,7 @@ from shared.cluster.findings.conditions import (
     with_in_sync,
 )
 from shared.cluster.findings.health import HealthCondition
-from shared.cluster.recipes import CONDITIONS, Step
+from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import UNREAD_COMPANIONS, Condition
 from shared.cluster.transitions.acceptance import accept_retry
@@ -66,7 +66,7 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
     if isinstance(error, ClusterMissing | ClusterStopped):
         known = {IN_SYNC: None if record.exemption else False, **dict.fromkeys(HealthCondition)}
     if isinstance(error, ClusterMissing):
-        known |= dict.fromkeys((CONDITIONS[Step.CLUSTER], CONDITIONS[Step.NODE_POOLS]), False)
+        known |= dict.fromkeys((Step.CLUSTER.condition, Step.NODE_POOLS.condition), False)
         # What ran, what the cluster had beyond git, and its address are no part of another in its place.
         record = replace(
             record,

@@ -27,7 +27,7 @@ from shared.cluster.findings.conditions import (
 from shared.cluster.job import AcceptedWrite, ContestKind, Delay, Failure, NextRun, StepState, start_step
 from shared.cluster.lifetime import ready_at
 from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.cluster.recipes import CONDITIONS, IN_THE_CLUSTER, STEPS, Recipe, Step, deadline, next_step
+from shared.cluster.recipes import STEPS, Recipe, Step, next_step
 from shared.cluster.record import READY, ClusterRecord, working_phase
 from shared.cluster.record_parts import NOTHING_REMOVED, Condition, ConditionReason, Phase
 from shared.cluster.transitions.apply_comparison import apply_finding
@@ -282,7 +282,7 @@ def _is_waking(record: ClusterRecord) -> bool:
 
 
 def _stalled(step: StepState, now: datetime) -> bool:
-    return (now - step.last_progress).total_seconds() > deadline(step.name)
+    return (now - step.last_progress).total_seconds() > step.name.deadline
 
 
 def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord:
@@ -291,7 +291,7 @@ def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord
         return _fail(record, Aborted(f"{often}, and something may undo each time what it does"), now)
     restarted = _condition(record, False, ConditionReason.RESTARTED, reason, now)
     job, first = replace(record.job, restarts=record.job.restarts + 1), STEPS[record.job.recipe][0]
-    if job.recipe is Recipe.SLEEP and job.step.name in IN_THE_CLUSTER:
+    if job.recipe is Recipe.SLEEP and job.step.name.inside:
         job, first = replace(job, recipe=Recipe.PROVISION, started=now, left=_differing(record)), Step.ACCESS
     record = with_condition(record, restarted)
     record = replace(record, job=job, observation=replace(record.observation, api_server=None))
@@ -331,7 +331,7 @@ def _retry(
     limit = policy_for(type(error), retries).attempts
     by_time = limit is None or (error.outside and record.deleting)
     counts = error.outside and limit is not None and attempts >= limit
-    late = starts and (now - step.since).total_seconds() > deadline(step.name)
+    late = starts and (now - step.since).total_seconds() > step.name.deadline
     stalled = counts or late or (by_time and _stalled(step, now))
     phase = Phase.STALLED if stalled else working_phase(record)
     told = str(error) if error.waits else f"{error.kind}: {error}"
@@ -367,5 +367,5 @@ def _with_step(record: ClusterRecord, step: StepState) -> ClusterRecord:
 
 
 def _condition(record: ClusterRecord, status: bool, reason: str, message: str, now: datetime) -> Condition:
-    kind, generation = CONDITIONS[record.job.step.name], record.generation
+    kind, generation = record.job.step.name.condition, record.generation
     return Condition(kind, status, reason, cut(message, MESSAGE_LIMIT), now, generation, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.recipes import IN_THE_CLUSTER, STEPS, Recipe, Step
+from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record_parts import Phase
 from shared.resource_ids import ObjectRef
 from tests.support import clusters_elsewhere as elsewhere
@@ -33,7 +33,7 @@ AT_PATH = {
     "an/earlier/path/namespaces.yaml": fleet_files.fleet()["platform/namespaces.yaml"],
 }
 SYNC = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", "flux-system")
-INSIDE = [step for step in STEPS[Recipe.PROVISION] if step in IN_THE_CLUSTER]
+INSIDE = [step for step in STEPS[Recipe.PROVISION] if step.inside]
 
 
 def stopped_at(cloud: MemoryCloud, step: Step) -> MemoryCloud:

@@ -40,7 +40,7 @@ from shared.cluster.failures.errors import ClusterMissing, Immutable, InvalidMan
 from shared.cluster.findings.conditions import act_known, exemption_of, with_act
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
-from shared.cluster.recipes import CONDITIONS, Step
+from shared.cluster.recipes import Step
 from shared.json_tree import Json
 from shared.kubernetes.inside import facts_of
 from shared.kubernetes_versions import POOL_LAG
@@ -72,7 +72,7 @@ def ensure_resource_group(context: StepContext) -> Outcome:
 def _absent_group(context: StepContext) -> Outcome:
     """Create the group; read it a second time before, if an earlier attempt may have created it."""
     step = context.job.step
-    first = context.record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not step.abandoned_leases
+    first = context.record.condition(Step.RESOURCE_GROUP.condition) is None and not step.abandoned_leases
     if not (first or step.rechecking):
         return recheck(context, f"the resource group {context.cluster.resource_group}")
     return _create_group(context)

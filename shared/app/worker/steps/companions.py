@@ -19,7 +19,7 @@ from shared.app.access.context import StepContext
 from shared.azure.companions.companion import Companion, writes_of
 from shared.cluster.failures.errors import NOT_FOUND, Dependency
 from shared.cluster.outcomes import Done, Outcome
-from shared.cluster.recipes import CONDITIONS, Step
+from shared.cluster.recipes import Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import ConditionReason
 from shared.json_tree import Json
@@ -45,7 +45,7 @@ def remove(*kinds: WrittenCompanions[Any]) -> StepFunction:
         record, known = context.record, {kind: _known(kind, context.record) for kind in kinds}
         if not any(known.values()) or not record.azure.creation_requested:
             return Done()
-        deleted = record.condition(CONDITIONS[Step.DELETE_CLUSTER])
+        deleted = record.condition(Step.DELETE_CLUSTER.condition)
         if deleted is not None and deleted.reason == ConditionReason.RETAINED:
             what = " and ".join(f"{kind.companion.noun}s" for kind in kinds)
             return Done(f"left its {what}: the cluster {record.name} stays", retained=True)

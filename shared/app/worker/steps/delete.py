@@ -30,7 +30,7 @@ from shared.cluster.failures.errors import (
 from shared.cluster.job import AcceptedWrite, WriteKind
 from shared.cluster.outcomes import Done, Fail, Outcome, Wait
 from shared.cluster.queues.messages import PlanRequest
-from shared.cluster.recipes import CONDITIONS, STEPS, Step
+from shared.cluster.recipes import STEPS, Step
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import ConditionReason
 from shared.frozen import replace
@@ -177,16 +177,16 @@ def finalize(context: StepContext) -> Outcome:
     """Let the engine remove the record, and report what stays in Azure; the events stay as well."""
     record = context.record
     if record.desired.is_attached:
-        released = record.condition(CONDITIONS[Step.RELEASE])
+        released = record.condition(Step.RELEASE.condition)
         return Done("; ".join(["released", *([released.message] if released else [])]))
     context.ports.state.remove_group_member(group_of(record), member_of(record))
     deletes = (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP)
-    retained = [record.condition(CONDITIONS[step]) for step in deletes if _is_retained(record, step)]
+    retained = [record.condition(step.condition) for step in deletes if _is_retained(record, step)]
     return Done("; ".join(["deleted", *(condition.message for condition in retained if condition)]))
 
 
 def _is_retained(record: ClusterRecord, step: Step) -> bool:
-    condition = record.condition(CONDITIONS[step])
+    condition = record.condition(step.condition)
     return condition is not None and condition.reason == ConditionReason.RETAINED
 
 

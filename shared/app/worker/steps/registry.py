@@ -35,7 +35,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.outcomes import Done, Fail, Outcome, Retry, Wait
-from shared.cluster.recipes import IN_THE_CLUSTER, Recipe, Step
+from shared.cluster.recipes import Recipe, Step
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.kubernetes.health import what_keeps
@@ -57,7 +57,7 @@ def waits_for_end(context: StepContext, refused: NamespaceTerminating) -> Retry:
     return Retry(refused)
 
 
-_STEPS: dict[Step, StepFunction] = {
+FUNCTIONS: dict[Step, StepFunction] = {
     **ENSURES,
     **REMOVALS,
     Step.RESOURCE_GROUP: cluster.ensure_resource_group,
@@ -127,7 +127,7 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
     elif inside:
         context = replace(context, ports=knowing_whose(context))
     others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if is_attached else {}
-    run = others.get(step, _STEPS[step])
+    run = others.get(step, FUNCTIONS[step])
     try:
         return run(context)
     except WriteHeld as write:
@@ -143,7 +143,7 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
     except VaultUnavailable:
         raise
     except Unavailable:
-        entered = step in IN_THE_CLUSTER and not is_attached
+        entered = step.inside and not is_attached
         found = context.azure(GetCluster(context.cluster)) if entered else None
         if found is not None and is_stopped(found):
             return stopped(context, found)
@@ -179,6 +179,6 @@ def knowing_whose(context: StepContext) -> Ports:
                 raise NotWritten(found)
             known = True
 
-    if step not in IN_THE_CLUSTER or step in _READ[context.job.recipe]:
+    if not step.inside or step in _READ[context.job.recipe]:
         return context.ports
     return replace(context.ports, kubernetes=GuardedKubernetes(context.ports.kubernetes, require))
