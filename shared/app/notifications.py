@@ -16,8 +16,8 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
 from shared.frozen import replace
 from shared.json_tree import digest_of
+from shared.language.model.notification_kinds import NotificationKind
 from shared.masking import cut
-from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import (
     ACTION_LIMIT,
     NAMED,

@@ -25,11 +25,11 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.json_tree import digest_of
+from shared.language.model.notification_kinds import KINDS, NotificationKind
 from shared.logs import about
 from shared.masking import cut
 from shared.notifications import record
 from shared.notifications.digest import DigestGroup, Links, Outgoing, messages
-from shared.notifications.kinds import KINDS, NotificationKind
 from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
 from shared.notifications.record import NotifierRecord, SentMessage
 from shared.notifications.routes import LIMITS, Route, RouteType

@@ -18,8 +18,8 @@ from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.reporting.summary import reason_of
 from shared.frozen import dataclass, field, replace
 from shared.kubernetes.kubeconfig import Certificate, ending
+from shared.language.model.notification_kinds import KINDS, NotificationKind, Severity
 from shared.masking import cut
-from shared.notifications.kinds import KINDS, NotificationKind, Severity
 
 DETAIL_LIMIT = 300
 """Characters of a reason; `roadstead why` has the whole one."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, Certificate
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.checks import check
 from tests.support.notifications import notifying
