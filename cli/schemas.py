@@ -136,8 +136,25 @@ def _spec() -> Schema:
 
 def generated(model: type[BaseModel]) -> Schema:
     """Return the schema of a whole model, with rules separate from descriptions."""
-    schema = model.model_json_schema(by_alias=True, schema_generator=_WithRules)
+    schema = _with_values(model.model_json_schema(by_alias=True, schema_generator=_WithRules))
     return {key: _tidy(value) if key != "$defs" else _each(value) for key, value in _tidy(schema).items()}
+
+
+def _with_values(schema: Schema) -> Schema:
+    """Return a schema that has the values of an enumeration at each field, as those of a Literal."""
+    values = {f"#/$defs/{name}": part["enum"] for name, part in schema["$defs"].items() if "enum" in part}
+
+    def inlined(value: Any) -> Any:
+        if isinstance(value, list):
+            return [inlined(inner) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        found = values.get(str(value.get("$ref")))
+        rest = {key: inlined(inner) for key, inner in value.items() if found is None or key != "$ref"}
+        return rest if found is None else {**rest, "enum": found, "type": "string"}
+
+    parts = {name: inlined(part) for name, part in schema["$defs"].items() if "enum" not in part}
+    return {**inlined(schema), "$defs": parts}
 
 
 def _each(schemas: Mapping[str, Schema]) -> Schema:

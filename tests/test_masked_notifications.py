@@ -16,9 +16,9 @@ from shared import logs
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.configuration.load_settings import load_settings
+from shared.language.model.notification_kinds import NotificationKind
 from shared.masking import Masker
 from shared.notifications.digest import Links, body_of, messages
-from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.routes import Route, RouteType
 from shared.ports.masked import masked

@@ -26,6 +26,7 @@ from shared.language.model.kinds import (
     System,
     Versions,
 )
+from shared.language.model.notification_kinds import KINDS as NOTIFICATIONS
 
 PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
@@ -101,6 +102,7 @@ _KINDS: Mapping[type[BaseModel], str] = {
     Cluster: "`clusters/<name>/cluster.yaml`: one AKS cluster.",
     System: "`systems/<name>.yaml`: a team's system, on the clusters that it selects.",
 }
+_NOTIFICATIONS = "Kinds of notifications"
 _OWN_FIELDS = tuple(Field(name, "string", str(field["description"])) for name, field in OWN.items())
 
 
@@ -115,11 +117,20 @@ def page() -> str:
             text.append(_table(_OWN_FIELDS[:1]))
         elif model is not Cluster:
             text.append(_table(_spec(model)))
+            if model is Fleet:
+                index.append(f"  - [{_NOTIFICATIONS}](#{_anchor(_NOTIFICATIONS)})")
+                text.append(_kinds_of_notifications())
         else:
             index += [f"  - [{title}](#{_anchor(title)}): {_tops(group)}" for title, group in groups.items()]
             text += [f"### {title}\n\n{_table(group, changes=True)}" for title, group in groups.items()]
             text.append(_written_by_azure())
     return _HEAD + "\n".join(index) + "\n\n" + "\n".join(text)
+
+
+def _kinds_of_notifications() -> str:
+    lines = [["`notifications[].events[]`", "severity", "when"], ["---"] * 3]
+    lines += [[f"`{kind}`", about.severity.value, about.meaning] for kind, about in NOTIFICATIONS.items()]
+    return f"### {_NOTIFICATIONS}\n\n{_rows(lines)}"
 
 
 def _every_kind() -> str:
@@ -174,6 +185,10 @@ def _table(listed: Iterable[Field], *, changes: bool = False) -> str:
     for field in listed:
         effect = [change(field)] if changes else []
         lines.append([f"`{field.path}`", field.value, field.default, *effect, field.meaning])
+    return _rows(lines)
+
+
+def _rows(lines: Iterable[Iterable[str]]) -> str:
     return "".join(f"{''.join(f'| {_escaped(cell)} ' for cell in cells)}|\n" for cells in lines)
 
 

@@ -24,8 +24,8 @@ from shared.cluster.failures.errors import (
     from_address,
 )
 from shared.cluster.failures.retry import retry_after
+from shared.language.model.notification_kinds import Severity
 from shared.notifications.digest import OutgoingMessage, body_of
-from shared.notifications.kinds import Severity
 from shared.notifications.routes import Route, RouteType
 from shared.standard_webhooks import standard_webhooks_key
 

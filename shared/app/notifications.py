@@ -14,22 +14,17 @@ from shared.cluster.failures.remedies import suggested_action
 from shared.cluster.history import Act
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import CORRECT_FILE
-from shared.frozen import replace
 from shared.json_tree import digest_of
+from shared.language.model.notification_kinds import NotificationKind
 from shared.masking import cut
-from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import (
     ACTION_LIMIT,
     NAMED,
     Notification,
     approved,
     brief,
-    certificate_between,
-    deleted,
-    drift_between,
-    outputs_between,
-    trouble_between,
 )
+from shared.notifications.of_clusters import deleted, news_between
 from shared.notifications.record import NotifierRecord
 from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item, Plan
@@ -43,12 +38,7 @@ LETTERS = "`roadstead dead-letters` shows them, and dismisses what was handled."
 
 def notifications_of(before: ClusterRecord, after: ClusterRecord, ports: Ports) -> list[Notification]:
     """Return what the change of a record is to whoever is notified; most changes are nothing."""
-    facts = [
-        trouble_between(before, after, retries=ports.config.timing.retries),
-        drift_between(before, after),
-    ]
-    facts += [certificate_between(before, after), outputs_between(before, after)]
-    return [fact for fact in facts if fact is not None]
+    return news_between(before, after, ports.config.timing.retries)
 
 
 def approval_notifications(before: PlanRecord | None, after: PlanRecord) -> list[Notification]:
@@ -84,16 +74,8 @@ def store_dead_letter(letter: DeadLetter, ports: Ports) -> None:
 
 def store_deletion(record: ClusterRecord, ports: Ports) -> None:
     """Store that a cluster no longer exists, as git asked."""
-    last = replace(
-        record,
-        divergence=replace(record.divergence, drift=None),
-        observation=replace(record.observation, inside=None),
-        updated=ports.clock(),
-    )
-    for over in (drift_between(record, last), certificate_between(record, last)):
-        if over is not None:
-            ports.state.add_notice(over)
-    ports.state.add_notice(deleted(record, ports.clock()))
+    for notification in deleted(record, ports.clock()):
+        ports.state.add_notice(notification)
 
 
 # What is wrong with the fleet as a whole now. It is not stored, and ends by itself.

@@ -18,19 +18,18 @@ from shared.app.outbox import seconds_until_again, send
 from shared.app.own_repository import require_name
 from shared.app.pull_requests.markdown import fence, line
 from shared.cluster.failures.errors import Dependency, ReconcileError, Retryable
-from shared.cluster.findings.conditions import is_exempt
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.json_tree import digest_of
+from shared.language.model.notification_kinds import KINDS, NotificationKind
 from shared.logs import about
 from shared.masking import cut
 from shared.notifications import record
 from shared.notifications.digest import DigestGroup, Links, OutgoingMessage, messages
-from shared.notifications.kinds import KINDS, NotificationKind
-from shared.notifications.notification import DETAIL_LIMIT, Notification, ending_of
+from shared.notifications.notification import DETAIL_LIMIT, Notification
+from shared.notifications.of_clusters import still_so
 from shared.notifications.record import NotifierRecord, SentMessage
 from shared.notifications.routes import LIMITS, Route, RouteType
 from shared.ports import FleetRecord, Ports
@@ -157,11 +156,7 @@ def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notification) 
     """Return whether the record of a cluster has a problem; one that cannot be read ends none."""
     if record is None or isinstance(record, UnreadableRecord):
         return record is not None
-    if fact.kind is NotificationKind.EXPIRING:
-        return bool(ending_of(record))
-    if fact.kind is NotificationKind.DRIFT:
-        return record.divergence.drift is not None
-    return record.phase is not Phase.READY and not is_exempt(record)
+    return still_so(fact, record)
 
 
 def _tell(

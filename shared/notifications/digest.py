@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from shared.frozen import dataclass, replace
 from shared.json_tree import digest_of
-from shared.notifications.kinds import KINDS, Severity
+from shared.language.model.notification_kinds import KINDS, Severity
 from shared.notifications.notification import Notification
 from shared.sentences import many, some_of
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from shared.cluster.failures.retry import RetryPolicy
 from shared.frozen import dataclass, field, replace
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification, end_of
 from shared.notifications.routes import Route
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from shared.frozen import dataclass, field
 from shared.language.model.fleet_rules import RouteSpec as RouteManifest
-from shared.notifications.kinds import NotificationKind, Severity
+from shared.language.model.notification_kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
 
 
@@ -54,8 +54,8 @@ def routes_of(manifests: Sequence[RouteManifest]) -> tuple[Route, ...]:
             name=manifest.name,
             type=RouteType(manifest.type),
             address=manifest.address,
-            severity=Severity(manifest.severity),
-            events=tuple(map(NotificationKind, manifest.events)),
+            severity=manifest.severity,
+            events=manifest.events,
             environments=manifest.environments,
             labels=dict(manifest.labels),
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.plan.list_price import amount
 from shared.prices.cost_groups import CostGroup

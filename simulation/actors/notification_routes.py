@@ -17,8 +17,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
 from shared.cluster.record_parts import Phase
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.digest import OutgoingMessage
-from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from simulation.actors.kinds import ROUTES
 from simulation.event_loop import EventLoop

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.costs.known_costs import AGAIN, digest_costs, read_costs
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from tests.support.notifications import notifying
 from tests.support.notified import ALL, OPS
 from tests.support.pipeline_runs import push

@@ -12,8 +12,8 @@ from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.digest import body_of
-from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support.bootstrap_secrets import patched
 from tests.support.calls_inside import counted

@@ -16,7 +16,7 @@ from shared.app.health import Health
 from shared.app.pause import NOTICED_SECONDS
 from shared.app.planner.reporter import report_open_plans
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.notified import kinds, notified_fleet

@@ -15,13 +15,13 @@ from tests.support.receivers import https_inbox
 
 ROOT = Path(__file__).parents[2]
 SENDS = """
-from shared.notifications.digest import Outgoing
-from shared.notifications.kinds import Severity
+from shared.notifications.digest import OutgoingMessage
+from shared.language.model.notification_kinds import Severity
 from shared.notifications.routes import Route, RouteType
 from shared.configuration.load_settings import load_settings
 from shared.configuration.production import build_ports
 route = Route("ops", RouteType.SLACK, "OPS")
-message = Outgoing("1", "example", "a test", Severity.INFO, "", (), ())
+message = OutgoingMessage("1", "example", "a test", Severity.INFO, "", (), ())
 build_ports(load_settings()).services.routes.send(route, message)
 """
 

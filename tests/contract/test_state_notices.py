@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from shared.cluster.failures.errors import Stale
-from shared.notifications.kinds import NotificationKind, Severity
+from shared.language.model.notification_kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord, confirm, failed, take
 from shared.notifications.routes import Route, RouteType

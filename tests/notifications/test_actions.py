@@ -10,7 +10,8 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.transitions.acceptance import accept_new
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.notifications.notification import DETAIL_LIMIT, Notification, trouble_between
+from shared.notifications.notification import DETAIL_LIMIT, Notification
+from shared.notifications.of_clusters import trouble_between
 from tests.support.cluster_records import NOW
 from tests.support.desired_clusters import desired
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.language.model.notification_kinds import NotificationKind, Severity
 from shared.notifications.digest import MOST_MESSAGES, Links, body_of, messages
-from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification, end_of
 from shared.notifications.record import MOST_PENDING
 from shared.notifications.routes import LIMITS

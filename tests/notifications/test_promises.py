@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.language.model.notification_kinds import NotificationKind, Severity
 from shared.notifications.digest import MOST_MESSAGES
-from shared.notifications.kinds import NotificationKind, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import COLLECT, LONGEST
 from shared.notifications.routes import Route, RouteType

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from shared.app.notifications import OF_PLANS, OTHERS
+from shared.language.model.notification_kinds import KINDS, NotificationKind, Severity
 from shared.notifications.digest import MOST_MESSAGES, Links, messages
-from shared.notifications.kinds import KINDS, NotificationKind, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import (
     COLLECT,

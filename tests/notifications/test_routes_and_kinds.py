@@ -1,24 +1,40 @@
-"""Which route gets which fact; the table of kinds is what manifests may name."""
+"""Which route gets which fact."""
 
 from __future__ import annotations
 
-from typing import get_args
+import re
+from pathlib import Path
 
 import pytest
 
-from shared.language.model.fleet_rules import EventName
-from shared.notifications.kinds import KINDS, NotificationKind, Severity
+from shared.language.model.notification_kinds import KINDS, NotificationKind, Severity
+from shared.notifications.notification import Topic
+from shared.notifications.of_clusters import NEWS
 from shared.notifications.routes import LIMITS, Route, RouteType
 from tests.support.notifications import fact
 
-
-def test_manifests_may_name_every_kind_and_no_other() -> None:
-    assert set(get_args(EventName)) == set(NotificationKind)
+SHARED = Path(__file__).parents[2] / "shared"
 
 
 def test_every_kind_has_a_line_in_the_table() -> None:
-    assert set(KINDS) == set(NotificationKind)
+    missing = sorted(set(NotificationKind) - set(KINDS))
+    assert missing == [], "add them to KINDS in shared/language/model/notification_kinds.py"
     assert set(LIMITS) == set(RouteType)
+
+
+def test_every_kind_is_notified_by_some_module() -> None:
+    modules = (path for path in SHARED.rglob("*.py") if path.name != "notification_kinds.py")
+    used = set(re.findall(r"NotificationKind\.(\w+)", "".join(path.read_text() for path in modules)))
+    unused = [kind for kind in NotificationKind if kind.name not in used]
+    assert unused == [], (
+        "a problem of the fleet is what `present` in shared/app/notifications.py yields; a notification of a "
+        "cluster follows from an entry of NEWS in shared/notifications/of_clusters.py"
+    )
+
+
+def test_what_ends_with_its_cluster_is_a_problem_and_a_topic_without_an_entry_is_told_elsewhere() -> None:
+    assert set(Topic) - set(NEWS) == {Topic.LIFETIME}, "add it to NEWS in shared/notifications/of_clusters.py"
+    assert [news.problem for news in NEWS.values() if news.problem and not KINDS[news.problem].over] == []
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from shared.app import notifications
 from shared.app.notifications import OF_PLANS
-from shared.notifications import record
+from shared.notifications import of_clusters, record
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from simulation.actors.kinds import ROUTES, SWEEPS
@@ -58,7 +57,7 @@ def the_pause_after_a_digest_does_not_grow(patch: pytest.MonkeyPatch) -> None:
 
 
 def drift_is_no_fact(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(notifications, "drift_between", lambda *_: None)
+    patch.setattr(of_clusters, "drift_between", lambda *_: None)
 
 
 ROUTE_MUTATIONS = (

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.digest import Links, OutgoingMessage, messages
-from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification, end_of
 from simulation.actors.notification_routes import _shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.routes import Route, RouteType
 

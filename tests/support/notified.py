@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.pipeline_runs import phases, push

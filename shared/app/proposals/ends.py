@@ -26,7 +26,7 @@ from shared.cluster.reporting.events import lifetime_event
 from shared.frozen import replace
 from shared.language.desired import Desired
 from shared.logs import about
-from shared.notifications.notification import lifetime_notification
+from shared.notifications.of_clusters import lifetime_notification
 from shared.ports import Ports, PullText
 from shared.ports.state.clusters import readable
 from shared.rollouts.calendar import Start

@@ -7,6 +7,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from shared.language.model.base import LabelKey, Labels, Location, Manifest, ObjectName, Uuid, rule, twice
 from shared.language.model.change_windows import Lifetime
+from shared.language.model.notification_kinds import NotificationKind, Severity
 from shared.language.model.rollout import Soak
 
 
@@ -124,31 +125,6 @@ SettingName = Annotated[
         "does not belong in git",
     ),
 ]
-EventName = Literal[
-    "failed",
-    "lost",
-    "stalled",
-    "held",
-    "drift",
-    "refused",
-    "invalid",
-    "plan",
-    "credential",
-    "expiring",
-    "ending",
-    "token",
-    "sweep",
-    "orphan",
-    "dead-letter",
-    "route",
-    "paused",
-    "approved",
-    "outputs",
-    "ready",
-    "deleted",
-    "released",
-    "cost",
-]
 
 
 class RouteSpec(Manifest):
@@ -161,9 +137,9 @@ class RouteSpec(Manifest):
     address: SettingName = ""
     """The name of the address, which can be a secret: the app setting ``NOTIFY_<address>`` has it. Every type
     but ``issues`` needs one."""
-    severity: Literal["info", "warning", "critical"] = "warning"
+    severity: Severity = Severity.WARNING
     """The least severity of what is sent, unless ``events`` says what is."""
-    events: Annotated[tuple[EventName, ...], Field(min_length=1)] = ()
+    events: Annotated[tuple[NotificationKind, ...], Field(min_length=1)] = ()
     """The kinds of notifications that are sent, whatever their severity; by default all of the severity."""
     environments: tuple[ObjectName, ...] = ()
     """The environments whose clusters count, and nothing of the fleet as a whole; by default all."""

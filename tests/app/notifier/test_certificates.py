@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
+from shared.cluster.divergence.drift import Drift, DriftedField
+from shared.cluster.record_parts import Divergence
 from shared.kubernetes.kubeconfig import AUTHORITY, SERVER, Certificate
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
+from shared.notifications.of_clusters import deleted
 from tests.support import fleet_files
 from tests.support.checks import check
 from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, notified_fleet, titles
-from tests.support.one_cluster import ONE, world
+from tests.support.one_cluster import ONE, record, world
 from tests.support.pipeline_runs import push
 from tests.support.sweeps import delete_by_hand, sweep
 
@@ -82,3 +86,15 @@ def test_it_is_over_with_its_cluster() -> None:
     cloud.run()
     announced(cloud)
     assert kinds(cloud) == [SOON, OVER]
+
+
+def test_the_delete_of_a_cluster_says_at_once_which_of_its_problems_are_over() -> None:
+    cloud = notified(12)
+    facts = list(deleted(record(cloud), cloud.clock()))
+    assert [(fact.kind, fact.key, fact.over) for fact in facts] == [
+        (NotificationKind.EXPIRING, "certificate:one", True),
+        (NotificationKind.DELETED, "cluster:one", False),
+    ]
+    drift = Drift((DriftedField("tags.a", '"b"', '"c"', cloud.clock()),))
+    facts = list(deleted(replace(record(cloud), divergence=Divergence(drift)), cloud.clock()))
+    assert [fact.kind for fact in facts if fact.over] == [NotificationKind.DRIFT, NotificationKind.EXPIRING]

@@ -13,7 +13,7 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support import fleet_files
 from tests.support.notifications import notifying, storm

@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.fleet import dismiss
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.pipeline_runs import push

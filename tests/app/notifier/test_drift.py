@@ -6,8 +6,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import wake_notifier
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.digest import body_of
-from shared.notifications.kinds import NotificationKind
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.notifications import notifying

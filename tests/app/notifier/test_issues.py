@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.acts.fleet import accept_source
 from shared.app.recovery.missed_work import wake_notifier
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support.notified import OPS, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE

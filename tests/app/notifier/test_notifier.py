@@ -15,8 +15,8 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unauthorized, Unavailable
 from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
+from shared.language.model.notification_kinds import NotificationKind
 from shared.masking import Masker
-from shared.notifications.kinds import NotificationKind
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.azure import ListClusters

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.missed_work import plan_missed_head, wake_notifier
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.ports import BranchHead
 from tests.support.notified import kinds, notified_fleet, titles
 from tests.support.pipeline_runs import push

@@ -16,7 +16,7 @@ from shared.app.proposals import ends
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.plan.holds import HoldKind
 from shared.ports import Message
 from tests.support import fleet_files

@@ -27,7 +27,7 @@ from shared.cluster.queues.messages import ActRequest, PlanRequest, PreviewReque
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.apply_outcome import apply_outcome
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched

@@ -18,7 +18,7 @@ from shared.azure.companions.identity_access import credential_name
 from shared.azure.ownership import correlation_id
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import QueueRequest, SweepRequest, message_of
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.ports.azure import GetCluster
 from tests.support.activity import ANN, BOB, asked, changes
 from tests.support.azure_events import GROUP, SUBSCRIPTION, counted_state, event, heard, hearing, tagged

@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.ports.azure import PutCluster, PutGroup
 from shared.resource_ids import ClusterId, GroupId
 from tests.support import fleet_files

@@ -12,7 +12,7 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.outbox import request_whole_sweep
 from shared.cluster.record_parts import Phase
-from shared.notifications.kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support.activity import ANN
 from tests.support.one_cluster import ONE, cluster, files, ready, record, suspended

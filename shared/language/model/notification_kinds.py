@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
 
 class NotificationKind(StrEnum):
-    """What a notification is, as in ``events`` of a route and as stored."""
+    """What a notification is, as in ``events`` of a route and as stored; ``KINDS`` describes each."""
 
     FAILED = "failed"
     LOST = "lost"
@@ -53,7 +53,7 @@ class NotificationKind(StrEnum):
 class KindDescription:
     """The severity of a kind, and its description: what it counts, what happened, and what its end is.
 
-    ``over`` is "" for a notification that has no end. ``meaning`` is its line in docs/notifications.md.
+    ``over`` is "" for a notification that has no end. ``meaning`` is its line in docs/reference.md.
     """
 
     severity: Severity
