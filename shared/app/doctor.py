@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from shared.app.api import schema
-from shared.app.api.parts import exact, projected
+from shared.app.api.projection import exact, projected
 from shared.app.examination import APPS, function_app, guide_of
 from shared.app.health import HealthReading
 from shared.cluster.failures.errors import Unreadable

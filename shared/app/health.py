@@ -15,7 +15,8 @@ from threading import Lock
 from typing import Any
 
 from shared.app.api import schema
-from shared.app.api.parts import projected, unreadable_records
+from shared.app.api.parts import unreadable_records
+from shared.app.api.projection import projected
 from shared.app.door import NotReady, enter, time_now
 from shared.app.http_result import HttpResult
 from shared.app.runs import ENDS, expected_names

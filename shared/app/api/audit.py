@@ -8,7 +8,8 @@ from datetime import datetime
 
 from shared.app.api import schema
 from shared.app.api.access import Caller
-from shared.app.api.parts import projected, whole_moments
+from shared.app.api.parts import whole_moments
+from shared.app.api.projection import projected
 from shared.app.http_result import MAX_NAME, HttpResult
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime, timedelta
-from enum import Enum
-from functools import cache
+from datetime import datetime, timedelta
 from operator import attrgetter
-from types import NoneType, UnionType
-from typing import Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Protocol, TypeVar
 
 from shared.app.api import schema
+from shared.app.api.projection import iso, projected
 from shared.azure.availability.retirements import retiring
 from shared.azure.companions.policies import PolicyCompanion
 from shared.cluster.failures.advice import explained
@@ -192,14 +189,17 @@ def failure_of(record: ClusterRecord) -> schema.Failure | None:
     if failure is None or (record.job.active and is_wait(failure.kind)):
         return None
     entry = entry_of(failure.entry)
-    return projected(
-        schema.Failure,
-        failure,
-        **{"class": failure.kind},
-        meaning=explained(failure.kind, failure.entry),
-        who=entry.actor.value if entry else "",
-        link=entry.link if entry else "",
-    )
+    return {
+        "class": failure.kind,
+        "message": failure.message,
+        "since": iso(failure.since),
+        "code": failure.code,
+        "requestId": failure.request_id,
+        "entry": failure.entry,
+        "meaning": explained(failure.kind, failure.entry),
+        "who": entry.actor.value if entry else "",
+        "link": entry.link if entry else "",
+    }
 
 
 def retirements_of(record: ClusterRecord, now: datetime) -> list[schema.RetirementView]:
@@ -298,91 +298,3 @@ def compared_at(record: ClusterRecord, sweep: SweepRecord) -> datetime | None:
     known = in_sync.verified if in_sync and in_sync.status is not None else None
     listed = sweep.listed_at(record.desired.id.subscription, record.name) if is_at_rest(record) else None
     return max(filter(None, (known, listed, record.observation.compared)), default=None)
-
-
-def exact(moment: datetime) -> str:
-    """Return a time that is compared with others."""
-    return moment.isoformat(timespec="milliseconds")
-
-
-def iso(moment: datetime | None) -> str | None:
-    """Return a time as the API writes it."""
-    return moment.isoformat(timespec="seconds") if moment else None
-
-
-Shape = TypeVar("Shape")
-_MISSING = object()
-_JSON = frozenset({str, int, float, bool, NoneType})
-
-
-def projected(shape: type[Shape], *sources: object, **computed: Any) -> Shape:
-    """Return an object of the API: what is not computed are the fields of the same names of its sources.
-
-    The first source that has a field counts; ``readAt`` may be its ``read``. Times, enums and collections
-    become what JSON has of them, and a part that is an object itself what the shape has in its place. With a
-    source that is None, what no other one has is empty: null, or "". Otherwise it is an AttributeError.
-    """
-    fields = _fields(cast("Any", shape))
-    if not computed.keys() <= fields.keys():
-        raise TypeError(f"{shape.__name__} has not all of {', '.join(computed)}")
-    found = {
-        name: _plain(computed[name] if name in computed else _found(field, sources), field.part)
-        for name, field in fields.items()
-    }
-    return cast("Shape", found)
-
-
-@dataclass(frozen=True)
-class _ShapeField:
-    """A field of a shape, what a source may call it, the shape of its parts, and what is empty."""
-
-    name: str
-    attributes: tuple[str, ...]
-    part: type[Any] | None
-    empty: Callable[[], object]
-
-
-@cache
-def _fields(shape: type[Any]) -> Mapping[str, _ShapeField]:
-    return {name: _field(name, hint) for name, hint in get_type_hints(shape).items()}
-
-
-def _field(name: str, hint: Any) -> _ShapeField:
-    attribute = re.sub("[A-Z]", r"_\g<0>", name).lower()
-    kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
-    part = next((of for kind in kinds for of in (kind, *get_args(kind)) if is_typeddict(of)), None)
-    empty = (lambda: None) if NoneType in kinds else get_origin(hint) or hint
-    return _ShapeField(name, (attribute, attribute.removesuffix("_at")), part, empty)
-
-
-def _found(field: _ShapeField, sources: Sequence[object]) -> object:
-    for source in sources:
-        if isinstance(source, Mapping):
-            if field.name in source:
-                return source[field.name]
-            continue
-        for attribute in field.attributes:
-            value = getattr(source, attribute, _MISSING)
-            if value is not _MISSING:
-                return value
-    if None in sources:
-        return field.empty()
-    raise AttributeError(f"no source has {field.name}")
-
-
-def _plain(value: object, part: type[Any] | None = None) -> object:
-    if type(value) in _JSON:
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, str | int | float):
-        return value
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Iterable):
-        return [_plain(entry, part) for entry in value]
-    return value if part is None else projected(part, value)

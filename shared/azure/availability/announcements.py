@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
 AS_OF = date(2026, 9, 25)
@@ -182,6 +183,7 @@ SERIES: Mapping[str, tuple[str, date]] = {
 pages next to it about a series (dcsv2, dcsv3, dcccv5, hbv2, hc and np), which the list itself lacks."""
 
 
+@lru_cache(maxsize=1024)
 def of_size(name: str) -> Announcement | None:
     """Return the retirement of a size of machines, None for one that has none."""
     short = name.lower().removeprefix("standard_")

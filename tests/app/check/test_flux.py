@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
-from shared.app.api.parts import iso
+from shared.app.api.projection import iso
 from shared.app.api.views.clusters import cluster_detail
 from shared.app.api.views.why import why_view
 from shared.app.worker.steps.flux.waiting import MOST, described

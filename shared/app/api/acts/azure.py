@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, known_cluster
-from shared.app.api.parts import projected
+from shared.app.api.projection import projected
 from shared.azure.importer import NotImportable, document, imported
 from shared.azure.ownership import FLEET_TAG, OwnerTags, tag
 from shared.cluster.failures.errors import ReconcileError

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster, receipt
-from shared.app.api.parts import exact
+from shared.app.api.projection import exact
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
 from shared.cluster.divergence.drift import CorrectionApproval, DriftedField, HeldStart

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, receipt
-from shared.app.api.parts import exact, projected
+from shared.app.api.projection import exact, projected
 from shared.app.examination import APPS
 from shared.app.http_result import HttpResult, meant
 from shared.app.outbox import send, send_all

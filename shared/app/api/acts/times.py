@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster
-from shared.app.api.parts import exact
+from shared.app.api.projection import exact
 from shared.app.door import begin_epoch
 from shared.app.records import Transition
 from shared.cluster.history import by_whom

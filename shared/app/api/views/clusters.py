@@ -19,7 +19,6 @@ from shared.app.api.parts import (
     failure_of,
     fleet_problem,
     followed_sources,
-    iso,
     items_of,
     lifetime_view,
     names_in,
@@ -27,11 +26,11 @@ from shared.app.api.parts import (
     phase_of_gone,
     plan_part,
     policies_of,
-    projected,
     retirements_of,
     unreadable_records,
     whole_moments,
 )
+from shared.app.api.projection import iso, projected
 from shared.app.api.views.cluster_list import (
     EVERYTHING,
     ClusterSelection,

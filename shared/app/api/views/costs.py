@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 
 from shared.app.api import schema
-from shared.app.api.parts import projected
+from shared.app.api.projection import projected
 from shared.app.costs.known_costs import DAYS, FleetCosts, known_costs
 from shared.frozen import replace
 from shared.ports import Ports

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from shared.app.api import schema
-from shared.app.api.parts import ClusterPage, compared_at, exact, iso, projected
+from shared.app.api.parts import ClusterPage, compared_at
+from shared.app.api.projection import exact, iso, projected
 from shared.app.proposals.remembered import proposes
 from shared.cluster.divergence.drift import DriftedField
 from shared.cluster.findings.conditions import found_of, is_exempt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.app.api import schema
-from shared.app.api.parts import iso, projected
+from shared.app.api.projection import iso, projected
 from shared.notifications.record import RouteState
 from shared.notifications.routes import Route
 from shared.ports import FleetRecord, Ports

@@ -11,13 +11,12 @@ from shared.app.api.parts import (
     FIRST_PAGE,
     ClusterPage,
     followed_sources,
-    iso,
     items_of,
     names_in,
     plan_part,
-    projected,
     unreadable_records,
 )
+from shared.app.api.projection import iso, projected
 from shared.app.api.views.rollouts import waits_now
 from shared.app.planner.commit_status import Standing, progress_of
 from shared.app.planner.pins import commits_after
@@ -178,7 +177,7 @@ def _recorded(
         heldBecause=record.lifetime_hold.reason if record.lifetime_hold else "",
         runningVersion=record.running.kubernetes_version,
         runningPools=[
-            {"name": name, "kubernetesVersion": pool.kubernetes, "nodeImageVersion": pool.image}
+            schema.RunningPool(name=name, kubernetesVersion=pool.kubernetes, nodeImageVersion=pool.image)
             for name, pool in sorted(record.running.pools.items())
         ],
         needsApproval=record.name in needs_approval,
@@ -211,7 +210,7 @@ def _promotion(promotion: Promotion, fleet: FleetRecord, *, rule: bool) -> schem
         promotion,
         rule=rule,
         state=_state(promotion),
-        values=[{"field": value.path, "value": value.value} for value in promotion.values],
+        values=[schema.PromotionValue(field=value.path, value=value.value) for value in promotion.values],
         pullRequest=promotion.url if promotion.values else "",
         holds=_holds(promotion, fleet) if rule else [],
     )

@@ -9,7 +9,8 @@ from operator import attrgetter
 
 from shared.app.api import schema
 from shared.app.api.access import Role
-from shared.app.api.parts import FIRST_PAGE, ClusterPage, iso, projected
+from shared.app.api.parts import FIRST_PAGE, ClusterPage
+from shared.app.api.projection import iso, projected
 from shared.cluster.failures.errors import Unreadable
 from shared.cluster.forms import RecordList
 from shared.cluster.reporting.summary import ClusterSummary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.app.api import schema
-from shared.app.api.parts import projected
+from shared.app.api.projection import projected
 from shared.app.api.views.clusters import cluster_view
 from shared.cluster.findings.conditions import FLUX_REPORTS, IN_SYNC, STALLED, shown_phase
 from shared.cluster.findings.health import HealthCondition

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers
-from shared.app.api.parts import ClusterPage, certificates_of, exact, projected, retirements_of
+from shared.app.api.parts import ClusterPage, certificates_of, retirements_of
+from shared.app.api.projection import exact, projected
 from shared.app.api.views.cluster_list import ClusterSelection, names_of_page
 from shared.app.offers import what_is_short
 from shared.azure.availability.retirements import retires_on, stale

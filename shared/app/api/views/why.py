@@ -14,9 +14,9 @@ from shared.app.api.parts import (
     lifetime_view,
     phase_of_gone,
     plan_part,
-    projected,
     retirements_of,
 )
+from shared.app.api.projection import projected
 from shared.app.api.views.rollouts import waiting_now
 from shared.app.api.views.versions import cluster_readiness
 from shared.azure.availability.retirements import stale

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from shared.app.api.parts import ClusterPage, projected
+from shared.app.api.parts import ClusterPage
+from shared.app.api.projection import projected
 from shared.app.api.schema import CredentialHealth
 from shared.app.api.views.cluster_list import ClusterSelection
 from shared.app.api.views.versions import readiness_view, versions_view
