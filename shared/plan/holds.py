@@ -9,7 +9,7 @@ from string import Template
 
 from shared.frozen import dataclass, field
 from shared.kubernetes_versions import never_back
-from shared.sentences import many
+from shared.sentences import many, moment
 
 
 class HoldKind(StrEnum):
@@ -211,7 +211,7 @@ _NOT_CREATED = (
 RETRY = "retry"
 """What starts, in the details of a hold of time: the retry of a failed job."""
 NEVER = "a commit lets it"
-"""Until when a hold of time lasts whose window never opens again."""
+"""Until when something waits whose window never opens again."""
 
 
 @dataclass(frozen=True)
@@ -228,13 +228,44 @@ class Postponement:
 
 
 @dataclass(frozen=True)
+class Closure:
+    """A freeze, or change windows, that keep something from starting.
+
+    ``name`` is that of the freeze, which ``owner`` answers for with a ``reason``; or of the window that opens
+    next. ``until`` is when it may start, None for never. ``since`` is when the freeze began, or when the last
+    window closed, None for windows that have long not been open; of a job that waits, since when it does.
+    ``staggered``: a window is open, and others start first.
+    """
+
+    name: str
+    until: datetime | None
+    since: datetime | None
+    owner: str = ""
+    reason: str = ""
+    staggered: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        until = moment(self.until) if self.until else NEVER
+        if self.owner:
+            return f"a freeze holds its job until {until}: {self.name} of {self.owner} ({self.reason})"
+        return f"its job waits until {until}, when the change window {self.name} lets it start"
+
+    def hold(self, start: str) -> Hold:
+        """Return the hold of an item with what would ``start``."""
+        of_freeze = {"owner": self.owner, "reason": self.reason} if self.owner else {}
+        since, until = (at.isoformat() if at else "" for at in (self.since, self.until))
+        details = {"start": start, "name": self.name, "since": since, "until": until or NEVER, **of_freeze}
+        return Hold(HoldKind.FREEZE if self.owner else HoldKind.WINDOW, details)
+
+
+@dataclass(frozen=True)
 class Hold:
     """Why an item is not carried out; ``details`` has the values for its sentences.
 
     ``reviewers`` there are the teams whose review releases it, if there are any, and ``rebuild`` is the time
     of the rebuild that it holds. A freeze and a change window have their ``name``, what ``start`` they hold,
     ``since`` and ``until`` when, and a freeze its ``owner`` and ``reason``. A suspension has ``until`` when,
-    ``owner`` and ``reason``. An invalid manifest whose record cannot be stored is ``too large``.
+    ``owner`` and ``reason``.
     """
 
     kind: HoldKind
@@ -264,11 +295,6 @@ class Hold:
     def awaits_replacement(self) -> bool:
         """Whether it ends by itself, once the clusters that replace this one are Ready."""
         return self.kind is HoldKind.AWAITS_REPLACEMENT
-
-    @property
-    def is_of_size(self) -> bool:
-        """Whether the manifest is invalid because its record cannot be stored, as a hand-over found."""
-        return "too large" in self.details
 
     @property
     def since(self) -> datetime | None:
@@ -320,6 +346,10 @@ class Hold:
         """Return the hold as that of a release, where it can hold one."""
         fits = "$" in "".join(_SENTENCES[self.kind]) or self.is_of_time
         return Hold(self.kind, {**self.details, "release": "yes"}) if fits else self
+
+    def until_deleted(self) -> Hold:
+        """Return the hold as that of a delete that is tried again, after which the cluster is created."""
+        return Hold(self.kind, {**self.details, "created again": "yes"})
 
     def of_creation(self) -> Hold:
         """Return the hold as that of the creation of a cluster."""

@@ -1,4 +1,4 @@
-"""What is stored of the app's own pull requests and of rollouts, each over the version that was read."""
+"""Promotable is stored of the app's own pull requests and of rollouts, each over the version that was read."""
 
 from __future__ import annotations
 
@@ -142,6 +142,14 @@ def test_promotions_and_proposals_come_by_name_and_rollouts_newest_first(state: 
     assert [promotion.target for promotion in state.promotions()] == ["a", "one"]
     assert [proposal.cluster for proposal in state.proposals()] == ["a", "one"]
     assert list(state.rollouts()) == [newer, ROLLOUT]
+
+
+def test_an_environment_has_a_promotion_and_one_of_each_channel(state: State) -> None:
+    for what in (Promotable.VERSION, None, Promotable.IMAGES):
+        state.save_promotion(Promotion("production", source=str(what), what=what))
+    known = [state.promotion("production", what) for what in (None, Promotable.IMAGES, Promotable.VERSION)]
+    assert known == list(state.promotions())
+    assert [found and found.source for found in known] == ["None", "images", "version"]
 
 
 def test_a_proposal_is_removed_in_the_version_that_was_read(state: State) -> None:

@@ -52,7 +52,7 @@ def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
 
 
 def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development", Promotable.IMAGES)
+    found = cloud.state.promotion("development", Promotable.IMAGES)
     assert found is not None
     return found
 
