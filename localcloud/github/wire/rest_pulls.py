@@ -8,10 +8,9 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.git.wire.ref_changes import ZERO, RefChange
-from localcloud.git.world import repository_history as history
 from localcloud.git.world.people import PEOPLE
-from localcloud.git.world.pull_requests import CommentRecord, PullRecord
+from localcloud.git.world.pull_requests import CommentRecord, PullRecord, PushEffect
+from localcloud.git.world.ref_changes import ZERO, RefChange
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     APP_BOT,
@@ -115,20 +114,12 @@ def add_labels(place: Place, request: Request, number: int) -> Response:
 
 def pushed(place: Place, change: RefChange) -> None:
     """Call the webhook for each pull request that a push changes: new commits, a merge, or its end."""
-    branch, pulls = change.ref.removeprefix("refs/heads/"), place.repository.pulls
-    if change.ref == branch:
-        return  # a tag
-    for record in pulls.branch_deleted(branch) if change.after == ZERO else ():
-        send_pull_event(place, "closed", record)
-    for record in pulls.listed(head=branch):
-        place.repository.point(f"refs/pull/{record.number}/head", record.sha)
-        send_pull_event(place, "synchronize", record, before=change.before, after=change.after)
-    if change.after == ZERO:
-        return
-    for record in pulls.listed(base=branch):
-        if history.merge_base(place.repository.path, record.sha, change.after) == record.sha:
-            merged = pulls.close_as_merged(record.number, onto=change.before, commit=change.after)
-            send_pull_event(place, "closed", merged)
+    for effect, record in place.repository.pulls.pushed(change):
+        if effect is PushEffect.RENEWED:
+            place.repository.point(f"refs/pull/{record.number}/head", record.sha)
+            send_pull_event(place, "synchronize", record, before=change.before, after=change.after)
+        else:
+            send_pull_event(place, "closed", record)
 
 
 def comments(place: Place, request: Request, number: int) -> Response:

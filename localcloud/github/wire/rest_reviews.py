@@ -9,12 +9,12 @@ from __future__ import annotations
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
-from localcloud.git.wire.ref_changes import RefChange, Refs
 from localcloud.git.world import repository_history as history
 from localcloud.git.world.branches import ChangedFile
 from localcloud.git.world.git_repository import MAX_PULL_COMMITS
 from localcloud.git.world.people import PEOPLE, Person, Teams
 from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.ref_changes import RefChange, Refs
 from localcloud.git.world.reviews import ReviewRecord
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
