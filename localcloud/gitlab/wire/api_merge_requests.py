@@ -110,7 +110,8 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
     if body.get("sha", record.sha) != record.sha:
         raise GitLabError(409, {"message": "SHA does not match HEAD of source branch"})
     if place.project.pulls.waits(record):
-        if not body.get("auto_merge") or not place.project.jobs.latest(record.sha):  # no pipeline to wait for
+        has_pipeline = place.project.statuses.latest(record.sha)
+        if not body.get("auto_merge") or not has_pipeline:
             raise GitLabError(405, {"message": "405 Method Not Allowed"})
         return merge_request_json(place, place.project.pulls.change(number, auto_merge="merge"))
     before, squash = history.refs(place.project.path), str(body.get("squash", "false")).lower() == "true"
