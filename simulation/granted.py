@@ -41,11 +41,11 @@ def as_grants(cluster: str, names: Sequence[str]) -> str:
 def create_by_hand(azure: AzureWorld) -> None:
     """Create the identity, and a federated credential and a role assignment of a person."""
     azure.put_group(*IDENTITY[:2], {"location": "eastus"})
-    azure.put_identity(*IDENTITY, {"location": "eastus"})
+    azure.identities.put_identity(*IDENTITY, {"location": "eastus"})
     subject = {"issuer": "https://example.com", "subject": "x", "audiences": ["x"]}
-    azure.put_federated_credential(*IDENTITY, OF_A_PERSON, {"properties": subject})
+    azure.identities.put_federated_credential(*IDENTITY, OF_A_PERSON, {"properties": subject})
     role = {"roleDefinitionId": f"/x/{ROLES['Reader']}", "principalId": _PRINCIPAL}
-    azure.put_role_assignment(SUBSCRIPTION, f"{_SCOPE}a-x", _PERSONS_ASSIGNMENT, {"properties": role})
+    azure.roles.put_role_assignment(SUBSCRIPTION, f"{_SCOPE}a-x", _PERSONS_ASSIGNMENT, {"properties": role})
 
 
 def granted_in(azure: AzureWorld) -> list[Granted]:

@@ -13,10 +13,10 @@ from typing import Any
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.people import PEOPLE
 from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.ref_changes import ZERO
 from shared.cluster.failures.errors import Dependency
 
 JsonObject = dict[str, Any]
-NO_COMMIT = "0" * 40
 ORGANIZATION = "local"
 
 
@@ -157,4 +157,4 @@ def _head(place: DevOpsPlace, branch: str) -> str:
     try:
         return place.repository.head(branch)
     except Dependency:
-        return NO_COMMIT
+        return ZERO

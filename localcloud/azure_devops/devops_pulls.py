@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure_devops.devops_json import (
-    NO_COMMIT,
     VOTES,
     DevOpsError,
     DevOpsPlace,
@@ -30,9 +29,9 @@ from localcloud.azure_devops.devops_repository import (
     values,
 )
 from localcloud.common.http_server import json_response
-from localcloud.git.wire.ref_changes import RefChange
 from localcloud.git.world.people import OPERATOR, PEOPLE
 from localcloud.git.world.pull_requests import CommentRecord, PullRecord
+from localcloud.git.world.ref_changes import ZERO, RefChange
 from localcloud.git.world.repository_history import parse_commit
 from localcloud.git.world.reviews import ReviewRecord
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
@@ -164,10 +163,9 @@ def completed(place: DevOpsPlace, number: int, seen: str, send: Send, *, squash:
 
 def pushed(place: DevOpsPlace, changed: RefChange, send: Send) -> None:
     """Deliver the event of a push, and what it does to pull requests: new commits, or their end."""
-    branch, pulls = changed.ref.removeprefix("refs/heads/"), place.repository.pulls
-    if changed.ref == branch:
+    if not changed.ref.startswith("refs/heads/"):
         return
-    new = () if changed.after == NO_COMMIT else place.repository.changes(changed.after, "", 1)
+    new = () if changed.after == ZERO else place.repository.changes(changed.after, "", 1)
     update = {"name": changed.ref, "oldObjectId": changed.before, "newObjectId": changed.after}
     push = {
         "commits": [commit_json(found) for found in new],
@@ -175,9 +173,7 @@ def pushed(place: DevOpsPlace, changed: RefChange, send: Send) -> None:
         "pushedBy": identity_json(OPERATOR.login),
     }
     send(place, "git.push", push)
-    for record in pulls.branch_deleted(branch) if changed.after == NO_COMMIT else ():
-        send(place, "git.pullrequest.updated", pull_json(place, record))
-    for record in pulls.listed(head=branch):
+    for _, record in place.repository.pulls.pushed(changed):
         send(place, "git.pullrequest.updated", pull_json(place, record))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure_devops.devops_json import (
-    NO_COMMIT,
     DevOpsError,
     DevOpsPlace,
     JsonObject,
@@ -21,6 +20,7 @@ from localcloud.common.http_server import json_response
 from localcloud.git.world.git_commands import run_git
 from localcloud.git.world.people import OPERATOR, Teams, account_of
 from localcloud.git.world.pull_requests import CheckRecord
+from localcloud.git.world.ref_changes import ZERO
 from shared.cluster.failures.errors import InvalidManifest
 from shared.ports import CommitStatus
 
@@ -67,7 +67,7 @@ def pushes(place: DevOpsPlace, request: Request) -> Response:
         return values([])
     log = run_git(place.repository.path, "reflog", "show", "--date=unix", "--format=%H %gd", ref, "--")
     entries = [line.split() for line in log.decode().splitlines()]
-    commits = [*(commit for commit, _ in entries), NO_COMMIT]
+    commits = [*(commit for commit, _ in entries), ZERO]
     found = [
         {
             "pushId": len(entries) - number,

@@ -32,11 +32,11 @@ from localcloud.common.clock import system_clock
 from localcloud.common.http_server import json_response
 from localcloud.common.local_service import LocalService
 from localcloud.git.wire.git_http import GitRefused, ReceivedPush, SmartHttp
-from localcloud.git.wire.ref_changes import changes as ref_changes
 from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.git.world.git_commands import GitError, run_git
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.people import OPERATOR, Teams
+from localcloud.git.world.ref_changes import changes as ref_changes
 from shared.cluster.failures.errors import ReconcileError
 from shared.ports import Clock
 
@@ -85,6 +85,14 @@ _PREVIEW = (_CONNECTION,)
 _REDELIVER = re.compile(r"^/_local/deliveries/(\d+)/redeliver$")
 
 
+class _Repository(GitRepository):
+    """A repository, in which a push completes no pull request."""
+
+    def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
+        super().__init__(path, clock=clock)
+        self.pulls.merged_by_push = False
+
+
 class DevOpsServer(LocalService):
     """Serves the organization. A context manager; ``accepts`` says whether a bearer token is one of ours."""
 
@@ -98,7 +106,7 @@ class DevOpsServer(LocalService):
         clock: Clock = system_clock,
     ) -> None:
         self._accepts = accepts
-        self._store = RepositoryStore(root, clock)
+        self._store = RepositoryStore(root, clock, _Repository)
         self._statuses: dict[str, dict[int, list[JsonObject]]] = {}
         self.teams, self.hooks = Teams(), ServiceHooks(clock)
         self._git = SmartHttp(self._store, self, self._pushed)

@@ -7,13 +7,15 @@ A stand-in gives a WSGI application; ``HttpServer`` runs it on threads at a loop
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from werkzeug.wrappers import Response
+from werkzeug.routing import Map
+from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_loop import Listener, LoopServer
 
@@ -109,6 +111,18 @@ class HttpServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def matched(routes: Map, request: Request) -> tuple[Any, dict[str, Any]]:
+    """Return the endpoint of a request, and the variables of its path, or raise werkzeug's HTTPException.
+
+    The server has left slashes in them encoded (RFC 3986, 2.2).
+    """
+    endpoint, found = routes.bind_to_environ(request.environ).match()
+    return endpoint, {
+        name: re.sub("%2f", "/", value, flags=re.IGNORECASE) if isinstance(value, str) else value
+        for name, value in found.items()
+    }
 
 
 def json_response(

@@ -114,9 +114,11 @@ def test_rights_and_registrations_are_what_the_subscription_has(azure: Azure) ->
     (grant,) = grants_of(assigned(azure.call(ListGrants(here, principal))), roles)
     assert (grant.scope, grant.actions) == (CLUSTER.resource, ("*/read",))
     assert roles[ROLES["Contributor"]][1], "what it leaves out"
-    azure.world.put_identity(CLUSTER.subscription, CLUSTER.group.name, "shop", {"location": "westeurope"})
+    azure.world.identities.put_identity(
+        CLUSTER.subscription, CLUSTER.group.name, "shop", {"location": "westeurope"}
+    )
     named = principals_of(azure.call(ListIdentities(here)))
-    shown = azure.world.get_identity(CLUSTER.subscription, CLUSTER.group.name, "shop")
+    shown = azure.world.identities.get_identity(CLUSTER.subscription, CLUSTER.group.name, "shop")
     assert named == {shown["id"].lower(): shown["properties"]["principalId"]}
     assert azure.call(ListGrants(here, "00000000-0000-0000-0000-0000000000ab")) == []
     for name in ("Microsoft.PolicyInsights", "Microsoft.Compute/EncryptionAtHost"):

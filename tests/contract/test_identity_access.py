@@ -48,7 +48,9 @@ def assignment(role: str = "AcrPull", **properties: str) -> dict[str, Any]:
 
 def with_shop(azure: Azure) -> Azure:
     azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
-    azure.world.put_identity(SUBSCRIPTION, CLUSTER.resource_group, "shop", {"location": "westeurope"})
+    azure.world.identities.put_identity(
+        SUBSCRIPTION, CLUSTER.resource_group, "shop", {"location": "westeurope"}
+    )
     return azure
 
 

@@ -1,4 +1,4 @@
-"""Promotable is stored of the app's own pull requests and of rollouts, each over the version that was read."""
+"""What is stored of the app's own pull requests and of rollouts, each over the version that was read."""
 
 from __future__ import annotations
 

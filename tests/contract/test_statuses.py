@@ -32,20 +32,20 @@ def test_the_newest_status_of_a_context_counts_and_its_history_stays(case: Case)
     for status in (plan, other, done):
         case.host.set_status(commit, status)
     shown = [case.rules.shown(status) for status in (done, other, plan)]
-    assert [r.status for r in case.statuses.latest(commit)] == shown[:2]
-    assert [r.status for r in case.statuses.history(commit)] == shown
+    assert [r.status for r in case.git.statuses.latest(commit)] == shown[:2]
+    assert [r.status for r in case.git.statuses.history(commit)] == shown
 
 
 def test_a_status_that_is_pending_may_be_written_again_and_again(case: Case) -> None:
     commit = case.git.commit({"a.yaml": b"1"})
     for text in ("1 of 3", "2 of 3", "3 of 3", "3 of 3"):
         case.host.set_status(commit, CommitStatus("pending", text, "roadstead/c"))
-    (shown,) = (record.status for record in case.statuses.latest(commit))
+    (shown,) = (record.status for record in case.git.statuses.latest(commit))
     assert shown.state in ("pending", "running")
     assert shown.description == ("3 of 3" if case.rules.keeps_statuses else "2 of 3")
     for state in ("success", "pending", "failure", "failure"):
         case.host.set_status(commit, CommitStatus(state, state, "roadstead/c"))
-    (shown,) = (record.status for record in case.statuses.latest(commit))
+    (shown,) = (record.status for record in case.git.statuses.latest(commit))
     assert shown == case.rules.shown(CommitStatus("failure", "failure", "roadstead/c"))
 
 
@@ -55,7 +55,7 @@ def test_a_status_with_an_address_that_the_host_does_not_take_comes_without_it(
 ) -> None:
     commit, target = case.git.commit({"a.yaml": b"1"}), "https://example.com/".ljust(length, "x")
     case.host.set_status(commit, CommitStatus("success", "done", "roadstead/c", target))
-    (shown,) = (record.status for record in case.statuses.latest(commit))
+    (shown,) = (record.status for record in case.git.statuses.latest(commit))
     assert shown.target_url == (target if length <= case.rules.target else "")
 
 
@@ -76,7 +76,7 @@ def test_a_status_that_the_host_would_refuse_is_refused_with_its_reason(
         case.host.set_status(commit, status)
     with pytest.raises((InvalidManifest, Dependency), match=f"No commit found for SHA|{UNKNOWN}"):
         case.host.set_status(UNKNOWN, CommitStatus("success", "", "c"))
-    assert not case.statuses.history(commit)
+    assert not case.git.statuses.history(commit)
 
 
 @pytest.mark.parametrize("case", WITH_A_TOKEN, indirect=True)
@@ -85,7 +85,7 @@ def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(case: Ca
     if not case.rules.keeps_statuses:
         for number in range(3):
             case.host.set_status(commit, CommitStatus("pending", f"{number}", "c"))
-        assert {record.id for record in case.statuses.history(commit)} == {1}, (
+        assert {record.id for record in case.git.statuses.history(commit)} == {1}, (
             "it is changed, and never a second"
         )
         return

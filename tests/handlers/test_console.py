@@ -336,7 +336,7 @@ def test_a_cluster_shows_what_its_identities_may_do_and_where_that_differs() -> 
     text = shown(made.ports, "/clusters/one").text
     assert f"shop : pods of shop/api act as {SHOP.resource} given" in text
     assert f"pull : kubelet has AcrPull at {REGISTRY} given" in text
-    made.azure.delete_identity(SHOP.subscription, SHOP.resource_group, SHOP.name)
+    made.azure.identities.delete_identity(SHOP.subscription, SHOP.resource_group, SHOP.name)
     check(made)
     made.clock.advance(SECONDS)
     text = shown(made.ports, "/clusters/one").text

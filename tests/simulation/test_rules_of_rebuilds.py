@@ -68,7 +68,7 @@ class Fleet:
             for peek_credential in azure.identities.peek_credentials(*IDENTITY)
             if peek_credential.endswith("-web")
         ]
-        azure.delete_federated_credential(*IDENTITY, name)
+        azure.identities.delete_federated_credential(*IDENTITY, name)
 
     def restore(self) -> None:
         """Put older tables back: a commit that they do not know took the grants, and git has them again."""

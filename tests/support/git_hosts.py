@@ -11,7 +11,6 @@ from pathlib import Path
 from localcloud.azure_devops.devops_server import DevOpsServer
 from localcloud.common.clock import system_clock
 from localcloud.git.wire.ssh_server import GitOverSsh, new_key, public_key
-from localcloud.git.world.commit_statuses import Statuses
 from localcloud.git.world.git_commands import run_git
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.memory_repository import MemoryRepository
@@ -20,7 +19,6 @@ from localcloud.git.world.people import Teams
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world_host import WorldHost
 from localcloud.gitlab.wire.gitlab_server import GitLabServer
-from localcloud.gitlab.world.job_statuses import JobStatuses
 from localcloud.gitlab.world.project import Project
 from shared.adapters.azure_devops import AzureDevOpsHost
 from shared.adapters.azure_devops.host import CAPABILITIES as DEVOPS_HAS
@@ -152,11 +150,6 @@ class Case:
     others: dict[str, MemoryRepository] = field(default_factory=dict)
     rules: Rules = GITHUB
     other_server: GitLabServer | DevOpsServer | None = None
-
-    @property
-    def statuses(self) -> Statuses | JobStatuses:
-        """The statuses that were written."""
-        return self.git.jobs if isinstance(self.git, Project) else self.git.statuses
 
     def with_large_tree(self) -> str:
         """Return a commit whose tree is not read: GitHub cuts it off, or it has too many entries."""

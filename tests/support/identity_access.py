@@ -50,7 +50,7 @@ def with_identity(cloud: MemoryCloud | None = None, identity: ManagedIdentityId 
     cloud = cloud or MemoryCloud(throttle=False)
     world, location = cloud.azure, {"location": "eastus"}
     world.put_group(identity.subscription, identity.resource_group, location)
-    world.put_identity(identity.subscription, identity.resource_group, identity.name, location)
+    world.identities.put_identity(identity.subscription, identity.resource_group, identity.name, location)
     return cloud
 
 
@@ -59,7 +59,7 @@ def credentials(cloud: MemoryCloud, identity: ManagedIdentityId = SHOP) -> dict[
     place = identity.subscription, identity.resource_group, identity.name
     return {
         list_federated_credential["name"]: list_federated_credential["properties"]
-        for list_federated_credential in cloud.azure.list_federated_credentials(*place)
+        for list_federated_credential in cloud.azure.identities.list_federated_credentials(*place)
     }
 
 

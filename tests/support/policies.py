@@ -40,9 +40,9 @@ def policy_writes(cloud: MemoryCloud) -> list[str]:
 def change_by_hand(cloud: MemoryCloud, name: str, **properties: Any) -> None:
     """Change an assignment as the portal does."""
     body = {"properties": {**policies(cloud)[name], **properties}}
-    cloud.azure.put_policy_assignment(ONE, name, body)
+    cloud.azure.policies.put_policy_assignment(ONE, name, body)
 
 
 def by_hand(cloud: MemoryCloud, name: str = "of-a-person") -> None:
     """Assign a policy to the cluster as a person does."""
-    cloud.azure.put_policy_assignment(ONE, name, {"properties": {"policyDefinitionId": PRIVATE}})
+    cloud.azure.policies.put_policy_assignment(ONE, name, {"properties": {"policyDefinitionId": PRIVATE}})

@@ -39,35 +39,30 @@ _RESOURCES = (
 )
 _OPERATIONS = ("2016-03-30", *_AKS)
 """The links of a long-running operation of AKS have the version 2016-03-30 (recordings of azure-cli)."""
-_POLICY_ASSIGNMENTS = (
-    *("2019-09-01", "2020-03-01", "2020-09-01", "2021-06-01", "2022-06-01", "2023-04-01", "2024-04-01"),
-    *("2024-05-01", "2025-01-01", "2025-03-01", "2025-11-01"),
-)
-_OF_TYPES: Mapping[str, Sequence[str]] = {
-    "microsoft.alertsmanagement": ("2018-05-05", "2019-05-05-preview", "2023-07-12-preview"),
-    "microsoft.authorization": ("2015-07-01", "2022-04-01"),
-    "microsoft.authorization/policyassignments": _POLICY_ASSIGNMENTS,
-    "microsoft.compute": ("2019-04-01", "2021-07-01", "2024-03-01", "2024-07-01", "2024-11-01"),
-    "microsoft.costmanagement": ("2023-11-01", "2024-08-01", "2025-03-01"),
+_FLUX = "microsoft.kubernetesconfiguration"
+_TAKEN: Mapping[str, Sequence[str]] = {
     "microsoft.features": ("2015-12-01", "2021-07-01"),
-    "microsoft.insights/eventtypes": ("2015-04-01",),
-    "microsoft.insights/scheduledqueryrules": ("2021-08-01", "2022-06-15", "2023-12-01", "2026-03-01"),
-    "microsoft.kubernetesconfiguration": (),
-    "microsoft.kubernetesconfiguration/extensions": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-03-01"),
-    "microsoft.kubernetesconfiguration/fluxconfigurations": (
-        *("2022-11-01", "2023-05-01", "2024-11-01", "2025-04-01"),
-    ),
-    "microsoft.kubernetesconfiguration/locations": (
-        *("2023-05-01-preview", "2024-11-01-preview", "2026-05-01"),
-    ),
+    "microsoft.alertsmanagement": ("2018-05-05", "2019-05-05-preview", "2023-07-12-preview"),
     "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
-    "microsoft.network": ("2023-09-01", "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01"),
+    "microsoft.authorization": ("2015-07-01", "2022-04-01"),
+    "microsoft.authorization/policyassignments": (
+        *("2019-09-01", "2020-03-01", "2020-09-01", "2021-06-01", "2022-06-01", "2023-04-01"),
+        *("2024-04-01", "2024-05-01", "2025-01-01", "2025-03-01", "2025-11-01"),
+    ),
     "microsoft.policyinsights": ("2018-04-04", "2019-10-01"),
+    "microsoft.costmanagement": ("2023-11-01", "2024-08-01", "2025-03-01"),
+    "microsoft.compute": ("2019-04-01", "2021-07-01", "2024-03-01", "2024-07-01", "2024-11-01"),
+    "microsoft.network": ("2023-09-01", "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01"),
     "microsoft.resources/tags": _RESOURCES,
+    "microsoft.insights/scheduledqueryrules": ("2021-08-01", "2022-06-15", "2023-12-01", "2026-03-01"),
+    "microsoft.insights/eventtypes": ("2015-04-01",),
+    _FLUX: (),
+    f"{_FLUX}/locations": ("2023-05-01-preview", "2024-11-01-preview", "2026-05-01"),
+    f"{_FLUX}/extensions": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-03-01"),
+    f"{_FLUX}/fluxconfigurations": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-04-01"),
 }
-"""The versions of a provider, or of a type of it: the last one that a path names counts."""
-_FEATURES = "/providers/microsoft.features/"
-"""What a path has before the provider whose features it names."""
+"""The versions of a provider, or of one of its types. The last provider that a path names counts; a path
+with none of these is of AKS, or of Resource Manager itself."""
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
 
 
@@ -76,19 +71,24 @@ def check_version(path: str, version: str, location: str) -> None:
     if not version:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
-    last = path.lower().partition(_FEATURES)[1] or path.lower().rpartition("/providers/")[2]
-    named = f"{last.removeprefix('/providers/')}/"
-    of_type = max((name for name in _OF_TYPES if named.startswith(f"{name}/")), key=len, default="")
-    match = _TYPE.search(path)
-    if of_type or match is None:
-        taken = _OF_TYPES.get(of_type, _RESOURCES)
-        if version not in taken:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, taken))
+    taken, aks = _taken(path.lower()), _TYPE.search(path)
+    if taken is None and aks is not None:
+        kind = _kind(aks["rest"])
+        known = _OPERATIONS if kind.startswith("locations/operation") else _AKS
+        if version not in known:
+            raise ArmError(400, "NoRegisteredProviderFound", _unregistered(version, kind, location, known))
         return
-    kind = _kind(match["rest"])
-    known = _OPERATIONS if kind.startswith("locations/operation") else _AKS
+    known = _RESOURCES if taken is None else taken
     if version not in known:
-        raise ArmError(400, "NoRegisteredProviderFound", _unregistered(version, kind, location, known))
+        raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, known))
+
+
+def _taken(path: str) -> Sequence[str] | None:
+    """Return the versions of the table for a path in lower case; features name another provider below."""
+    if "/providers/microsoft.features/" in path:
+        return _TAKEN["microsoft.features"]
+    provider, _, rest = path.rpartition("/providers/")[2].partition("/")
+    return _TAKEN.get(f"{provider}/{rest.partition('/')[0]}", _TAKEN.get(provider))
 
 
 def _kind(rest: str) -> str:

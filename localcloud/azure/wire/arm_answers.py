@@ -18,8 +18,8 @@ from localcloud.common.http_server import json_response
 from shared.resource_ids import ClusterId
 
 Handler = Callable[[AzureWorld, Request, re.Match[str]], Response]
-Find = Callable[[AzureWorld], Callable[..., Any]]
-"""Returns an operation of the world."""
+Operation = Callable[..., Any]
+"""A method of the world, or of a part of it."""
 CLUSTER = "cluster"
 """Stands for the cluster that a path names by its subscription, group and name."""
 SKIP = "$skiptoken"
@@ -31,17 +31,17 @@ _BELOW = ("-extension", "-configuration")
 """The ends of the kinds of operations on resources below a cluster."""
 
 
-def read(find: Find, *names: str) -> Handler:
+def read(operation: Operation, *names: str) -> Handler:
     """Answer with what an operation returns for these parts of the path, a list as the value of an object."""
 
     def handle(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-        found = find(world)(*_place(at, names))
+        found = world.answering(operation.__name__)(*_place(at, names))
         return json_response(200, {"value": found} if isinstance(found, list) else found)
 
     return handle
 
 
-def write(find: Find, *names: str, condition: bool = False) -> Handler:
+def write(operation: Operation, *names: str, condition: bool = False) -> Handler:
     """Answer a write of these parts of the path, with the body of what is no DELETE or POST.
 
     ``condition``: on an ETag.
@@ -51,7 +51,7 @@ def write(find: Find, *names: str, condition: bool = False) -> Handler:
         given: list[Any] = [*_place(at, names)]
         given += [read_body(request)] if request.method in ("PUT", "PATCH") else []
         given += [_condition(request)] if condition else []
-        return accepted(request, at, find(world)(*given))
+        return accepted(request, at, world.answering(operation.__name__)(*given))
 
     return handle
 

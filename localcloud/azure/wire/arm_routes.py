@@ -20,13 +20,17 @@ from localcloud.azure.wire.arm_answers import (
     read_body,
     write,
 )
+from localcloud.azure.world.access.identities import Identities
+from localcloud.azure.world.access.policy_assignments import PolicyAssignments
 from localcloud.azure.world.access.role_assignments import (
+    RoleAssignments,
     member_of_filter,
     principal_of_filter,
     role_of_filter,
 )
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.azure.world.offers import Offers
 from localcloud.common.http_server import json_response
 
 _LOCATION = re.compile(r"location eq '([^']+)'")
@@ -49,6 +53,14 @@ def find(method: str, path: str) -> tuple[Handler, re.Match[str]] | None:
 
 def _subscriptions(world: AzureWorld, _: Request, _at: re.Match[str]) -> Response:
     return json_response(200, sign_in.subscriptions(world))
+
+
+def _one_subscription(_: AzureWorld, _request: Request, at: re.Match[str]) -> Response:
+    return json_response(200, sign_in.subscription(at["subscription"]))
+
+
+def _tenants(_: AzureWorld, _request: Request, _at: re.Match[str]) -> Response:
+    return json_response(200, sign_in.tenants())
 
 
 def _group_exists(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
@@ -78,7 +90,7 @@ def _list_sizes(world: AzureWorld, request: Request, at: re.Match[str]) -> Respo
     wanted = _LOCATION.fullmatch(request.args.get("$filter", ""))
     if wanted is None:  # without it the list has every region, which is no use to anybody here
         raise ArmError(400, "BadRequest", "The filter has to be of the form: location eq 'eastus'.")
-    return json_response(200, {"value": world.list_sizes(at["subscription"], wanted[1])})
+    return json_response(200, {"value": world.offers.list_sizes(at["subscription"], wanted[1])})
 
 
 def _list_alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
@@ -87,7 +99,7 @@ def _list_alerts(world: AzureWorld, request: Request, at: re.Match[str]) -> Resp
             400, "BadRequest", "The local Azure lists what has fired in 30 days, and nothing else."
         )
     group, skip = request.args.get("targetResourceGroup", ""), request.args.get(SKIP, "")
-    return listed(request, *world.list_alerts(at["subscription"], group, skip))
+    return listed(request, *world.offers.list_alerts(at["subscription"], group, skip))
 
 
 def _list_extensions(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
@@ -110,24 +122,24 @@ def _query_costs(world: AzureWorld, request: Request, at: re.Match[str]) -> Resp
 
 
 def _query_policy_states(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    found = world.query_policy_states(cluster(at), request.args.get("$filter", ""))
+    found = world.policies.query_policy_states(cluster(at), request.args.get("$filter", ""))
     return json_response(200, {"@odata.count": len(found), "value": found})
 
 
 def _list_assignments(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     given = request.args.get("$filter", "")
     if member := member_of_filter(given):
-        return json_response(200, {"value": world.list_grants(at["subscription"], member)})
+        return json_response(200, {"value": world.roles.list_grants(at["subscription"], member)})
     principal = principal_of_filter(given)
-    return json_response(200, {"value": world.list_role_assignments(at["subscription"], principal)})
+    return json_response(200, {"value": world.roles.list_role_assignments(at["subscription"], principal)})
 
 
 def _list_roles(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     given = request.args.get("$filter", "")
     if not given:
-        return json_response(200, {"value": world.list_role_definitions(at["subscription"])})
+        return json_response(200, {"value": world.roles.list_role_definitions(at["subscription"])})
     role = role_of_filter(given)
-    return json_response(200, {"value": world.list_roles(at["subscription"], role)})
+    return json_response(200, {"value": world.roles.list_roles(at["subscription"], role)})
 
 
 _SUBSCRIPTION = "/subscriptions/(?P<subscription>[^/]+)"
@@ -175,111 +187,87 @@ _OF_LOCATION = ("subscription", "location")
 _TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _SUBSCRIPTION + _ACCESS + "/roleassignments", _list_assignments),
     ("GET", _SUBSCRIPTION + _ACCESS + "/roledefinitions", _list_roles),
-    ("GET", _ASSIGNMENT, read(lambda world: world.get_role_assignment, *_OF_ASSIGNMENT)),
-    ("PUT", _ASSIGNMENT, write(lambda world: world.put_role_assignment, *_OF_ASSIGNMENT)),
-    ("DELETE", _ASSIGNMENT, write(lambda world: world.delete_role_assignment, *_OF_ASSIGNMENT)),
-    ("GET", _SUBSCRIPTION + _IDENTITIES, read(lambda world: world.list_identities, "subscription")),
-    ("GET", _IDENTITY, read(lambda world: world.get_identity, *_OF_IDENTITY)),
-    ("PUT", _IDENTITY, write(lambda world: world.put_identity, *_OF_IDENTITY)),
-    ("DELETE", _IDENTITY, write(lambda world: world.delete_identity, *_OF_IDENTITY)),
-    ("GET", _CREDENTIALS, read(lambda world: world.list_federated_credentials, *_OF_IDENTITY)),
-    ("GET", _CREDENTIAL, read(lambda world: world.get_federated_credential, *_OF_IDENTITY, "credential")),
-    ("PUT", _CREDENTIAL, write(lambda world: world.put_federated_credential, *_OF_IDENTITY, "credential")),
-    (
-        "DELETE",
-        _CREDENTIAL,
-        write(lambda world: world.delete_federated_credential, *_OF_IDENTITY, "credential"),
-    ),
-    ("GET", _GROUP + _POLICIES, read(lambda world: world.list_policy_assignments, *_OF_GROUP)),
-    ("PUT", _POLICY, write(lambda world: world.put_policy_assignment, CLUSTER, "assignment")),
-    ("DELETE", _POLICY, write(lambda world: world.delete_policy_assignment, CLUSTER, "assignment")),
+    ("GET", _ASSIGNMENT, read(RoleAssignments.get_role_assignment, *_OF_ASSIGNMENT)),
+    ("PUT", _ASSIGNMENT, write(RoleAssignments.put_role_assignment, *_OF_ASSIGNMENT)),
+    ("DELETE", _ASSIGNMENT, write(RoleAssignments.delete_role_assignment, *_OF_ASSIGNMENT)),
+    ("GET", _SUBSCRIPTION + _IDENTITIES, read(Identities.list_identities, "subscription")),
+    ("GET", _IDENTITY, read(Identities.get_identity, *_OF_IDENTITY)),
+    ("PUT", _IDENTITY, write(Identities.put_identity, *_OF_IDENTITY)),
+    ("DELETE", _IDENTITY, write(Identities.delete_identity, *_OF_IDENTITY)),
+    ("GET", _CREDENTIALS, read(Identities.list_federated_credentials, *_OF_IDENTITY)),
+    ("GET", _CREDENTIAL, read(Identities.get_federated_credential, *_OF_IDENTITY, "credential")),
+    ("PUT", _CREDENTIAL, write(Identities.put_federated_credential, *_OF_IDENTITY, "credential")),
+    ("DELETE", _CREDENTIAL, write(Identities.delete_federated_credential, *_OF_IDENTITY, "credential")),
+    ("GET", _GROUP + _POLICIES, read(PolicyAssignments.list_policy_assignments, *_OF_GROUP)),
+    ("PUT", _POLICY, write(PolicyAssignments.put_policy_assignment, CLUSTER, "assignment")),
+    ("DELETE", _POLICY, write(PolicyAssignments.delete_policy_assignment, CLUSTER, "assignment")),
     ("POST", _CLUSTER + _STATES, _query_policy_states),
-    ("GET", _SUBSCRIPTION + "/locations", read(lambda world: world.list_locations, "subscription")),
+    ("GET", _SUBSCRIPTION + "/locations", read(Offers.list_locations, "subscription")),
     ("GET", _SUBSCRIPTION + _COMPUTE + "/skus", _list_sizes),
-    ("GET", _SUBSCRIPTION + _COMPUTE + _USAGES, read(lambda world: world.list_compute_usages, *_OF_LOCATION)),
-    ("GET", _SUBSCRIPTION + _NETWORK + _USAGES, read(lambda world: world.list_network_usages, *_OF_LOCATION)),
-    ("GET", _SUBSCRIPTION + _AKS + _USAGES, read(lambda world: world.list_cluster_usages, *_OF_LOCATION)),
-    (
-        "GET",
-        _SUBSCRIPTION + _NETWORK + "/virtualnetworks",
-        read(lambda world: world.list_networks, "subscription"),
-    ),
+    ("GET", _SUBSCRIPTION + _COMPUTE + _USAGES, read(Offers.list_compute_usages, *_OF_LOCATION)),
+    ("GET", _SUBSCRIPTION + _NETWORK + _USAGES, read(Offers.list_network_usages, *_OF_LOCATION)),
+    ("GET", _SUBSCRIPTION + _AKS + _USAGES, read(Offers.list_cluster_usages, *_OF_LOCATION)),
+    ("GET", _SUBSCRIPTION + _NETWORK + "/virtualnetworks", read(Offers.list_networks, "subscription")),
     ("GET", _SUBSCRIPTION + _EXTENSIONS, _list_extensions),
     ("GET", _SUBSCRIPTION + r"/providers/microsoft\.alertsmanagement/alerts", _list_alerts),
-    ("GET", _GROUP + _RULES, read(lambda world: world.list_alert_rules, *_OF_GROUP)),
+    ("GET", _GROUP + _RULES, read(Offers.list_alert_rules, *_OF_GROUP)),
     ("POST", _SUBSCRIPTION + r"/providers/microsoft\.costmanagement/query", _query_costs),
-    ("GET", _SUBSCRIPTION + "/providers", read(lambda world: world.list_providers, "subscription")),
-    (
-        "GET",
-        _SUBSCRIPTION + _FEATURES,
-        read(lambda world: world.list_features, "subscription", "namespace"),
-    ),
-    ("GET", "/tenants", read(lambda _: sign_in.tenants)),
+    ("GET", _SUBSCRIPTION + "/providers", read(Offers.list_providers, "subscription")),
+    ("GET", _SUBSCRIPTION + _FEATURES, read(Offers.list_features, "subscription", "namespace")),
+    ("GET", "/tenants", _tenants),
     ("GET", "/subscriptions", _subscriptions),
-    ("GET", _SUBSCRIPTION, read(lambda _: sign_in.subscription, "subscription")),
-    ("GET", _SUBSCRIPTION + "/resourcegroups", read(lambda world: world.list_groups, "subscription")),
+    ("GET", _SUBSCRIPTION, _one_subscription),
+    ("GET", _SUBSCRIPTION + "/resourcegroups", read(AzureWorld.list_groups, "subscription")),
     ("GET", _SUBSCRIPTION + _CLUSTERS, _list_clusters),
     ("GET", _SUBSCRIPTION + _ACTIVITY, _list_activity),
-    ("GET", _GROUP + _CLUSTERS, read(lambda world: world.list_clusters_of_group, *_OF_GROUP)),
-    ("GET", _CLUSTER, read(lambda world: world.get_cluster, CLUSTER)),
-    ("PUT", _CLUSTER, write(lambda world: world.put_cluster, CLUSTER, condition=True)),
-    ("PATCH", _CLUSTER, write(lambda world: world.patch_cluster, CLUSTER, condition=True)),
-    ("DELETE", _CLUSTER, write(lambda world: world.delete_cluster, CLUSTER, condition=True)),
-    ("POST", _CLUSTER + "/stop", write(lambda world: world.stop_cluster, CLUSTER)),
-    ("POST", _CLUSTER + "/start", write(lambda world: world.start_cluster, CLUSTER)),
-    ("POST", _CLUSTER + "/abort", write(lambda world: world.abort_cluster, CLUSTER)),
+    ("GET", _GROUP + _CLUSTERS, read(AzureWorld.list_clusters_of_group, *_OF_GROUP)),
+    ("GET", _CLUSTER, read(AzureWorld.get_cluster, CLUSTER)),
+    ("PUT", _CLUSTER, write(AzureWorld.put_cluster, CLUSTER, condition=True)),
+    ("PATCH", _CLUSTER, write(AzureWorld.patch_cluster, CLUSTER, condition=True)),
+    ("DELETE", _CLUSTER, write(AzureWorld.delete_cluster, CLUSTER, condition=True)),
+    ("POST", _CLUSTER + "/stop", write(AzureWorld.stop_cluster, CLUSTER)),
+    ("POST", _CLUSTER + "/start", write(AzureWorld.start_cluster, CLUSTER)),
+    ("POST", _CLUSTER + "/abort", write(AzureWorld.abort_cluster, CLUSTER)),
     (
         "POST",
         _CLUSTER + "/listcluster(?P<who>user|admin)credential",
-        read(lambda world: world.get_kubeconfig, CLUSTER, "who"),
+        read(AzureWorld.get_kubeconfig, CLUSTER, "who"),
     ),
-    ("GET", _CLUSTER + "/agentpools", read(lambda world: world.list_pools, CLUSTER)),
-    ("GET", _POOL, read(lambda world: world.get_pool, CLUSTER, "pool")),
-    ("PUT", _POOL, write(lambda world: world.put_pool, CLUSTER, "pool", condition=True)),
-    ("DELETE", _POOL, write(lambda world: world.delete_pool, CLUSTER, "pool", condition=True)),
-    (
-        "POST",
-        _POOL + "/upgradenodeimageversion",
-        write(lambda world: world.upgrade_node_image, CLUSTER, "pool"),
-    ),
-    ("POST", _POOL + "/abort", write(lambda world: world.abort_pool, CLUSTER, "pool")),
-    (
-        "GET",
-        _POOL + "/upgradeprofiles/default",
-        read(lambda world: world.get_pool_upgrade_profile, CLUSTER, "pool"),
-    ),
-    ("GET", _CLUSTER + "/availableagentpoolversions", read(lambda world: world.list_pool_versions, CLUSTER)),
-    ("GET", _CLUSTER + "/upgradeprofiles/default", read(lambda world: world.get_upgrade_profile, CLUSTER)),
-    ("GET", _WORK + "/kubernetesversions", read(lambda world: world.list_versions, *_OF_LOCATION)),
-    ("GET", _MAINTENANCES, read(lambda world: world.list_maintenance, CLUSTER)),
-    ("GET", _MAINTENANCE, read(lambda world: world.get_maintenance, CLUSTER, "configuration")),
-    ("PUT", _MAINTENANCE, write(lambda world: world.put_maintenance, CLUSTER, "configuration")),
-    ("DELETE", _MAINTENANCE, write(lambda world: world.delete_maintenance, CLUSTER, "configuration")),
-    ("GET", _NAMESPACES, read(lambda world: world.list_managed_namespaces, CLUSTER)),
-    ("GET", _NAMESPACE, read(lambda world: world.get_managed_namespace, CLUSTER, "namespace")),
-    ("PUT", _NAMESPACE, write(lambda world: world.put_managed_namespace, CLUSTER, "namespace")),
-    ("DELETE", _NAMESPACE, write(lambda world: world.delete_managed_namespace, CLUSTER, "namespace")),
-    ("GET", _EXTENSION, read(lambda world: world.get_extension, CLUSTER, "extension")),
-    ("PUT", _EXTENSION, write(lambda world: world.put_extension, CLUSTER, "extension")),
+    ("GET", _CLUSTER + "/agentpools", read(AzureWorld.list_pools, CLUSTER)),
+    ("GET", _POOL, read(AzureWorld.get_pool, CLUSTER, "pool")),
+    ("PUT", _POOL, write(AzureWorld.put_pool, CLUSTER, "pool", condition=True)),
+    ("DELETE", _POOL, write(AzureWorld.delete_pool, CLUSTER, "pool", condition=True)),
+    ("POST", _POOL + "/upgradenodeimageversion", write(AzureWorld.upgrade_node_image, CLUSTER, "pool")),
+    ("POST", _POOL + "/abort", write(AzureWorld.abort_pool, CLUSTER, "pool")),
+    ("GET", _POOL + "/upgradeprofiles/default", read(AzureWorld.get_pool_upgrade_profile, CLUSTER, "pool")),
+    ("GET", _CLUSTER + "/availableagentpoolversions", read(AzureWorld.list_pool_versions, CLUSTER)),
+    ("GET", _CLUSTER + "/upgradeprofiles/default", read(AzureWorld.get_upgrade_profile, CLUSTER)),
+    ("GET", _WORK + "/kubernetesversions", read(AzureWorld.list_versions, *_OF_LOCATION)),
+    ("GET", _MAINTENANCES, read(AzureWorld.list_maintenance, CLUSTER)),
+    ("GET", _MAINTENANCE, read(AzureWorld.get_maintenance, CLUSTER, "configuration")),
+    ("PUT", _MAINTENANCE, write(AzureWorld.put_maintenance, CLUSTER, "configuration")),
+    ("DELETE", _MAINTENANCE, write(AzureWorld.delete_maintenance, CLUSTER, "configuration")),
+    ("GET", _NAMESPACES, read(AzureWorld.list_managed_namespaces, CLUSTER)),
+    ("GET", _NAMESPACE, read(AzureWorld.get_managed_namespace, CLUSTER, "namespace")),
+    ("PUT", _NAMESPACE, write(AzureWorld.put_managed_namespace, CLUSTER, "namespace")),
+    ("DELETE", _NAMESPACE, write(AzureWorld.delete_managed_namespace, CLUSTER, "namespace")),
+    ("GET", _EXTENSION, read(AzureWorld.get_extension, CLUSTER, "extension")),
+    ("PUT", _EXTENSION, write(AzureWorld.put_extension, CLUSTER, "extension")),
     ("GET", _EXTENSION + _OPERATION, operation),
-    ("GET", _CONFIGURATIONS, read(lambda world: world.list_flux_configurations, CLUSTER)),
-    ("GET", _CONFIGURATION, read(lambda world: world.get_flux_configuration, CLUSTER, "configuration")),
-    ("PUT", _CONFIGURATION, write(lambda world: world.put_flux_configuration, CLUSTER, "configuration")),
-    (
-        "DELETE",
-        _CONFIGURATION,
-        write(lambda world: world.delete_flux_configuration, CLUSTER, "configuration"),
-    ),
+    ("GET", _CONFIGURATIONS, read(AzureWorld.list_flux_configurations, CLUSTER)),
+    ("GET", _CONFIGURATION, read(AzureWorld.get_flux_configuration, CLUSTER, "configuration")),
+    ("PUT", _CONFIGURATION, write(AzureWorld.put_flux_configuration, CLUSTER, "configuration")),
+    ("DELETE", _CONFIGURATION, write(AzureWorld.delete_flux_configuration, CLUSTER, "configuration")),
     ("GET", _CONFIGURATION + _OPERATION, operation),
     ("GET", _TAGS, _get_tags),
     ("PATCH", _TAGS, _patch_tags),
     ("PUT", _TAGS, _patch_tags),
-    ("GET", _GROUP, read(lambda world: world.get_group, *_OF_GROUP)),
+    ("GET", _GROUP, read(AzureWorld.get_group, *_OF_GROUP)),
     ("HEAD", _GROUP, _group_exists),
-    ("PUT", _GROUP, write(lambda world: world.put_group, *_OF_GROUP)),
-    ("PATCH", _GROUP, write(lambda world: world.patch_group, *_OF_GROUP)),
-    ("DELETE", _GROUP, write(lambda world: world.delete_group, *_OF_GROUP)),
-    ("GET", _GROUP + "/resources", read(lambda world: world.list_resources, *_OF_GROUP)),
+    ("PUT", _GROUP, write(AzureWorld.put_group, *_OF_GROUP)),
+    ("PATCH", _GROUP, write(AzureWorld.patch_group, *_OF_GROUP)),
+    ("DELETE", _GROUP, write(AzureWorld.delete_group, *_OF_GROUP)),
+    ("GET", _GROUP + "/resources", read(AzureWorld.list_resources, *_OF_GROUP)),
     ("GET", _WORK + _OPERATION, operation),
     ("GET", _WORK + "/operationresults/(?P<operation>[^/]+)", operation_result),
 )

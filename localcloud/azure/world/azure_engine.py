@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.activity_log import ActivityEvents
@@ -139,6 +140,27 @@ class AzureEngine:
             self.accepted.append({"accepted": accepted.kind, "resource": accepted.resource})
             self.announce(accepted.kind, accepted.resource, accepted.operation)
         return accepted
+
+    def store(
+        self,
+        kind: str,
+        held: dict[str, dict[str, Any]],
+        key: str,
+        document: dict[str, Any],
+        operation: ArmOperation | None = None,
+    ) -> WriteAnswer:
+        """Hold a resource among its like, and answer its PUT: at once, or with the operation that began."""
+        status = 200 if key in held else 201
+        held[key] = document
+        if operation is not None:
+            set_state(document["properties"], "Creating" if status == 201 else "Updating")
+        return self.accept(WriteAnswer(kind, document["id"], status, copied(document), operation))
+
+    def drop(self, kind: str, held: dict[str, dict[str, Any]], key: str, resource: str) -> WriteAnswer:
+        """Delete a resource from among its like, at once; one that is not there is answered 204."""
+        if held.pop(key, None) is None:
+            return WriteAnswer("", resource, 204)
+        return self.accept(WriteAnswer(kind, resource, 200))
 
     def announce(self, kind: str, resource: str, operation: ArmOperation | None = None) -> None:
         """Record a write in the activity log; Event Grid delivers it once its operation has succeeded."""

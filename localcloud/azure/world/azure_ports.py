@@ -26,7 +26,7 @@ class WorldAzure:
         """Return the operation's result, or raise the error that the production adapter would raise."""
         answer: Any = None
         try:
-            answer = getattr(self._world, operation.name)(*_arguments(operation))
+            answer = self._world.answering(operation.name)(*_arguments(operation))
         except ArmError as error:
             if not (operation.absent_is_fine and error.status == HTTPStatus.NOT_FOUND):
                 body = error.body()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.access.identities import Identities
@@ -56,8 +57,9 @@ class AzureWorld(
 ):
     """Azure Resource Manager: one method for each operation; what it inherits shares its engine.
 
-    ``interventions`` is what happens without a request: faults, the portal, an autoscaler. ``offers`` is what
-    regions have, and ``withheld`` the versions of Kubernetes, node images and Flux that no list has yet.
+    ``interventions`` is what happens without a request: faults, the portal, an autoscaler. ``identities``,
+    ``roles``, ``policies`` and ``offers`` have operations of their own. ``withheld`` are the versions of
+    Kubernetes, node images and Flux that no list has yet.
     """
 
     def __init__(
@@ -79,14 +81,12 @@ class AzureWorld(
         self.policies = PolicyAssignments(self.engine)
         self.withheld = set()
         self.offers = Offers(self.engine)
-        self.list_locations, self.list_networks = self.offers.list_locations, self.offers.list_networks
-        self.list_sizes, self.list_alerts = self.offers.list_sizes, self.offers.list_alerts
-        self.list_compute_usages = self.offers.list_compute_usages
-        self.list_network_usages = self.offers.list_network_usages
-        self.list_cluster_usages = self.offers.list_cluster_usages
-        self.list_alert_rules = self.offers.list_alert_rules
-        self.list_providers, self.list_features = self.offers.list_providers, self.offers.list_features
-        self._join_access()
+
+    def answering(self, operation: str) -> Callable[..., Any]:
+        """Return the method that has the name of an operation: one of the world, or of a part of it."""
+        parts = (self, self.identities, self.roles, self.policies, self.offers)
+        found: Callable[..., Any] = next(getattr(p, operation) for p in parts if hasattr(p, operation))
+        return found
 
     # State, without a request
 
@@ -130,27 +130,6 @@ class AzureWorld(
         with self.engine.lock:
             found = self.engine.clusters.get(key_of(cluster))
             return dict(found.maintenance) if found else {}
-
-    def _join_access(self) -> None:
-        identities, roles = self.identities, self.roles
-        self.get_identity, self.put_identity = identities.get_identity, identities.put_identity
-        self.delete_identity, self.list_identities = identities.delete_identity, identities.list_identities
-        self.list_federated_credentials = identities.list_federated_credentials
-        self.get_federated_credential = identities.get_federated_credential
-        self.put_federated_credential = identities.put_federated_credential
-        self.delete_federated_credential = identities.delete_federated_credential
-        self.list_roles, self.list_role_assignments = roles.list_roles, roles.list_role_assignments
-        self.list_grants, self.list_role_definitions = roles.list_grants, roles.list_role_definitions
-        self.get_role_assignment, self.put_role_assignment = (
-            roles.get_role_assignment,
-            roles.put_role_assignment,
-        )
-        self.delete_role_assignment = roles.delete_role_assignment
-        policies = self.policies
-        self.list_policy_assignments = policies.list_policy_assignments
-        self.put_policy_assignment = policies.put_policy_assignment
-        self.delete_policy_assignment = policies.delete_policy_assignment
-        self.query_policy_states = policies.query_policy_states
 
     # Subscriptions
 

@@ -22,11 +22,11 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 from werkzeug.wsgi import wrap_file
 
-from localcloud.git.wire.ref_changes import Refs
 from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.git.world import repository_history as history
 from localcloud.git.world.git_commands import TIMEOUT, git_environment
 from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.ref_changes import Refs
 from shared.ports import Clock
 
 

@@ -22,15 +22,23 @@ MAX_PER_CONTEXT = 1000
 
 @dataclass(frozen=True)
 class StatusRecord:
-    """A status that was written: its number, its content, and its time."""
+    """A status that was written: its number, its content, its time, and the branch that it is shown with."""
 
     id: int
     status: CommitStatus
     created_at: datetime
+    ref: str = "main"
+
+
+def _context(status: CommitStatus) -> str:
+    return status.context.casefold()
 
 
 class Statuses:
     """The statuses of one repository, by commit."""
+
+    key = staticmethod(_context)
+    """What makes two statuses of a commit the same one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -58,7 +66,7 @@ class Statuses:
         """Return the newest status of each context, newest first."""
         seen: dict[str, StatusRecord] = {}
         for record in self.history(commit):
-            seen.setdefault(_context(record.status), record)
+            seen.setdefault(self.key(record.status), record)
         return list(seen.values())
 
 
@@ -68,10 +76,6 @@ def combined(records: Sequence[StatusRecord]) -> str:
     if states & {"error", "failure"}:
         return "failure"
     return "success" if states == {"success"} else "pending"
-
-
-def _context(status: CommitStatus) -> str:
-    return status.context.casefold()
 
 
 def _check(status: CommitStatus) -> None:

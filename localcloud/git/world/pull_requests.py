@@ -8,9 +8,10 @@ repository for its branch, which is in this one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from itertools import count
 from typing import Any
 
@@ -18,6 +19,7 @@ from localcloud.git.world.branches import Branches, ChangedFile
 from localcloud.git.world.commit_statuses import StatusRecord
 from localcloud.git.world.issues import IssueStore
 from localcloud.git.world.people import OPERATOR, Teams
+from localcloud.git.world.ref_changes import ZERO, RefChange
 from localcloud.git.world.reviews import ReviewList
 from localcloud.git.world.text_limits import check_comment, check_output, check_text
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest
@@ -92,6 +94,12 @@ PASSED = ("success", "neutral", "skipped")
 """Conclusions that a required check may have: docs.github.com, "About protected branches"."""
 
 
+class PushEffect(Enum):
+    """What a push did to a pull request: its branch went, it has a new commit, or it reached its base."""
+
+    CLOSED, RENEWED, MERGED = range(3)
+
+
 class Pulls:
     """The pull requests of one repository. ``slow_merges``: how many more reads get no merge result yet.
 
@@ -103,6 +111,8 @@ class Pulls:
     check_text, check_comment = staticmethod(check_text), staticmethod(check_comment)
     takes_empty = False
     """Whether a branch without commits of its own may have one."""
+    merged_by_push = True
+    """Whether one whose head a push brings into its base counts as merged."""
 
     def __init__(self, branches: Branches, clock: Clock) -> None:
         self._branches, self._clock = branches, clock
@@ -185,6 +195,22 @@ class Pulls:
     def branch_deleted(self, branch: str) -> Sequence[PullRecord]:
         """Close the open pull requests of a branch that somebody deleted, and return them."""
         return [self.change(pull.number, state="closed") for pull in self.listed(head=branch)]
+
+    def pushed(self, change: RefChange) -> Iterator[tuple[PushEffect, PullRecord]]:
+        """Do to pull requests what a push of a branch does, and yield each as it is then."""
+        branch = change.ref.removeprefix("refs/heads/")
+        if change.ref == branch:
+            return  # a tag
+        if change.after == ZERO:
+            for closed in self.branch_deleted(branch):
+                yield PushEffect.CLOSED, closed
+            return
+        for renewed in self.listed(head=branch):
+            yield PushEffect.RENEWED, renewed
+        for reached in self.listed(base=branch) if self.merged_by_push else ():
+            if self._branches.is_descendant(change.after, reached.sha):
+                merged = self.close_as_merged(reached.number, onto=change.before, commit=change.after)
+                yield PushEffect.MERGED, merged
 
     def merged_into_base(self, number: int, *, squash: bool = False, message: str = "") -> PullRecord:
         """Merge an open pull request into its base, as GitHub's button does; raise Conflict or Dependency.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,10 +19,13 @@ from localcloud.common.http_server import json_response
 from localcloud.git.world import people
 from localcloud.git.world.commit_statuses import StatusRecord
 from localcloud.git.world.git_repository import GitRepository
+from localcloud.git.world.issues import DELETED
 from localcloud.git.world.people import Person
+from localcloud.git.world.pull_requests import PullRecord
 from localcloud.git.world.repository_history import CommitInfo, CommitPaths
 from localcloud.git.world.repository_history import Signature as Writer
 from localcloud.github.wire.github_auth import GitHubError
+from shared.cluster.failures.errors import Dependency, InvalidManifest
 
 JsonObject = dict[str, Any]
 
@@ -91,6 +95,32 @@ def paged(request: Request, records: Sequence[T], write: Callable[[T], Any]) -> 
         url, last = f"{request.base_url}?per_page={size}&page=", -(-len(records) // size)
         reply.headers["Link"] = f'<{url}{page + 1}>; rel="next", <{url}{last}>; rel="last"'
     return reply
+
+
+@contextmanager
+def refusing(resource: str) -> Iterator[None]:
+    """Answer as GitHub does what the world refuses of a resource."""
+    try:
+        yield
+    except InvalidManifest as error:
+        raise invalid(resource, str(error)) from error
+    except Dependency as error:
+        gone = error.code == DELETED
+        raise GitHubError(410 if gone else 404, "This issue was deleted" if gone else "Not Found") from error
+
+
+def invalid(resource: str, message: str) -> GitHubError:
+    """Return the answer to a value of a resource that GitHub does not take."""
+    detail = {"resource": resource, "code": "custom", "message": message}
+    return GitHubError(422, "Validation Failed", errors=(detail,))
+
+
+def pull_of(place: Place, number: int) -> PullRecord:
+    """Return a pull request, or answer 404."""
+    record = place.repository.pulls.get(number)
+    if record is None:
+        raise GitHubError(404, "Not Found")
+    return record
 
 
 def repository_json(place: Place) -> JsonObject:

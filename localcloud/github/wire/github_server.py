@@ -22,11 +22,11 @@ from localcloud.common.clock import system_clock
 from localcloud.common.http_server import json_response
 from localcloud.common.local_service import LocalService
 from localcloud.git.wire.git_http import GitRefused, ReceivedPush, SmartHttp
-from localcloud.git.wire.ref_changes import changes
 from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.git.world.git_commands import GitError
 from localcloud.git.world.git_repository import GitRepository
 from localcloud.git.world.people import PEOPLE, Teams
+from localcloud.git.world.ref_changes import changes
 from localcloud.github.wire import rest_issues as issues
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire.app_registration import AppRegistrations

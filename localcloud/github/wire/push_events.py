@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from localcloud.git.wire.ref_changes import ZERO, RefChange, Refs
 from localcloud.git.world import repository_history as history
+from localcloud.git.world.ref_changes import ZERO, RefChange, Refs
 from localcloud.github.wire.github_json import OPERATOR, Place, pushed_commit_json, repository_json
 
 MAX_COMMITS = 2048

@@ -6,7 +6,6 @@ Answers carry GitHub's rate-limit headers, a request id and an ETag; a GET with 
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
-from localcloud.common.http_server import json_response
+from localcloud.common.http_server import json_response, matched
 from localcloud.git.wire.repository_folder import RepositoryStore
 from localcloud.git.world.git_commands import GitError
 from localcloud.git.world.git_repository import GitRepository
@@ -143,8 +142,7 @@ class RestApi:
     def _answer(self, request: Request) -> Response:
         if not request.user_agent.string:
             raise GitHubError(403, "Request forbidden by administrative rules. A User-Agent is required.")
-        call, variables = _MAP.bind_to_environ(request.environ).match()
-        path = {name: _whole(value) for name, value in variables.items()}
+        call, path = matched(_MAP, request)
         if call == DOWNLOAD:
             return self._archives.download(request, **path)
         if call == _TOKENS:
@@ -227,8 +225,3 @@ def error_response(error: GitHubError) -> Response:
         body["errors"] = list(error.errors)
     body |= {"documentation_url": "https://docs.github.com/rest", "status": str(error.status)}
     return json_response(error.status, body, error.headers)
-
-
-def _whole(value: Any) -> Any:
-    """Return a variable of a path with the slashes that the HTTP server left encoded (RFC 3986, 2.2)."""
-    return re.sub("%2f", "/", value, flags=re.IGNORECASE) if isinstance(value, str) else value

@@ -10,10 +10,9 @@ from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
 from localcloud.git.world.pull_requests import CheckRecord
 from localcloud.github.wire.github_auth import GitHubError
-from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object
+from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object, refusing
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.wire.rest_reviews import merge_what_waits
-from shared.cluster.failures.errors import Dependency, InvalidManifest
 
 
 def create(place: Place, request: Request) -> Response:
@@ -21,10 +20,8 @@ def create(place: Place, request: Request) -> Response:
     _refuse_tokens(place)
     body = read_object(request)
     sha = resolve_commit(place, str(body.get("head_sha") or "")).sha
-    try:
+    with refusing("CheckRun"):
         record = place.repository.pulls.write_check(sha, body)
-    except InvalidManifest as error:
-        raise _refusal(error) from error
     merge_what_waits(place)
     return json_response(201, check_json(place, record))
 
@@ -32,12 +29,8 @@ def create(place: Place, request: Request) -> Response:
 def change(place: Place, request: Request, number: int) -> JsonObject:
     """Change a check run; its annotations are added."""
     _refuse_tokens(place)
-    try:
+    with refusing("CheckRun"):
         record = place.repository.pulls.edit_check(number, read_object(request))
-    except Dependency as error:
-        raise GitHubError(404, "Not Found") from error
-    except InvalidManifest as error:
-        raise _refusal(error) from error
     merge_what_waits(place)
     return check_json(place, record)
 
@@ -89,8 +82,3 @@ def check_json(place: Place, record: CheckRecord) -> JsonObject:
 def _refuse_tokens(place: Place) -> None:
     if place.caller["type"] != "Bot":
         raise GitHubError(403, "You must authenticate via a GitHub App.")
-
-
-def _refusal(error: InvalidManifest) -> GitHubError:
-    detail = {"resource": "CheckRun", "code": "custom", "message": str(error)}
-    return GitHubError(422, "Validation Failed", errors=(detail,))

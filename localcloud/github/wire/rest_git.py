@@ -13,10 +13,10 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.git.wire.ref_changes import ZERO, RefChange
 from localcloud.git.world import new_commits
 from localcloud.git.world import repository_history as history
 from localcloud.git.world.git_commands import GitError, is_safe_name, list_tree, run_git
+from localcloud.git.world.ref_changes import ZERO, RefChange
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import JsonObject, Place, git_commit_json, read_object, ref_json
 from localcloud.github.wire.push_events import push_event

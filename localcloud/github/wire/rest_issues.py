@@ -11,7 +11,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.git.world.issues import DELETED, IssueRecord
+from localcloud.git.world.issues import IssueRecord
 from localcloud.git.world.people import PEOPLE
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
@@ -21,12 +21,12 @@ from localcloud.github.wire.github_json import (
     paged,
     person_json,
     read_object,
+    refusing,
     repository_json,
 )
 from localcloud.github.wire.rest_pulls import comment as comment_pull
 from localcloud.github.wire.rest_pulls import comments as comments_of_pull
 from localcloud.github.wire.rest_pulls import pull_json
-from shared.cluster.failures.errors import Dependency, ReconcileError
 
 STATES = ("open", "closed")
 REASONS = ("completed", "not_planned", "reopened", "duplicate", None)
@@ -55,10 +55,8 @@ def opened(place: Place, given: JsonObject) -> JsonObject:
     """Open the issue of {"title", "body"} as the caller, or as a person "login", and call the webhook."""
     title, body = str(given.get("title") or ""), str(given.get("body") or "")
     author = str(given.get("login") or place.caller["login"])
-    try:
+    with refusing("Issue"):
         record = place.repository.pulls.issues.create(title, body, author)
-    except ReconcileError as error:
-        raise refusal(error) from error
     issue = issue_json(place, record)
     event = {
         "action": "opened",
@@ -86,10 +84,8 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
     state, reason = given.get("state", "open"), given.get("state_reason")
     if state not in STATES or reason not in REASONS:
         raise GitHubError(422, "Validation Failed")
-    try:
+    with refusing("Issue"):
         record = place.repository.pulls.issues.change(number, state=state, state_reason=reason)
-    except ReconcileError as error:
-        raise refusal(error) from error
     return issue_json(place, record)
 
 
@@ -98,10 +94,8 @@ def comment(place: Place, request: Request, number: int) -> Response:
     if place.repository.pulls.get(number) is not None:
         return comment_pull(place, request, number)
     text = str(read_object(request).get("body") or "")
-    try:
+    with refusing("Issue"):
         place.repository.pulls.issues.comment(number, text, place.caller["login"])
-    except ReconcileError as error:
-        raise refusal(error) from error
     return json_response(201, {"body": text, "user": place.caller})
 
 
@@ -127,13 +121,3 @@ def issue_json(place: Place, record: IssueRecord) -> JsonObject:
         "created_at": in_seconds(record.created_at),
         "updated_at": in_seconds(record.created_at),
     }
-
-
-def refusal(error: ReconcileError) -> GitHubError:
-    """Return GitHub's answer to what the world refuses."""
-    if error.code == DELETED:
-        return GitHubError(410, "This issue was deleted")
-    if isinstance(error, Dependency):
-        return GitHubError(404, "Not Found")
-    detail = {"resource": "Issue", "code": "custom", "message": str(error)}
-    return GitHubError(422, "Validation Failed", errors=(detail,))

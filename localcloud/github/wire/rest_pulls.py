@@ -8,22 +8,24 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
 from localcloud.common.http_server import json_response
-from localcloud.git.wire.ref_changes import ZERO, RefChange
-from localcloud.git.world import repository_history as history
 from localcloud.git.world.people import PEOPLE
-from localcloud.git.world.pull_requests import CommentRecord, PullRecord
+from localcloud.git.world.pull_requests import CommentRecord, PullRecord, PushEffect
+from localcloud.git.world.ref_changes import ZERO, RefChange
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     APP_BOT,
     OPERATOR,
     JsonObject,
     Place,
+    invalid,
     paged,
     person_json,
+    pull_of,
     read_object,
+    refusing,
     repository_json,
 )
-from shared.cluster.failures.errors import Dependency, InvalidManifest, ReconcileError
+from shared.cluster.failures.errors import Dependency
 
 FORK_OWNER = "contributor"
 """The owner of the fork that a pull request reports as the repository of its branch."""
@@ -41,9 +43,7 @@ def listed(place: Place, request: Request) -> Response:
 
 def one(place: Place, _: Request, number: int) -> JsonObject:
     """Write one pull request, with the commit that a merge would create."""
-    record = place.repository.pulls.get(number)
-    if record is None:
-        raise GitHubError(404, "Not Found")
+    record = pull_of(place, number)
     mergeable, merge = place.repository.pulls.merge(record)
     commit = record.merge_commit or merge
     return {**pull_json(place, record), "mergeable": mergeable, "merge_commit_sha": commit}
@@ -60,8 +60,8 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
     base = str(wanted.get("base") or place.repository.default_branch)
     title = str(wanted.get("title") or "")
     if not title:
-        raise GitHubError(422, "Validation Failed", errors=(_detail("PullRequest", "title is missing"),))
-    try:
+        raise invalid("PullRequest", "title is missing")
+    with refusing("PullRequest"):
         record = place.repository.pulls.open(
             title,
             head,
@@ -70,8 +70,6 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
             author=place.caller["login"],
             body=str(wanted.get("body") or ""),
         )
-    except InvalidManifest as error:
-        raise GitHubError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     place.repository.point(f"refs/pull/{record.number}/head", record.sha)
     send_pull_event(place, "opened", record)
     return pull_json(place, record)
@@ -80,13 +78,9 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
 def change(place: Place, request: Request, number: int) -> JsonObject:
     """Change the title, the text, the base or the state of a pull request, and call the webhook."""
     pulls, wanted = place.repository.pulls, read_object(request)
-    before = pulls.get(number)
-    if before is None:
-        raise GitHubError(404, "Not Found")
-    try:
+    before = pull_of(place, number)
+    with refusing("PullRequest"):
         after = pulls.change(number, **{k: v for k, v in wanted.items() if k in _CHANGEABLE})
-    except InvalidManifest as error:
-        raise GitHubError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     if before.state != after.state:
         send_pull_event(place, "closed" if after.state == "closed" else "reopened", after)
     changes: JsonObject = {}
@@ -104,9 +98,7 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
 def add_labels(place: Place, request: Request, number: int) -> Response:
     """Add labels to a pull request (docs.github.com/rest/issues/labels)."""
     pulls, wanted = place.repository.pulls, read_object(request).get("labels")
-    record = pulls.get(number)
-    if record is None:
-        raise GitHubError(404, "Not Found")
+    record = pull_of(place, number)
     if not isinstance(wanted, list) or not all(isinstance(name, str) and name for name in wanted):
         raise GitHubError(422, "Validation Failed")
     after = pulls.change(number, labels=tuple(dict.fromkeys((*record.labels, *wanted))))
@@ -115,47 +107,33 @@ def add_labels(place: Place, request: Request, number: int) -> Response:
 
 def pushed(place: Place, change: RefChange) -> None:
     """Call the webhook for each pull request that a push changes: new commits, a merge, or its end."""
-    branch, pulls = change.ref.removeprefix("refs/heads/"), place.repository.pulls
-    if change.ref == branch:
-        return  # a tag
-    for record in pulls.branch_deleted(branch) if change.after == ZERO else ():
-        send_pull_event(place, "closed", record)
-    for record in pulls.listed(head=branch):
-        place.repository.point(f"refs/pull/{record.number}/head", record.sha)
-        send_pull_event(place, "synchronize", record, before=change.before, after=change.after)
-    if change.after == ZERO:
-        return
-    for record in pulls.listed(base=branch):
-        if history.merge_base(place.repository.path, record.sha, change.after) == record.sha:
-            merged = pulls.close_as_merged(record.number, onto=change.before, commit=change.after)
-            send_pull_event(place, "closed", merged)
+    for effect, record in place.repository.pulls.pushed(change):
+        if effect is PushEffect.RENEWED:
+            place.repository.point(f"refs/pull/{record.number}/head", record.sha)
+            send_pull_event(place, "synchronize", record, before=change.before, after=change.after)
+        else:
+            send_pull_event(place, "closed", record)
 
 
 def comments(place: Place, request: Request, number: int) -> Response:
     """List the comments of a pull request, oldest first, in pages."""
-    if place.repository.pulls.get(number) is None:
-        raise GitHubError(404, "Not Found")
-    found = place.repository.pulls.comments(number)
+    found = place.repository.pulls.comments(pull_of(place, number).number)
     return paged(request, found, lambda record: comment_json(place, record))
 
 
 def comment(place: Place, request: Request, number: int) -> Response:
     """Write a comment."""
     body = str(read_object(request).get("body") or "")
-    try:
+    with refusing("IssueComment"):
         record = place.repository.pulls.write_comment(number, place.caller["login"], body)
-    except ReconcileError as error:
-        raise _refusal(error) from error
     return json_response(201, comment_json(place, record))
 
 
 def edit_comment(place: Place, request: Request, number: int) -> JsonObject:
     """Write over a comment; anyone who may write may edit every comment, as at GitHub."""
     body = str(read_object(request).get("body") or "")
-    try:
+    with refusing("IssueComment"):
         return comment_json(place, place.repository.pulls.edit_comment(number, body))
-    except ReconcileError as error:
-        raise _refusal(error) from error
 
 
 def pull_json(place: Place, record: PullRecord) -> JsonObject:
@@ -231,13 +209,3 @@ def _base_sha(place: Place, record: PullRecord) -> str:
         return place.repository.head(record.base)
     except Dependency:
         return ZERO
-
-
-def _detail(resource: str, message: str) -> dict[str, str]:
-    return {"resource": resource, "code": "custom", "message": message}
-
-
-def _refusal(error: ReconcileError) -> GitHubError:
-    if isinstance(error, Dependency):
-        return GitHubError(404, "Not Found")
-    return GitHubError(422, "Validation Failed", errors=(_detail("IssueComment", str(error)),))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.clock import in_seconds
-from localcloud.git.wire.ref_changes import RefChange, Refs
 from localcloud.git.world import repository_history as history
 from localcloud.git.world.branches import ChangedFile
 from localcloud.git.world.git_repository import MAX_PULL_COMMITS
 from localcloud.git.world.people import PEOPLE, Person, Teams
 from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.ref_changes import RefChange, Refs
 from localcloud.git.world.reviews import ReviewRecord
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
@@ -24,6 +24,7 @@ from localcloud.github.wire.github_json import (
     commit_json,
     paged,
     person_json,
+    pull_of,
     read_object,
     repository_json,
 )
@@ -39,7 +40,7 @@ def merge(place: Place, request: Request, number: int) -> JsonObject:
     method = wanted.get("merge_method", "merge")
     if method not in place.repository.pulls.methods:
         raise GitHubError(405, f"{str(method).capitalize()} merges are not allowed on this repository.")
-    record = _pull(place, number)
+    record = pull_of(place, number)
     if wanted.get("sha", record.sha) != record.sha:
         raise GitHubError(409, "Head branch was modified. Review and try the merge again.")
     try:
@@ -84,7 +85,7 @@ def _message(place: Place, record: PullRecord, wanted: JsonObject) -> str:
 
 def listed(place: Place, request: Request, number: int) -> Response:
     """List the reviews of a pull request in pages, oldest first."""
-    record = _pull(place, number)
+    record = pull_of(place, number)
     return paged(request, place.repository.pulls.reviews.of(number), lambda r: review_json(place, record, r))
 
 
@@ -97,7 +98,7 @@ def create(place: Place, request: Request, number: int) -> JsonObject:
 
 def submitted(place: Place, number: int, author: Person, wanted: JsonObject) -> JsonObject:
     """Submit the review {"event", "body"} of somebody."""
-    record, event = _pull(place, number), str(wanted.get("event") or "")
+    record, event = pull_of(place, number), str(wanted.get("event") or "")
     try:
         review = place.repository.pulls.reviews.submit(record, author, event, str(wanted.get("body") or ""))
     except InvalidManifest as error:
@@ -108,7 +109,7 @@ def submitted(place: Place, number: int, author: Person, wanted: JsonObject) -> 
 
 def dismiss(place: Place, request: Request, number: int, review: int) -> JsonObject:
     """Dismiss a review, and call the webhook."""
-    record = _pull(place, number)
+    record = pull_of(place, number)
     if not read_object(request).get("message"):
         raise GitHubError(422, 'Invalid request. "message" wasn\'t supplied.')
     try:
@@ -123,7 +124,7 @@ def dismiss(place: Place, request: Request, number: int, review: int) -> JsonObj
 
 def files(place: Place, request: Request, number: int) -> Response:
     """List the files of a pull request in pages; one that was renamed has its former name."""
-    found = place.repository.pulls.files(_pull(place, number))
+    found = place.repository.pulls.files(pull_of(place, number))
 
     def write(file: ChangedFile) -> JsonObject:
         former = {"previous_filename": file.previous} if file.previous else {}
@@ -134,7 +135,7 @@ def files(place: Place, request: Request, number: int) -> Response:
 
 def commits(place: Place, request: Request, number: int) -> Response:
     """List the commits of a pull request in pages, oldest first, and no more than GitHub does."""
-    base, head = place.repository.pulls.span(_pull(place, number))
+    base, head = place.repository.pulls.span(pull_of(place, number))
     found = history.rev_list(place.repository.path, f"{base}..{head}", limit=MAX_PULL_COMMITS)[::-1]
     return paged(request, found, lambda sha: commit_json(place, resolve_commit(place, sha)))
 
@@ -170,13 +171,6 @@ def review_json(place: Place, pull: PullRecord, record: ReviewRecord) -> JsonObj
         "author_association": "MEMBER",
         "_links": {"html": {"href": link}, "pull_request": {"href": api}},
     }
-
-
-def _pull(place: Place, number: int) -> PullRecord:
-    record = place.repository.pulls.get(number)
-    if record is None:
-        raise GitHubError(404, "Not Found")
-    return record
 
 
 def _send_review_event(place: Place, action: str, pull: PullRecord, record: ReviewRecord) -> None:

@@ -9,7 +9,14 @@ from werkzeug.wrappers import Request, Response
 from localcloud.common.http_server import json_response
 from localcloud.git.world import commit_statuses
 from localcloud.github.wire.github_auth import GitHubError
-from localcloud.github.wire.github_json import Place, paged, read_object, repository_json, status_json
+from localcloud.github.wire.github_json import (
+    Place,
+    invalid,
+    paged,
+    read_object,
+    repository_json,
+    status_json,
+)
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.wire.rest_reviews import merge_what_waits
 from shared.cluster.failures.errors import InvalidManifest
@@ -30,8 +37,7 @@ def create(place: Place, request: Request, sha: str) -> Response:
     except InvalidManifest as error:
         if str(error).startswith("No commit found"):
             raise GitHubError(422, str(error)) from error
-        detail = {"resource": "Status", "code": "custom", "message": str(error)}
-        raise GitHubError(422, "Validation Failed", errors=(detail,)) from error
+        raise invalid("Status", str(error)) from error
     merge_what_waits(place)
     written = place.repository.statuses.history(sha)[0]
     return json_response(201, status_json(place, sha, written), {"Location": f"{place.api}/statuses/{sha}"})

@@ -13,10 +13,10 @@ from typing import Any
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.git.wire.ref_changes import ZERO, RefChange, Refs
 from localcloud.git.world import repository_history as history
 from localcloud.git.world.people import OPERATOR, PEOPLE, account_of
-from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.pull_requests import PullRecord, PushEffect
+from localcloud.git.world.ref_changes import RefChange, Refs
 from localcloud.gitlab.wire.gitlab_events import merge_request_event, push_event
 from localcloud.gitlab.wire.gitlab_json import (
     GitLabError,
@@ -110,7 +110,8 @@ def merge(place: ProjectPlace, request: Request, number: int) -> JsonObject:
     if body.get("sha", record.sha) != record.sha:
         raise GitLabError(409, {"message": "SHA does not match HEAD of source branch"})
     if place.project.pulls.waits(record):
-        if not body.get("auto_merge") or not place.project.jobs.latest(record.sha):  # no pipeline to wait for
+        has_pipeline = place.project.statuses.latest(record.sha)
+        if not body.get("auto_merge") or not has_pipeline:
             raise GitLabError(405, {"message": "405 Method Not Allowed"})
         return merge_request_json(place, place.project.pulls.change(number, auto_merge="merge"))
     before, squash = history.refs(place.project.path), str(body.get("squash", "false")).lower() == "true"
@@ -267,21 +268,15 @@ def graphql(place: ProjectPlace, variables: JsonObject) -> JsonObject:
     return {"mergeRequest": {"commits": {"nodes": nodes, "pageInfo": page}, "committers": committers}}
 
 
+_ACTIONS = {PushEffect.CLOSED: "close", PushEffect.RENEWED: "update", PushEffect.MERGED: "merge"}
+
+
 def pushed(place: ProjectPlace, change: RefChange) -> None:
     """Call the webhook for each merge request that a push changes: new commits, a merge, or its end."""
-    branch, pulls = change.ref.removeprefix("refs/heads/"), place.project.pulls
-    if change.ref == branch:
-        return  # no branch
-    for record in pulls.branch_deleted(branch) if change.after == ZERO else ():
-        place.send(MERGE_REQUEST, merge_request_event(place, "close", record))
-    for record in pulls.listed(head=branch):
-        point_head(place, record)
-        event = merge_request_event(place, "update", record)
-        event["object_attributes"]["oldrev"] = change.before
+    for effect, record in place.project.pulls.pushed(change):
+        if effect is PushEffect.RENEWED:
+            point_head(place, record)
+        event = merge_request_event(place, _ACTIONS[effect], record)
+        if effect is PushEffect.RENEWED:
+            event["object_attributes"]["oldrev"] = change.before
         place.send(MERGE_REQUEST, event)
-    if change.after == ZERO:
-        return
-    for record in pulls.listed(base=branch):
-        if history.merge_base(place.project.path, record.sha, change.after) == record.sha:
-            merged = pulls.close_as_merged(record.number, onto=change.before, commit=change.after)
-            place.send(MERGE_REQUEST, merge_request_event(place, "merge", merged))

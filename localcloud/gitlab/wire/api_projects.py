@@ -73,7 +73,7 @@ def merge_requests_of(place: ProjectPlace, request: Request, sha: str) -> Respon
 def statuses(place: ProjectPlace, request: Request, sha: str) -> Response:
     """List the newest status and job of each name."""
     found, name = find_commit(place, sha).sha, request.args.get("name", "")
-    shown = [status_json(found, job) for job in place.project.jobs.latest(found)]
+    shown = [status_json(found, job) for job in place.project.statuses.latest(found)]
     newest = {(run.app, run.suite, run.name): run for run in reversed(place.project.pulls.checks(found))}
     shown += [job_json(run) for run in newest.values()]
     shown.sort(key=lambda body: int(body["id"]))
@@ -92,7 +92,7 @@ def set_status(place: ProjectPlace, request: Request, sha: str) -> Response:
         str(body.get("name") or body.get("context") or "default"),
         str(body.get("target_url") or ""),
     )
-    written = status_json(found, place.project.jobs.add(found, status, ref))
+    written = status_json(found, place.project.statuses.add(found, status, ref))
     merge_what_waits(place)
     return json_response(201, written)
 

@@ -8,7 +8,6 @@ docs.gitlab.com/user/gitlab_com, "Rate limits on GitLab.com" (2,000 requests in 
 
 from __future__ import annotations
 
-import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from localcloud.common.http_server import json_response
+from localcloud.common.http_server import json_response, matched
 from localcloud.git.wire.git_http import OneToken
 from localcloud.git.world.git_commands import GitError
 from localcloud.git.world.people import Teams
@@ -138,10 +137,9 @@ class GitLabApi:
         return reply
 
     def _answer(self, request: Request) -> Response:
-        call, variables = _MAP.bind_to_environ(request.environ).match()
+        call, path = matched(_MAP, request)
         headers = self.throttle.take()
         self._check(request)
-        path = {name: _whole(value) for name, value in variables.items()}
         found = self._found(call, request, path)
         reply = found if isinstance(found, Response) else json_response(200, found)
         reply.headers.extend(headers)
@@ -206,8 +204,3 @@ def error_response(error: GitLabError) -> Response:
     if isinstance(error.body, str):
         return Response(error.body, error.status, error.headers, content_type="text/plain")
     return json_response(error.status, error.body, error.headers)
-
-
-def _whole(value: Any) -> Any:
-    """Return a variable of a path with the slashes that the HTTP server left encoded (RFC 3986, 2.2)."""
-    return re.sub("%2f", "/", value, flags=re.IGNORECASE) if isinstance(value, str) else value

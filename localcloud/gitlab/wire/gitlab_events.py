@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcloud.git.wire.ref_changes import ZERO, RefChange, Refs
 from localcloud.git.world import repository_history as history
 from localcloud.git.world.people import OPERATOR
 from localcloud.git.world.pull_requests import PullRecord
+from localcloud.git.world.ref_changes import ZERO, RefChange, Refs
 from localcloud.gitlab.wire.gitlab_json import (
     JsonObject,
     ProjectPlace,

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
+from localcloud.git.world.commit_statuses import StatusRecord
 from localcloud.git.world.issues import IssueRecord
 from localcloud.git.world.people import OPERATOR, PEOPLE
 from localcloud.git.world.pull_requests import CheckRecord, CommentRecord, PullRecord
-from localcloud.gitlab.world.job_statuses import JobStatus
 from localcloud.gitlab.world.project import Project
 from shared.cluster.failures.errors import Dependency
 
@@ -184,7 +184,7 @@ def issue_json(place: ProjectPlace, record: IssueRecord) -> JsonObject:
     }
 
 
-def status_json(sha: str, job: JobStatus) -> JsonObject:
+def status_json(sha: str, job: StatusRecord) -> JsonObject:
     """Write a commit status."""
     return {
         "id": job.id,

@@ -18,9 +18,9 @@ from localcloud.common.clock import system_clock
 from localcloud.common.http_server import json_response
 from localcloud.common.local_service import LocalService
 from localcloud.git.wire.git_http import GitRefused, OneToken, ReceivedPush, SmartHttp
-from localcloud.git.wire.ref_changes import ZERO, RefChange, changes
 from localcloud.git.world.git_commands import GitError
 from localcloud.git.world.people import Teams
+from localcloud.git.world.ref_changes import ZERO, RefChange, changes
 from localcloud.gitlab.wire import api_merge_requests as merge_requests
 from localcloud.gitlab.wire.gitlab_api import GitLabApi, error_response
 from localcloud.gitlab.wire.gitlab_events import push_event

@@ -7,15 +7,12 @@ gitlab-org/gitlab (which status a write changes, and what is refused).
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import count
+from operator import attrgetter
 from urllib.parse import urlsplit
 
+from localcloud.git.world.commit_statuses import Statuses, StatusRecord
 from shared.cluster.failures.errors import InvalidManifest
-from shared.ports import Clock, CommitStatus
+from shared.ports import CommitStatus
 
 STATES = ("pending", "running", "success", "failed", "canceled", "skipped")
 MAX_DESCRIPTION = 255
@@ -25,50 +22,24 @@ _RUNS = ("pending", "running")
 _EVENTS = {"pending": "enqueue", "running": "run"}
 
 
-@dataclass(frozen=True)
-class JobStatus:
-    """A status: its number, its content, when it was created, and the branch that it is shown with."""
+class JobStatuses(Statuses):
+    """The statuses of one project; GitLab itself keeps one for each number."""
 
-    id: int
-    status: CommitStatus
-    created_at: datetime
-    ref: str = "main"
+    key = attrgetter("context")
 
-
-class JobStatuses:
-    """The statuses of one project, by commit."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock, self._numbers = clock, count(1)
-        self._lock = threading.Lock()
-        self._written: dict[str, list[JobStatus]] = {}
-
-    def add(self, commit: str, status: CommitStatus, ref: str = "main") -> JobStatus:
+    def add(self, commit: str, status: CommitStatus, ref: str = "main") -> StatusRecord:
         """Write a status; raise InvalidManifest for what GitLab answers 400."""
         _check(status)
         with self._lock:
-            written = self._written.setdefault(commit, [])
+            written = self._by_commit.setdefault(commit, [])
             own = [job for job in written if job.status.context == status.context]
-            runs = bool(own) and own[-1].status.state in _RUNS
-            if runs:
+            if own and own[-1].status.state in _RUNS:
                 _check_transition(own[-1].status.state, status.state)
                 number, at = own[-1].id, own[-1].created_at
             else:
                 number, at = next(self._numbers), self._clock()
-            written.append(JobStatus(number, status, at, ref))
+            written.append(StatusRecord(number, status, at, ref))
             return written[-1]
-
-    def history(self, commit: str) -> Sequence[JobStatus]:
-        """Return everything that was written, newest first; GitLab itself keeps one for each number."""
-        with self._lock:
-            return list(reversed(self._written.get(commit, [])))
-
-    def latest(self, commit: str) -> Sequence[JobStatus]:
-        """Return the newest status of each name, newest first."""
-        seen: dict[str, JobStatus] = {}
-        for job in self.history(commit):
-            seen.setdefault(job.status.context, job)
-        return [replace(job) for job in seen.values()]
 
 
 def _check_transition(before: str, after: str) -> None:

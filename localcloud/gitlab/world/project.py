@@ -52,7 +52,6 @@ class MergeRequests(Pulls):
         super().__init__(branches, clock)
         self.issues = IssueStore(count(1), clock, MAX_TITLE, MAX_DESCRIPTION, MAX_NOTE)
         self._versions: dict[int, list[tuple[datetime, str]]] = {}
-        self.jobs = JobStatuses(clock)
 
     def waits(self, record: PullRecord) -> bool:
         """Return whether GitLab merges it only after its pipeline, and that has not succeeded."""
@@ -60,7 +59,7 @@ class MergeRequests(Pulls):
 
     def _passed(self, pull: PullRecord) -> bool:
         """Return whether the pipeline of the newest commit has succeeded: its jobs here are statuses."""
-        jobs = self.jobs.latest(pull.sha)
+        jobs = self._branches.statuses.latest(pull.sha)
         return bool(jobs) and all(job.status.state == "success" for job in jobs)
 
     def get(self, number: int) -> PullRecord | None:
@@ -92,5 +91,5 @@ class Project(GitRepository):
 
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
         super().__init__(path, clock=clock)
+        self.statuses: JobStatuses = JobStatuses(clock)
         self.pulls: MergeRequests = MergeRequests(self, clock)
-        self.jobs = self.pulls.jobs

@@ -1,7 +1,7 @@
 """Promotable an environment could get now, the file that gives it, and the pull request with that file.
 
 Only the files of the target environment are changed: its values go over those of the fleet and of classes.
-Promotable it has from channels is in a file of its own. A cluster that sets such a value in its own file keeps it.
+What it has from channels is in a file of its own. A cluster that sets such a value in its own file keeps it.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_a_plan_of_200_clusters_in_5_subscriptions_reads_at_most_12_lists_of_eac
     for number in range(200):
         subscription = SUBSCRIPTIONS[number % 5]
         cloud.azure.put_group(subscription, f"rg-{number}", {"location": "eastus"})
-        cloud.azure.put_identity(subscription, f"rg-{number}", "aks", {"location": "eastus"})
+        cloud.azure.identities.put_identity(subscription, f"rg-{number}", "aks", {"location": "eastus"})
     calls = calls_of(cloud, "azure", "call")
     found = short(cloud, [asked(number) for number in range(200)])
     assert [sentence for sentence in found if "Azure did not say" in sentence] == []

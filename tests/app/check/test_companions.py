@@ -115,12 +115,12 @@ def change_window(cloud: MemoryCloud) -> None:
 
 def change_credential(cloud: MemoryCloud) -> None:
     properties = {**credentials(cloud)[CREDENTIAL], "subject": "system:serviceaccount:evil:api"}
-    cloud.azure.put_federated_credential(*SHOP_PLACE, CREDENTIAL, {"properties": properties})
+    cloud.azure.identities.put_federated_credential(*SHOP_PLACE, CREDENTIAL, {"properties": properties})
 
 
 def remove_role(cloud: MemoryCloud) -> None:
     (name,) = assignments(cloud)
-    cloud.azure.delete_role_assignment(SHOP.subscription, REGISTRY, name)
+    cloud.azure.roles.delete_role_assignment(SHOP.subscription, REGISTRY, name)
 
 
 def namespace(cloud: MemoryCloud) -> dict[str, Any]:
@@ -158,7 +158,7 @@ CASES = (
         ListPolicyAssignments,
         lambda cloud: policies(cloud)[DENIED]["parameters"],
         lambda cloud: change_by_hand(cloud, DENIED, parameters=AUDIT),
-        lambda cloud: cloud.azure.delete_policy_assignment(ONE, DENIED),
+        lambda cloud: cloud.azure.policies.delete_policy_assignment(ONE, DENIED),
     ),
     Case(
         IdentityCompanion,
@@ -166,8 +166,8 @@ CASES = (
         "identities[flux]",
         GetIdentity,
         own_identities,
-        lambda cloud: cloud.azure.delete_identity(*OWN_PLACE),
-        lambda cloud: cloud.azure.delete_identity(*OWN_PLACE),
+        lambda cloud: cloud.azure.identities.delete_identity(*OWN_PLACE),
+        lambda cloud: cloud.azure.identities.delete_identity(*OWN_PLACE),
     ),
     Case(
         CredentialCompanion,
@@ -176,7 +176,7 @@ CASES = (
         ListFederatedCredentials,
         lambda cloud: credentials(cloud)[CREDENTIAL],
         change_credential,
-        lambda cloud: cloud.azure.delete_federated_credential(*SHOP_PLACE, CREDENTIAL),
+        lambda cloud: cloud.azure.identities.delete_federated_credential(*SHOP_PLACE, CREDENTIAL),
     ),
     Case(
         RoleCompanion,

@@ -32,7 +32,7 @@ def granted(extra: str = "") -> MemoryCloud:
 
 def remove_role(cloud: MemoryCloud) -> None:
     (name,) = assignments(cloud)
-    cloud.azure.delete_role_assignment(SHOP.subscription, REGISTRY, name)
+    cloud.azure.roles.delete_role_assignment(SHOP.subscription, REGISTRY, name)
 
 
 def counted(cloud: MemoryCloud) -> list[str]:
@@ -55,14 +55,14 @@ def test_a_role_under_another_name_is_no_drift_because_a_job_leaves_it_too() -> 
     remove_role(cloud)
     other = "00000000-0000-0000-0000-0000000000aa"
     body = {"properties": {key: properties[key] for key in ("roleDefinitionId", "principalId")}}
-    cloud.azure.put_role_assignment(SHOP.subscription, REGISTRY, other, body)
+    cloud.azure.roles.put_role_assignment(SHOP.subscription, REGISTRY, other, body)
     check(cloud)
     assert drifted(record(cloud)) == {}
 
 
 def test_an_identity_that_no_longer_exists_is_drift_that_no_job_can_correct() -> None:
     cloud = granted(CORRECT)
-    cloud.azure.delete_identity(*PLACE)
+    cloud.azure.identities.delete_identity(*PLACE)
     check(cloud)
     drift = record(cloud).divergence.drift
     assert drift is not None

@@ -60,7 +60,7 @@ def after(cloud: MemoryCloud, extra: str) -> MemoryCloud:
 def by_hand(cloud: MemoryCloud, name: str, subject: str) -> None:
     """Create a federated credential as a person does."""
     properties = {"issuer": "https://example.com/", "subject": subject, "audiences": ["x"]}
-    cloud.azure.put_federated_credential(*PLACE, name, {"properties": properties})
+    cloud.azure.identities.put_federated_credential(*PLACE, name, {"properties": properties})
 
 
 def test_a_service_account_may_act_as_the_identity_and_the_kubelets_have_their_role() -> None:
@@ -110,7 +110,7 @@ def test_a_cluster_without_entries_costs_no_call() -> None:
 def test_a_role_is_for_the_identity_that_the_manifest_names(identity: str, expected: str) -> None:
     cloud = granted(ROLE.replace("identity: kubelet", f"identity: {identity}"))
     own = cluster(cloud)["identity"]["principalId"]
-    shop = cloud.azure.get_identity(*PLACE)["properties"]["principalId"]
+    shop = cloud.azure.identities.get_identity(*PLACE)["properties"]["principalId"]
     (assignment,) = assignments(cloud).values()
     assert assignment["principalId"] == {"principalId": own, "identity": shop}[expected]
 
@@ -118,7 +118,7 @@ def test_a_role_is_for_the_identity_that_the_manifest_names(identity: str, expec
 def test_what_somebody_changed_or_removed_is_written_again_by_the_next_job() -> None:
     cloud = granted()
     (name,) = assignments(cloud)
-    cloud.azure.delete_role_assignment(SHOP.subscription, REGISTRY, name)
+    cloud.azure.roles.delete_role_assignment(SHOP.subscription, REGISTRY, name)
     by_hand(cloud, NAME, "system:serviceaccount:other:api")
     after(cloud, pool() + ACCESS)
     assert credentials(cloud)[NAME]["subject"] == "system:serviceaccount:shop:api"
@@ -132,7 +132,7 @@ def test_entries_that_git_no_longer_has_are_removed_and_nothing_else() -> None:
     role = f"/subscriptions/{SHOP.subscription}/providers/x/roleDefinitions/{ROLES['Reader']}"
     theirs = "00000000-0000-0000-0000-000000000009"
     body = {"properties": {**kubelet, "roleDefinitionId": role}}
-    cloud.azure.put_role_assignment(SHOP.subscription, REGISTRY, theirs, body)
+    cloud.azure.roles.put_role_assignment(SHOP.subscription, REGISTRY, theirs, body)
     after(cloud, ISSUER)
     assert list(credentials(cloud)) == ["of-a-person"]
     assert list(assignments(cloud)) == [theirs]
@@ -163,8 +163,8 @@ def test_two_entries_that_exchange_their_service_accounts_get_them() -> None:
 def test_a_credential_that_somebody_created_for_the_same_counts_and_stays() -> None:
     cloud = granted()
     shown = credentials(cloud)[NAME]
-    cloud.azure.delete_federated_credential(*PLACE, NAME)
-    cloud.azure.put_federated_credential(*PLACE, "of-a-person", {"properties": shown})
+    cloud.azure.identities.delete_federated_credential(*PLACE, NAME)
+    cloud.azure.identities.put_federated_credential(*PLACE, "of-a-person", {"properties": shown})
     after(cloud, pool() + ACCESS)
     assert list(credentials(cloud)) == ["of-a-person"]
     after(cloud, ISSUER)
@@ -197,7 +197,7 @@ def test_an_assignment_that_somebody_created_for_the_same_counts_and_stays() -> 
     role = f"/subscriptions/{SHOP.subscription}/providers/x/roleDefinitions/{ROLES['AcrPull']}"
     theirs = "00000000-0000-0000-0000-000000000009"
     body = {"properties": {"principalId": kubelet, "roleDefinitionId": role}}
-    cloud.azure.put_role_assignment(SHOP.subscription, REGISTRY, theirs, body)
+    cloud.azure.roles.put_role_assignment(SHOP.subscription, REGISTRY, theirs, body)
     after(cloud, ACCESS)
     assert list(assignments(cloud)) == [theirs]
     after(cloud, ISSUER)
@@ -263,7 +263,7 @@ def test_an_identity_that_others_have_filled_is_waited_for_with_what_to_do() -> 
     assert "Too many Federated Identity Credentials" in record(cloud).job.next_run.reason
     assert "Remove some from the identity, or name another" in advice(cloud)
     assert len(credentials(cloud)) == 20
-    cloud.azure.delete_federated_credential(*PLACE, "other-00")
+    cloud.azure.identities.delete_federated_credential(*PLACE, "other-00")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert NAME in credentials(cloud)

@@ -123,19 +123,19 @@ def test_an_identity_of_somebody_else_is_not_taken_over_and_not_deleted() -> Non
 
 def test_an_identity_that_lost_its_tag_is_the_clusters_again_once_somebody_gives_it_back() -> None:
     cloud = ready("one")
-    cloud.azure.put_identity(*PLACE, "flux-one", {"location": "eastus"})
+    cloud.azure.identities.put_identity(*PLACE, "flux-one", {"location": "eastus"})
     push(cloud, fleet_files.fleet() | {"clusters/one/cluster.yaml": _with_pool()})
     cloud.run(seconds=400, until=lambda: False)
     assert phases(cloud) == {"one": Phase.UPDATING}
     tags = {"roadstead-of-cluster": ONE.resource.lower()}
-    cloud.azure.put_identity(*PLACE, "flux-one", {"location": "eastus", "tags": tags})
+    cloud.azure.identities.put_identity(*PLACE, "flux-one", {"location": "eastus", "tags": tags})
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_an_identity_that_is_gone_is_created_again_with_its_credential_and_flux_gets_the_new_id() -> None:
     cloud = ready("one")
-    cloud.azure.delete_identity(*PLACE, "flux-one")
+    cloud.azure.identities.delete_identity(*PLACE, "flux-one")
     push(cloud, fleet_files.fleet() | {"clusters/one/cluster.yaml": _with_pool()})
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

@@ -95,7 +95,7 @@ def test_a_right_that_the_worker_lacks_is_told_and_one_list_serves_all_clusters(
     assert Counter(call.name for call in calls)["list_grants"] == 1
     role = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{NETWORK}"
     body = {"properties": {"principalId": WORKER, "roleDefinitionId": role}}
-    repo.cloud.azure.put_role_assignment(SUBSCRIPTION, hub, str(UUID(int=7)), body)
+    repo.cloud.azure.roles.put_role_assignment(SUBSCRIPTION, hub, str(UUID(int=7)), body)
     repo.cloud.clock.advance(600)
     four = fleet_files.cluster("four", extra=f"      vnetSubnetID: {subnet}\n")
     files = fleet_files.fleet("one", "two") | {"clusters/four/cluster.yaml": four}
@@ -110,16 +110,16 @@ def test_what_the_identity_of_a_cluster_lacks_is_told_and_what_nobody_knows_too(
     azure = repo.cloud.azure
     net = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-one/providers"
     for name in ("aks", "nodes"):
-        azure.put_identity(SUBSCRIPTION, "rg-one", name, {"location": "eastus"})
+        azure.identities.put_identity(SUBSCRIPTION, "rg-one", name, {"location": "eastus"})
     identity, nodes, zone = (
         f"{net}/Microsoft.ManagedIdentity/userAssignedIdentities/aks",
         f"{net}/Microsoft.ManagedIdentity/userAssignedIdentities/nodes",
         f"{net}/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io",
     )
     role = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
-    principal = azure.get_identity(SUBSCRIPTION, "rg-one", "aks")["properties"]["principalId"]
+    principal = azure.identities.get_identity(SUBSCRIPTION, "rg-one", "aks")["properties"]["principalId"]
     body = {"principalId": principal, "roleDefinitionId": f"{role}/{ROLES['Managed Identity Operator']}"}
-    azure.put_role_assignment(SUBSCRIPTION, nodes, str(UUID(int=7)), {"properties": body})
+    azure.roles.put_role_assignment(SUBSCRIPTION, nodes, str(UUID(int=7)), {"properties": body})
     calls = calls_of(repo.cloud, "azure", "call")
 
     def private(name: str, of: str) -> dict[str, bytes]:

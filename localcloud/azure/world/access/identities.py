@@ -134,16 +134,14 @@ class Identities:
             properties = _checked(credential, body.get("properties") or {})
             _check_room(identity, credential.lower(), properties)
             resource = f"{identity.document['id']}/federatedIdentityCredentials/{credential}"
-            status = 200 if credential.lower() in identity.credentials else 201
             document = {
                 "id": resource,
                 "name": credential,
                 "type": f"{_TYPE}/federatedIdentityCredentials",
                 "properties": properties,
             }
-            identity.credentials[credential.lower()] = document
-            accepted = WriteAnswer("put-federated-credential", resource, status, copied(document))
-            return self._engine.accept(accepted)
+            held, key = identity.credentials, credential.lower()
+            return self._engine.store("put-federated-credential", held, key, document)
 
     def delete_federated_credential(
         self, subscription: str, group: str, name: str, credential: str
@@ -153,9 +151,8 @@ class Identities:
             identity = self._of(subscription, group, name)
             _require_alone(identity)
             resource = f"{identity.document['id']}/federatedIdentityCredentials/{credential}"
-            if identity.credentials.pop(credential.lower(), None) is None:
-                return WriteAnswer("", resource, 204)
-            return self._engine.accept(WriteAnswer("delete-federated-credential", resource, 200))
+            held, key = identity.credentials, credential.lower()
+            return self._engine.drop("delete-federated-credential", held, key, resource)
 
     def _of(self, subscription: str, group: str, name: str) -> _Identity:
         resource = _resource(subscription, group, name)

@@ -86,7 +86,6 @@ class PolicyAssignments:
             given = dict(body.get("properties") or {})
             _check(assignment, given)
             resource = _resource(cluster, assignment)
-            before = self._assignments.get(resource.lower())
             document = {
                 "id": resource,
                 "name": assignment,
@@ -99,10 +98,7 @@ class PolicyAssignments:
                     "scope": cluster.resource,
                 },
             }
-            self._assignments[resource.lower()] = document
-            status = 200 if before else 201
-            accepted = WriteAnswer("put-policy-assignment", resource, status, copied(document))
-            return self._engine.accept(accepted)
+            return self._engine.store("put-policy-assignment", self._assignments, resource.lower(), document)
 
     def delete_policy_assignment(self, cluster: ClusterId, assignment: str) -> WriteAnswer:
         """Delete an assignment, at once, also without its cluster."""

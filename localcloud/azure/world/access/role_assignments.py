@@ -163,17 +163,14 @@ class RoleAssignments:
             resource = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
             kind = "Microsoft.Authorization/roleAssignments"
             document = {"id": resource, "name": name, "type": kind, "properties": properties}
-            self._assignments[_key(scope, name)] = document
-            accepted = WriteAnswer("put-role-assignment", resource, 200 if before else 201, copied(document))
-            return self._engine.accept(accepted)
+            return self._engine.store("put-role-assignment", self._assignments, _key(scope, name), document)
 
     def delete_role_assignment(self, subscription: str, scope: str, name: str) -> WriteAnswer:
         """Delete a role assignment, at once."""
         with self._engine.request(subscription, limits.ARM_DELETE):
             resource = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
-            if self._assignments.pop(_key(scope, name), None) is None:
-                return WriteAnswer("", resource, 204)
-            return self._engine.accept(WriteAnswer("delete-role-assignment", resource, 200))
+            key = _key(scope, name)
+            return self._engine.drop("delete-role-assignment", self._assignments, key, resource)
 
     def _properties(self, scope: str, given: Json) -> dict[str, Any]:
         principal, role = str(given.get("principalId") or ""), str(given.get("roleDefinitionId") or "")

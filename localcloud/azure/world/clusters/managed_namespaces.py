@@ -68,14 +68,9 @@ class NamespaceRequests:
             if before is None:
                 self._check_adoption(existing, name, properties)
             document = _document(existing, name, given, properties, self.engine.schedule.unique(), now)
-            existing.namespaces[name] = document
-            set_state(document["properties"], "Updating" if before else "Creating")
             operation = self._begin_namespace("put-namespace", existing, name, now)
             operation.on_end = lambda ended: self._written(existing, name, ended)
-            status = 200 if before else 201
-            return self.engine.accept(
-                WriteAnswer("put-namespace", document["id"], status, copied(document), operation)
-            )
+            return self.engine.store("put-namespace", existing.namespaces, name, document, operation)
 
     def delete_managed_namespace(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Start to delete a managed namespace; its policy says whether the namespace itself goes."""

@@ -140,19 +140,14 @@ class MaintenanceRequests:
         with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self.engine.cluster(cluster)
             document = maintenance_document(existing.id, name, read_maintenance(body), now.date())
-            status = 200 if name in existing.maintenance else 201
-            existing.maintenance[name] = document
-            kind = "put-maintenance"
-            return self.engine.accept(WriteAnswer(kind, document["id"], status, copied(document)))
+            return self.engine.store("put-maintenance", existing.maintenance, name, document)
 
     def delete_maintenance(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Delete a maintenance configuration, at once."""
         with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER):
             existing = self.engine.cluster(cluster)
             resource = f"{existing.id.resource}/maintenanceConfigurations/{name}"
-            if existing.maintenance.pop(name, None) is None:
-                return WriteAnswer("", resource, 204)
-            return self.engine.accept(WriteAnswer("delete-maintenance", resource, 200))
+            return self.engine.drop("delete-maintenance", existing.maintenance, name, resource)
 
 
 def _minor(minor: str, offered: Sequence[str]) -> Json:

@@ -9,6 +9,7 @@ never shown. A configuration on a cluster without the extension installs it
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -112,14 +113,11 @@ class KubernetesConfiguration:
                 }
                 self._install(existing, "flux", by_itself, now)
             document = _configuration(existing.id, name, given, before, now)
-            existing.configurations[name] = document
-            set_state(document["properties"], "Updating" if before else "Creating")
             operation = self._start("put-configuration", document["id"], existing, now)
             operation.on_end = lambda ended: self._end_configuration(existing, name, ended)
-            status = 200 if before else 201
-            return self.engine.accept(
-                WriteAnswer("put-configuration", document["id"], status, _shown(document), operation)
-            )
+            held = existing.configurations
+            answer = self.engine.store("put-configuration", held, name, document, operation)
+            return replace(answer, document=_shown(document))
 
     def delete_flux_configuration(self, cluster: ClusterId, name: str) -> WriteAnswer:
         """Start to delete a configuration, and what it applied as its ``prune`` says."""
@@ -135,16 +133,11 @@ class KubernetesConfiguration:
             return self.engine.accept(WriteAnswer("delete-configuration", resource, 202, operation=operation))
 
     def _install(self, existing: ArmCluster, name: str, given: Json, now: datetime) -> WriteAnswer:
-        before = existing.extensions.get(name)
-        document = _extension(existing.id, name, given, before, now)
-        existing.extensions[name] = document
-        set_state(document["properties"], "Updating" if before else "Creating")
+        document = _extension(existing.id, name, given, existing.extensions.get(name), now)
         operation = self._start("put-extension", document["id"], existing, now)
         operation.on_end = lambda ended: self._end_extension(existing, name, ended)
-        status = 200 if before else 201
-        return self.engine.accept(
-            WriteAnswer("put-extension", document["id"], status, _shown(document), operation)
-        )
+        answer = self.engine.store("put-extension", existing.extensions, name, document, operation)
+        return replace(answer, document=_shown(document))
 
     def _start(self, kind: str, resource: str, existing: ArmCluster, now: datetime) -> ArmOperation:
         """Start an operation, with the fault that was set for the next one of the cluster."""
