@@ -72,12 +72,16 @@ CREATED: dict[str, dict[str, Any]] = {
     "ranges-are-ranges": net(**OVERLAY, podCidr="10.1.0.0/33"),
     "families-are-one-or-both": net(**OVERLAY, ipFamilies=["IPv6"]),
     "dns-is-not-the-first": net(**OVERLAY, serviceCidr="10.0.0.0/16", dnsServiceIP="10.0.0.1"),
+    "dns-is-not-the-broadcast": net(**OVERLAY, serviceCidr="10.0.0.0/28", dnsServiceIP="10.0.0.15"),
+    "services-are-of-a-network": net(**OVERLAY, serviceCidr="224.0.0.0/16", dnsServiceIP="224.0.0.10"),
+    "dual-stack-without-older-policies": net(**OVERLAY, ipFamilies=["IPv4", "IPv6"], networkPolicy="calico"),
     "services-fit": net(**OVERLAY, serviceCidr="10.0.0.0/11", dnsServiceIP="10.0.0.10"),
     "ranges-of-aks": net(**OVERLAY, podCidr="172.30.0.0/16"),
     "pods-and-services-are-apart": net(**OVERLAY, podCidr="10.0.0.0/8"),
     "pod-range-of-a-flat-network": net(**FLAT, podCidr="10.244.0.0/16"),
     "isolated-nodes-are-managed": ISOLATED | {"autoUpgradeProfile": {"nodeOSUpgradeChannel": "Unmanaged"}},
     "isolated-without-kubenet": ISOLATED | net(outboundType="none", networkPlugin="kubenet"),
+    "proxy-has-an-address": {"httpProxyConfig": {"noProxy": ["localhost"]}},
     "proxy-is-http": {"httpProxyConfig": {"httpProxy": "https://p.example:1"}},
     "proxy-exceptions-are-hosts": {"httpProxyConfig": {"httpProxy": "http://p:1", "noProxy": ["*.example"]}},
     "zones-of-one-group": {
@@ -97,6 +101,12 @@ CREATED: dict[str, dict[str, Any]] = {
     "acceleration-needs-cilium": net(
         **OVERLAY, advancedNetworking={"enabled": True, "performance": {"accelerationMode": "BpfVeth"}}
     ),
+    "acceleration-without-static-egress": net(
+        **OVERLAY,
+        networkDataplane="cilium",
+        staticEgressGatewayProfile={"enabled": True},
+        advancedNetworking={"enabled": True, "performance": {"accelerationMode": "BpfVeth"}},
+    ),
     "pods-of-a-subnet": net(**OVERLAY) | {"pool": {"vnetSubnetID": SUBNET, "podSubnetID": f"{SUBNET}p"}},
     "nodes-in-no-delegated-subnet": net(**FLAT) | {"pool": {"vnetSubnetID": SUBNET, "podSubnetID": SUBNET}},
     "labels-of-the-network": net(**OVERLAY) | {"pool": {"vnetSubnetID": SUBNET + "s" * 63}},
@@ -110,6 +120,7 @@ CREATED: dict[str, dict[str, Any]] = {
     "zone-of-the-region": access(enablePrivateCluster=True, privateDNSZone=ZONE.format("eastus"))
     | OWN_IDENTITY,
     "nodes-only-range-alone": access(authorizedIPRanges=["0.0.0.0/32", "192.0.2.7"]),
+    "ranges-are-few": access(authorizedIPRanges=[f"20.0.{number}.0/24" for number in range(201)]),
     "ranges-are-public": access(authorizedIPRanges=["10.0.0.0/8"]),
     "provisioning-without-autoscaler": PROVISIONS
     | {"pool": {"enableAutoScaling": True, "minCount": 1, "maxCount": 3}},
@@ -125,6 +136,7 @@ CREATED: dict[str, dict[str, Any]] = {
     "provisioning-without-pod-subnets": PROVISIONS
     | net(**FLAT)
     | {"pool": {"vnetSubnetID": SUBNET, "podSubnetID": f"{SUBNET}-pods"}},
+    "provisioning-needs-public-access": PROVISIONS | {"publicNetworkAccess": "Disabled"},
     "windows-account": {"windowsProfile": {"adminUsername": "admin"}},
     "static-egress-alone": net(
         **OVERLAY, ipFamilies=["IPv4", "IPv6"], staticEgressGatewayProfile={"enabled": True}
@@ -249,6 +261,28 @@ POOLS: dict[str, dict[str, Any]] = {
     "taints-are-unique": {"nodeTaints": ["team=a:NoSchedule", "team=b:NoSchedule"]},
     "swap-needs-a-kubelet-that-takes-it": {"linuxOSConfig": {"swapFileSizeMB": 1500}},
     "quota-period": {"kubeletConfig": {"cpuCfsQuotaPeriod": "100"}},
+    "kata-without-fips-and-streaming": {
+        "workloadRuntime": "KataVmIsolation",
+        "osSKU": "AzureLinux",
+        "enableFIPS": True,
+    },
+    "trusted-launch-of-the-image": {
+        "osSKU": "AzureLinux",
+        "enableFIPS": True,
+        "securityProfile": {"enableVTPM": True},
+    },
+    "disk-of-the-size": {"vmSize": "Standard_D4s_v5", "osDiskType": "Ephemeral"},
+    "machines-of-one-kind": {
+        "type": "VirtualMachines",
+        "virtualMachinesProfile": {
+            "scale": {"manual": [{"size": f"Standard_D4{kind}_v5", "count": 1} for kind in ("s", "ps")]}
+        },
+    },
+    "windows-without-divided-gpu": {
+        **WINDOWS,
+        "vmSize": "Standard_ND96asr_v4",
+        "gpuInstanceProfile": "MIG1g",
+    },
     "kata-is-azure-linux": {"workloadRuntime": "KataVmIsolation"},
     "pod-pids": {"kubeletConfig": {"podMaxPids": -2}},
     "entra-ssh-on-writable-linux": {**WINDOWS, "securityProfile": {"sshAccess": "EntraId"}},
@@ -301,6 +335,22 @@ LONG_TERM = {"kubernetesVersion": "1.33", "supportPlan": "AKSLongTermSupport", "
 POOLS_OF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "windows-needs-azure-network": (net(networkPlugin="kubenet"), WINDOWS),
     "windows-without-cilium": (CILIUM, WINDOWS),
+    "accelerated-image": (
+        net(
+            **OVERLAY,
+            networkDataplane="cilium",
+            advancedNetworking={"enabled": True, "performance": {"accelerationMode": "BpfVeth"}},
+        ),
+        {"osSKU": "Ubuntu2204"},
+    ),
+    "own-routes-without-public-addresses": (
+        net(outboundType="userDefinedRouting") | {"pool": {"vnetSubnetID": SUBNET}},
+        {"vnetSubnetID": SUBNET, "enableNodePublicIP": True},
+    ),
+    "machines-need-user-identity": (
+        {"pool": {"vnetSubnetID": SUBNET}},
+        {**MACHINES, "vnetSubnetID": SUBNET},
+    ),
     **{
         f"image-{image}": ({"kubernetesVersion": version}, {"osSKU": image})
         for image, version in (("Ubuntu2204", "1.37"), ("AzureLinux3", "1.37"))
@@ -321,67 +371,3 @@ POOLS_UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "windows-fips-stays": (WINDOWS, {"enableFIPS": True}),
     "windows-sku-stays": (WINDOWS | {"osSKU": "Windows2025", "enableFIPS": True}, {"osSKU": "Windows2022"}),
 }
-WINDOW = {
-    "schedule": {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}},
-    "durationHours": 4,
-    "startTime": "01:00",
-}
-AUTO = "aksManagedAutoUpgradeSchedule"
-
-
-def scheduled(**schedule: Any) -> dict[str, Any]:
-    return {"maintenanceWindow": WINDOW | {"schedule": schedule}}
-
-
-def window(**fields: Any) -> dict[str, Any]:
-    return {"maintenanceWindow": WINDOW | fields}
-
-
-MAINTENANCE: dict[str, tuple[str, dict[str, Any]]] = {
-    "weekly-slots-of-default": (AUTO, {"timeInWeek": []}),
-    "hours-of-a-day": ("default", {"timeInWeek": [{"day": "Monday", "hourSlots": [24]}]}),
-    "one-schedule": (AUTO, scheduled()),
-    "default-is-weekly": ("default", scheduled(daily={"intervalDays": 1})),
-    "duration": (AUTO, window(durationHours=3)),
-    "start-time": (AUTO, window(startTime="25:00")),
-    "start-date-to-come": (AUTO, window(startDate="2020-01-01")),
-    "offset": (AUTO, window(utcOffset="1")),
-    "dates-in-order": (AUTO, window(notAllowedDates=[{"start": "2026-02-02", "end": "2026-02-01"}])),
-    "interval-daily.intervalDays": (AUTO, scheduled(daily={"intervalDays": 8})),
-    "interval-weekly.intervalWeeks": (AUTO, scheduled(weekly={"intervalWeeks": 5, "dayOfWeek": "Sunday"})),
-    "interval-absoluteMonthly.intervalMonths": (
-        AUTO,
-        scheduled(absoluteMonthly={"intervalMonths": 7, "dayOfMonth": 1}),
-    ),
-    "interval-absoluteMonthly.dayOfMonth": (
-        AUTO,
-        scheduled(absoluteMonthly={"intervalMonths": 1, "dayOfMonth": 32}),
-    ),
-    "interval-relativeMonthly.intervalMonths": (
-        AUTO,
-        scheduled(relativeMonthly={"intervalMonths": 7, "weekIndex": "First", "dayOfWeek": "Sunday"}),
-    ),
-}
-
-
-EXTENSIONS: dict[str, dict[str, Any]] = {
-    "extension-without-type": {"extensionType": "microsoft.dapr"},
-    "version-with-auto-upgrade": {"version": "1.19.5", "autoUpgradeMinorVersion": True},
-    "train-without-auto-upgrade": {"autoUpgradeMinorVersion": False, "releaseTrain": "Preview"},
-}
-_APPLIED: dict[str, Any] = {
-    **{"scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository"},
-    "gitRepository": {"url": "https://github.com/example/fleet"},
-}
-CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "name-of-configuration": ("Flux", _APPLIED),
-    "source-of-another-kind": ("flux-system", _APPLIED | {"sourceKind": "OCIRepository"}),
-    "scope-of-configuration-is-fixed": ("flux-system", _APPLIED | {"scope": "namespace"}),
-    "namespace-of-configuration-is-fixed": ("flux-system", _APPLIED | {"namespace": "elsewhere"}),
-    "needs-unknown-kustomization": (
-        "flux-system",
-        _APPLIED | {"kustomizations": {"apps": {"path": "./apps", "dependsOn": ["base"]}}},
-    ),
-}
-"""By rule: a write to the configuration flux-system, or to another one, after one that Azure has taken."""
-VALID = _APPLIED

@@ -16,18 +16,8 @@ from localcloud.azure.world.refusals import (
 )
 from shared.resource_ids import ClusterId
 from tests.support.azure_cloud import CLUSTER, Cloud, rule
-from tests.support.refused_writes import (
-    CONFIGURATIONS,
-    CREATED,
-    EXTENSIONS,
-    MAINTENANCE,
-    POOLS,
-    POOLS_OF,
-    POOLS_UPDATED,
-    SUBSCRIPTION,
-    UPDATED,
-    VALID,
-)
+from tests.support.refused_companions import CONFIGURATIONS, EXTENSIONS, MAINTENANCE, VALID
+from tests.support.refused_writes import CREATED, POOLS, POOLS_OF, POOLS_UPDATED, SUBSCRIPTION, UPDATED
 
 ELSEWHERE = {
     *("cilium-without-windows", "stops-when-ready", "system-pools-run"),

@@ -92,6 +92,16 @@ RULES = (
         ),
     ),
     RefusalRule(
+        "ranges-are-few",
+        "docs api-server-authorized-ip-ranges: up to 200, and 2,000 with API Server VNet Integration",
+        f"{_ACCESS}.authorizedIPRanges",
+        "Too many authorized IP ranges.",
+        lambda asked: (
+            len(asked.now(f"{_ACCESS}.authorizedIPRanges") or ())
+            > (2000 if asked.now(f"{_ACCESS}.enableVnetIntegration") else 200)
+        ),
+    ),
+    RefusalRule(
         "ranges-are-public",
         "docs api-server-authorized-ip-ranges: public IP address ranges; azure-cli validate_ip_ranges; "
         "MicrosoftDocs/azure-docs#98356",

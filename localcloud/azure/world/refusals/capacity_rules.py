@@ -155,6 +155,18 @@ RULES = (
         _mixed,
     ),
     RefusalRule(
+        "machines-need-user-identity",
+        "docs virtual-machines-node-pools: custom virtual network requirement",
+        "agentPoolProfile.type",
+        "Agent pools of type VirtualMachines in a custom virtual network need identity type UserAssigned.",
+        lambda asked: (
+            asked.now("identity.type") == "SystemAssigned"
+            and any(
+                pool.get("type") == "VirtualMachines" and pool.get("vnetSubnetID") for pool in pools_of(asked)
+            )
+        ),
+    ),
+    RefusalRule(
         "one-virtual-network",
         "docs create-node-pools: all node pools must reside in the same virtual network",
         "agentPoolProfile.vnetSubnetID",

@@ -213,6 +213,15 @@ RULES = (
         )
     ),
     RefusalRule(
+        "provisioning-needs-public-access",
+        "Azure/AKS#5586, Azure/AKS#5881",
+        "nodeProvisioningProfile.mode",
+        ".properties.nodeProvisioningProfile.mode cannot be Auto unless .properties.publicNetworkAccess is "
+        "set to one of [Enabled].",
+        _provisioning_with(lambda asked: asked.now("publicNetworkAccess") == "Disabled"),
+        code="OperationNotAllowed",
+    ),
+    RefusalRule(
         "windows-account",
         "models ManagedClusterWindowsProfile.admin_username: disallowed values, maximum length",
         "windowsProfile.adminUsername",

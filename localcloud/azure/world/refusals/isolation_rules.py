@@ -9,7 +9,7 @@ from collections import defaultdict
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite
 
 _NET, _PROXY, _ROUTING = "networkProfile", "httpProxyConfig", "ingressProfile.webAppRouting"
-_HOST = re.compile(r"\.?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.IGNORECASE)
+_HOST = re.compile(r"\.?([a-z0-9]([a-z0-9_-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9_-]*[a-z0-9])?", re.IGNORECASE)
 _LAST = dict(zip(range(23, 31), (32, 33, 33, 34, 35, 35, 36, 36), strict=True))
 """docs istio-support-policy: the last of the "Compatible AKS versions" of asm-1-23 to asm-1-30."""
 
@@ -79,6 +79,16 @@ RULES = (
         lambda asked: _cut_off(asked) and asked.now(f"{_NET}.networkPlugin") == "kubenet",
     ),
     RefusalRule(
+        "proxy-has-an-address",
+        "Azure/AKS#205",
+        _PROXY,
+        "HTTPProxy and HTTPSProxy both cannot be empty.",
+        lambda asked: (
+            _proxied(asked) and not asked.now(f"{_PROXY}.httpProxy") and not asked.now(f"{_PROXY}.httpsProxy")
+        ),
+        code="HTTPProxyConfigInputError",
+    ),
+    RefusalRule(
         "proxy-is-http",
         "docs http-proxy: the URL scheme of httpProxy must be http",
         f"{_PROXY}.httpProxy",
@@ -88,9 +98,9 @@ RULES = (
     ),
     RefusalRule(
         "proxy-exceptions-are-hosts",
-        "docs http-proxy: Limitations",
+        "docs http-proxy: Limitations; release notes of AKS, 2026-04-02: relaxed",
         f"{_PROXY}.noProxy",
-        "noProxy hosts must be RFC 1123 compliant, without a wildcard attached to a domain suffix.",
+        "noProxy hosts must have no wildcard attached to a domain suffix.",
         _unproxied_by_wildcard,
         code="HTTPProxyConfigInputError",
     ),
@@ -139,6 +149,16 @@ RULES = (
         lambda asked: (
             asked.now(f"{_NET}.advancedNetworking.performance.accelerationMode") == "BpfVeth"
             and asked.now(f"{_NET}.networkDataplane") != "cilium"
+        ),
+    ),
+    RefusalRule(
+        "acceleration-without-static-egress",
+        "docs container-network-performance-ebpf-host-routing: Limitations",
+        f"{_NET}.advancedNetworking.performance",
+        "accelerationMode BpfVeth is not supported with staticEgressGatewayProfile.",
+        lambda asked: (
+            asked.now(f"{_NET}.advancedNetworking.performance.accelerationMode") == "BpfVeth"
+            and asked.now(f"{_NET}.staticEgressGatewayProfile.enabled")
         ),
     ),
 )

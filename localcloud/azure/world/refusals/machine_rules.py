@@ -76,6 +76,28 @@ def _reserved_and(path: str, value: str | None) -> Broken:
     return broken
 
 
+def _without_disk(asked: RequestedWrite) -> bool:
+    """Whether a size of the series D or E, from the fifth generation on, has no d for a local disk."""
+    found = re.fullmatch(r"standard_[de]\d+(?:-\d+)?([a-z]*)_v(\d+)", str(asked.now("vmSize")).lower())
+    local = asked.now("osDiskType") == "Ephemeral" or asked.now("kubeletDiskType") == "Temporary"
+    return bool(local and found and int(found[2]) > 4 and "d" not in found[1])
+
+
+def _several_kinds(asked: RequestedWrite) -> bool:
+    scale = asked.now("virtualMachinesProfile.scale") or {}
+    names = [str(part["size"]).lower() for parts in scale.values() for part in parts or ()]
+    series = ["".join(filter(str.isalpha, name.removeprefix("standard_").split("_")[0])) for name in names]
+    return len({(text in _ARM, text.startswith("n")) for text in series}) > 1
+
+
+def _linux_launch(asked: RequestedWrite) -> bool:
+    """Whether FIPS, or a driver that nobody signed, is asked for beside Trusted Launch on Linux."""
+    azure_linux = str(asked.now("osSKU")).startswith("AzureLinux")
+    driver = asked.now("gpuProfile.driver") != "None" and not azure_linux and _series(asked).startswith("n")
+    fips = azure_linux and bool(asked.now("enableFIPS"))
+    return (_trusted(asked) and fips) or bool(asked.now("securityProfile.enableSecureBoot") and driver)
+
+
 def _taints_collide(asked: RequestedWrite) -> bool:
     """Two taints of a node may differ in their values alone for no effect."""
     taints = [str(taint) for taint in asked.says("nodeTaints") or ()]
@@ -256,6 +278,53 @@ RULES = (
         "Trusted launch is not supported on this agent pool.",
         lambda asked: (
             _trusted(asked) and (windows(asked) or asked.now("workloadRuntime") == "KataVmIsolation")
+        ),
+    ),
+    RefusalRule(
+        "kata-without-fips-and-streaming",
+        "release notes of AKS, 2026-06-19 and 2026-04-28",
+        "workloadRuntime",
+        "workloadRuntime KataVmIsolation is not supported with FIPS and artifact streaming.",
+        lambda asked: (
+            asked.now("workloadRuntime") == "KataVmIsolation"
+            and (asked.now("enableFIPS") or asked.now("artifactStreamingProfile.enabled"))
+        ),
+    ),
+    RefusalRule(
+        "trusted-launch-of-the-image",
+        "Azure/AKS#4181; docs use-trusted-launch: with FIPS on Ubuntu only, and Secure Boot without a driver",
+        "securityProfile",
+        "Trusted Launch enabled clusters using vTPM and/or Secure Boot are not supported for this agentpool.",
+        _linux_launch,
+        code="TrustedLaunchIncompatibleWithConfig",
+    ),
+    RefusalRule(
+        "disk-of-the-size",
+        "docs of virtual machines, dv5-dsv5-series: ephemeral OS disks not supported; Azure/AKS#2699",
+        "osDiskType",
+        "The virtual machine size has no local disk for the OS disk or the kubelet.",
+        _without_disk,
+        code="VMCacheSizeTooSmall",
+    ),
+    RefusalRule(
+        "machines-of-one-kind",
+        "docs virtual-machines-node-pools: GPU and non-GPU, or x86 and ARM64, cannot be in the same pool",
+        "virtualMachinesProfile",
+        "The VM sizes of an agent pool must be of the same type.",
+        _several_kinds,
+    ),
+    RefusalRule(
+        "accelerated-image",
+        "docs container-network-performance-ebpf-host-routing: Ubuntu 24.04 or Azure Linux 3.0",
+        "osSKU",
+        "This agent pool does not support accelerationMode BpfVeth.",
+        lambda asked: (
+            asked.now("cluster.networkProfile.advancedNetworking.performance.accelerationMode") == "BpfVeth"
+            and (
+                asked.now("osSKU") in ("Ubuntu2204", "AzureContainerLinux")
+                or asked.now("workloadRuntime") == "KataVmIsolation"
+                or _series(asked) in _CONFIDENTIAL
+            )
         ),
     ),
     RefusalRule(

@@ -10,6 +10,7 @@ from localcloud.azure.world.refusals.egress_rules import families
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite, same, unless
 
 _NET = "networkProfile"
+_OF_PLATFORM = ipaddress.IPv4Network("168.63.129.16/32")
 _OF_AKS = [
     ipaddress.ip_network(text)
     for text in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
@@ -154,6 +155,14 @@ RULES = (
         lambda asked: "IPv6" in families(asked) and asked.now(f"{_NET}.networkPluginMode") != "overlay",
     ),
     RefusalRule(
+        "dual-stack-without-older-policies",
+        "docs azure-cni-overlay: not supported with dual-stack networking",
+        f"{_NET}.networkPolicy",
+        "networkPolicy azure and calico are not supported with dual-stack networking.",
+        lambda asked: "IPv6" in families(asked) and asked.now(f"{_NET}.networkPolicy") in ("azure", "calico"),
+        code="UnsupportedDualStackNetworkPolicy",
+    ),
+    RefusalRule(
         "dns-inside-services",
         "models ContainerServiceNetworkProfile.dns_service_ip",
         f"{_NET}.dnsServiceIP",
@@ -166,6 +175,31 @@ RULES = (
         f"{_NET}.dnsServiceIP",
         "dnsServiceIP must not be the first address of serviceCidr.",
         _dns_is_first,
+    ),
+    RefusalRule(
+        "dns-is-not-the-broadcast",
+        "the code DnsBroadcastAddressConflicting of the resource provider, with its sentence",
+        f"{_NET}.dnsServiceIP",
+        "dnsServiceIP must not be the broadcast address of serviceCidr.",
+        lambda asked: (
+            str(asked.now(f"{_NET}.dnsServiceIP"))
+            in [
+                str(found.broadcast_address)
+                for found in _all_ranges(asked, "serviceCidr")
+                if found.version == 4
+            ]
+        ),
+        code="DnsBroadcastAddressConflicting",
+    ),
+    RefusalRule(
+        "services-are-of-a-network",
+        "release notes of AKS, 2023-10-01; docs of virtual networks, virtual-networks-faq",
+        f"{_NET}.serviceCidr",
+        "serviceCidr must not be in an address range that a virtual network cannot have.",
+        lambda asked: any(
+            found.version == 4 and (found.is_multicast or found.is_loopback or _OF_PLATFORM.subnet_of(found))
+            for found in _all_ranges(asked, "serviceCidr")
+        ),
     ),
     RefusalRule(
         "services-fit",

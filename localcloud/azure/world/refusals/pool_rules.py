@@ -95,8 +95,13 @@ def _dns_loops(asked: RequestedWrite) -> bool:
     pairs = [
         (kind, domain, override.get("forwardDestination")) for kind, domain, override in _dns_overrides(asked)
     ]
-    root = ("vnetDNSOverrides", ".", "ClusterCoreDNS") in pairs
-    return root or any(domain == "cluster.local" and to == "VnetDNS" for _, domain, to in pairs)
+    outside = any(
+        kind == "vnetDNSOverrides"
+        and to == "ClusterCoreDNS"
+        and domain.split(".")[-2:] != ["cluster", "local"]
+        for kind, domain, to in pairs
+    )
+    return outside or any(domain == "cluster.local" and to == "VnetDNS" for _, domain, to in pairs)
 
 
 RULES = (
@@ -158,10 +163,11 @@ RULES = (
     *machine_rules.RULES,
     RefusalRule(
         "dns-does-not-loop",
-        "docs localdns-custom: root zone and cluster.local restrictions",
+        "docs localdns-custom: root zone and cluster.local restrictions; release notes of AKS, 2026-01-04: "
+        "external domains",
         "localDNSProfile",
-        "forwardDestination of the root zone must not be ClusterCoreDNS, and that of cluster.local not "
-        "VnetDNS.",
+        "forwardDestination of the root zone and of external domains must not be ClusterCoreDNS, and that of "
+        "cluster.local not VnetDNS.",
         _dns_loops,
     ),
     RefusalRule(
@@ -260,6 +266,17 @@ RULES = (
         "nodePublicIPPrefixID",
         "nodePublicIPPrefixID needs enableNodePublicIP.",
         without("nodePublicIPPrefixID", "enableNodePublicIP"),
+    ),
+    RefusalRule(
+        "own-routes-without-public-addresses",
+        "the code UDRWithNodePublicIPNotAllowed of the resource provider, with its sentence",
+        "enableNodePublicIP",
+        "enableNodePublicIP is not allowed with outboundType userDefinedRouting.",
+        lambda asked: (
+            asked.now("enableNodePublicIP")
+            and asked.now("cluster.networkProfile.outboundType") == "userDefinedRouting"
+        ),
+        code="UDRWithNodePublicIPNotAllowed",
     ),
     RefusalRule(
         "message-of-the-day",

@@ -35,10 +35,25 @@ RULES = (
     ),
     RefusalRule(
         "windows-needs-azure-network",
-        "docs windows-faq: kubenet is not supported with Windows nodes",
+        "docs windows-faq: kubenet is not supported with Windows nodes; docs windows-vs-linux-containers: "
+        "nor is a network plugin of one's own",
         "osType",
         "A Windows agent pool needs networkPlugin azure.",
-        lambda asked: windows(asked) and asked.now("cluster.networkProfile.networkPlugin") == "kubenet",
+        lambda asked: (
+            windows(asked) and asked.now("cluster.networkProfile.networkPlugin") in ("kubenet", "none")
+        ),
+    ),
+    RefusalRule(
+        "windows-without-divided-gpu",
+        "docs windows-vs-linux-containers: multi-instance GPU; docs aks-managed-gpu-nodes",
+        "osType",
+        "A Windows agent pool does not support multi-instance and managed GPUs.",
+        lambda asked: (
+            windows(asked)
+            and (
+                asked.now("gpuInstanceProfile") or asked.now("gpuProfile.nvidia.managementMode") == "Managed"
+            )
+        ),
     ),
     RefusalRule(
         "windows-without-cilium",

@@ -38,8 +38,9 @@ class ApiServerAccessProfile(Section):
     or your own zone."""
     enable_private_cluster_public_fqdn: Flag = None
     """The private address also has a public name."""
-    authorized_ip_ranges: Annotated[tuple[IpRange, ...], Field(max_length=200)] | None = None
-    """The addresses that may reach a public API server; all by default."""
+    authorized_ip_ranges: Annotated[tuple[IpRange, ...], Field(max_length=2000)] | None = None
+    """The addresses that may reach a public API server, at most 200 without enableVnetIntegration; all by
+    default."""
     disable_run_command: Flag = None
     """Running commands in the cluster through Azure (az aks command invoke) is disabled."""
     enable_vnet_integration: Flag = None

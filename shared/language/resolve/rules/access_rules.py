@@ -21,6 +21,7 @@ from shared.language.resolve.rules.refusal import Broken, ClusterRule, PoolRule
 _ACCESS = "apiServerAccessProfile"
 _OF_KEY = len(["https:", "", "vault", "keys", "name"]) - 1
 """The slashes in the id of a key without its version."""
+_MOST_RANGES = 200
 _SOVEREIGN = ("china", "usgov", "usdod")
 """Regions whose zones have another suffix."""
 _PRIVATE = tuple(
@@ -82,10 +83,14 @@ def _ranges(spec: ClusterSpec) -> tuple[str, ...]:
     return (access.authorized_ip_ranges or ()) if access else ()
 
 
+def _is_integrated(spec: ClusterSpec) -> bool:
+    access = spec.api_server_access_profile
+    return access is not None and bool(access.enable_vnet_integration)
+
+
 def _not_public(spec: ClusterSpec) -> Broken:
     """Return the first range that no caller of a public API server can have."""
-    access = spec.api_server_access_profile
-    ranges = () if access is not None and access.enable_vnet_integration else _ranges(spec)
+    ranges = () if _is_integrated(spec) else _ranges(spec)
     found = ((text, ipaddress.ip_network(text)) for text in ranges)
     return next(
         (
@@ -116,7 +121,7 @@ def _findings_go_nowhere(spec: ClusterSpec) -> bool:
     )
 
 
-_PROXIED = re.compile(r"\*|[A-Za-z0-9.:/-]+")
+_PROXIED = re.compile(r"\*|[A-Za-z0-9._:/-]+")
 """An entry of ``noProxy``: everything, or a name, an address or a network."""
 _ISOLATED = "a network isolated cluster (outboundType: none with bootstrapProfile.artifactSource: Cache)"
 _NOT_ISOLATED = "concepts-network-isolated, Limitations"
@@ -130,6 +135,13 @@ def _isolated(spec: ClusterSpec) -> bool:
 def _proxy(spec: ClusterSpec) -> HttpProxyConfig | None:
     proxy = spec.http_proxy_config
     return None if proxy is None or proxy.enabled is False else proxy
+
+
+def _without_address(spec: ClusterSpec) -> bool:
+    proxy = _proxy(spec)
+    return bool(
+        proxy and not (proxy.http_proxy or proxy.https_proxy) and (proxy.no_proxy or proxy.trusted_ca)
+    )
 
 
 def _not_http(spec: ClusterSpec) -> bool:
@@ -187,6 +199,17 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         lambda spec: "0.0.0.0/32" in _ranges(spec) and len(_ranges(spec)) > 1,
         "0.0.0.0/32 admits the nodes alone, and goes without other ranges; remove it, or the others",
         "Azure/terraform-azurerm-aks#378; azure-cli validate_ip_ranges",
+    ),
+    ClusterRule(
+        (_ACCESS, "authorizedIPRanges"),
+        lambda spec: (
+            {"count": len(_ranges(spec))}
+            if len(_ranges(spec)) > _MOST_RANGES and not _is_integrated(spec)
+            else False
+        ),
+        "has {count} ranges, and AKS takes 200; write fewer, or add enableVnetIntegration: true, which "
+        "takes 2,000",
+        "api-server-authorized-ip-ranges, Limitations",
     ),
     ClusterRule(
         (_ACCESS, "authorizedIPRanges"),
@@ -255,6 +278,12 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "concepts-network-isolated: the extension Flux (GitOps) isn't supported yet",
     ),
     ClusterRule(
+        _PROXY,
+        _without_address,
+        "needs httpProxy or httpsProxy; add one",
+        "Azure/AKS#205: HTTPProxyConfigInputError, both cannot be empty",
+    ),
+    ClusterRule(
         (*_PROXY, "httpProxy"),
         _not_http,
         "AKS takes http:// alone here; write http://, also for a proxy that reaches https addresses",
@@ -263,9 +292,10 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     ClusterRule(
         (*_PROXY, "noProxy"),
         _wildcard,
-        "{entry} is no host name, domain, address or network: AKS takes neither a wildcard before a domain "
-        "nor an underscore; write a domain such as .example.com",
-        "http-proxy: no * attached to a domain suffix, and noProxy hosts are RFC 1123 compliant",
+        "{entry} is no host name, domain, address or network: AKS takes no wildcard before a domain; write "
+        "a domain such as .example.com",
+        "http-proxy: no * attached to a domain suffix; github.com/Azure/AKS/releases/tag/2026-04-02: other "
+        "entries are taken",
     ),
     ClusterRule(
         ("ingressProfile", "webAppRouting", "dnsZoneResourceIds"),

@@ -118,6 +118,13 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "node-auto-provisioning-networking: unsupported networking configurations",
     ),
     ClusterRule(
+        ("publicNetworkAccess",),
+        lambda spec: provisions_nodes(spec) and spec.public_network_access == "Disabled",
+        "node auto-provisioning needs Enabled, also in a private cluster, which has no public address all "
+        "the same; write that, or remove this line",
+        "Azure/AKS#5586, Azure/AKS#5881: cannot be Auto unless publicNetworkAccess is Enabled",
+    ),
+    ClusterRule(
         ("sleep",),
         lambda spec: provisions_nodes(spec) and spec.sleep is not None,
         "AKS stops no cluster with node auto-provisioning, and none of its pools (Azure/AKS#5356); "

@@ -140,6 +140,11 @@ _RESERVED = tuple(
     ipaddress.ip_network(text)
     for text in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 )
+_NEVER_OF_A_NETWORK = tuple(
+    ipaddress.ip_network(text)
+    for text in ("127.0.0.0/8", "168.63.129.16/32", "224.0.0.0/4", "255.255.255.255/32")
+)
+"""What serviceCidr cannot have, as no virtual network can (virtual-networks-faq; AKS release 2023-10-01)."""
 _LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
 _LONGEST_GROUP = 80
 
@@ -253,8 +258,16 @@ def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -
     reserved = next(overlaps, None)
     if reserved is not None:
         yield f"{network} overlaps {reserved}, which AKS reserves; choose another range"
+    if field == "services":
+        yield from _of_services(network)
+
+
+def _of_services(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
+    for kept in _NEVER_OF_A_NETWORK:
+        if kept.version == network.version and kept.overlaps(network):
+            yield f"{network} overlaps {kept}, which no network of Azure can have; choose a private range"
     largest = _LARGEST_SERVICE_RANGE[network.version]
-    if field == "services" and network.prefixlen < largest:
+    if network.prefixlen < largest:
         yield f"{network} is too large; Azure allows /{largest} and smaller for services"
 
 
@@ -282,6 +295,8 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
             f"{dns} cannot be the DNS service: the first address of {network} is that of the Kubernetes "
             f"API; choose a later one, such as {network.network_address + 10}"
         )
+    elif network.version == 4 and address == network.broadcast_address:
+        yield f"{dns} is the broadcast address of {network}; choose an earlier one"
 
 
 def dns_prefix(name: str, written: str | None) -> str:

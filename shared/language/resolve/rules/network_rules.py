@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 
+from shared.language.model.arm_types import Switch
 from shared.language.model.cluster.network import LoadBalancerProfile
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
@@ -167,11 +168,10 @@ def _secures_without_cilium(spec: ClusterSpec) -> bool:
     return bool(asks and spec.network_profile.network_dataplane == "azure")
 
 
-def _accelerates_without_cilium(spec: ClusterSpec) -> bool:
+def _accelerates(spec: ClusterSpec) -> bool:
     networking = spec.network_profile.advanced_networking
     performance = networking.performance if networking else None
-    accelerated = performance is not None and performance.acceleration_mode == "BpfVeth"
-    return accelerated and spec.network_profile.network_dataplane != "cilium"
+    return performance is not None and performance.acceleration_mode == "BpfVeth"
 
 
 def _outbound_nat_off(spec: ClusterSpec, pool: NodePool) -> bool:
@@ -274,6 +274,15 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         "configure-dual-stack",
     ),
     ClusterRule(
+        (_NET, "networkPolicy"),
+        lambda spec: (
+            "IPv6" in (spec.network_profile.ip_families or ())
+            and spec.network_profile.network_policy in ("azure", "calico")
+        ),
+        "azure and calico have no IPv6; write cilium with networkDataplane: cilium, or ipFamilies: [IPv4]",
+        "azure-cni-overlay: not with dual-stack; type ErrorCode of AKS: UnsupportedDualStackNetworkPolicy",
+    ),
+    ClusterRule(
         (_NET, "advancedNetworking", "security"),
         _secures_without_cilium,
         "needs networkDataplane: cilium; write that, or remove it",
@@ -281,9 +290,17 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     ),
     ClusterRule(
         (_NET, "advancedNetworking", "performance"),
-        _accelerates_without_cilium,
+        lambda spec: _accelerates(spec) and spec.network_profile.network_dataplane != "cilium",
         "BpfVeth needs networkDataplane: cilium; write that, or None",
         "how-to-enable-ebpf-host-routing: only on Azure CNI powered by Cilium",
+    ),
+    ClusterRule(
+        (_NET, "advancedNetworking", "performance"),
+        lambda spec: (
+            _accelerates(spec) and spec.network_profile.static_egress_gateway_profile == Switch(enabled=True)
+        ),
+        "BpfVeth does not go with staticEgressGatewayProfile; remove one of the two",
+        "container-network-performance-ebpf-host-routing",
     ),
     ClusterRule(
         (_NET, "networkPolicy"),
@@ -340,17 +357,13 @@ POOL_RULES: tuple[PoolRule, ...] = (
         "concepts-network-azure-cni-overlay, Limitations",
     ),
     PoolRule(
-        "osType",
-        lambda spec, pool: pool.os_type == "Windows" and spec.network_profile.network_plugin == "kubenet",
-        "Windows needs networkPlugin: azure; kubenet is for Linux nodes",
-        "windows-faq; Azure/AKS#1101",
-    ),
-    PoolRule(
-        "osType",
-        lambda spec, pool: pool.os_type == "Windows" and spec.network_profile.network_dataplane == "cilium",
-        "Windows does not go with networkDataplane: cilium; write azure there in a new cluster, or use "
-        "Linux nodes",
-        "azure-cni-powered-by-cilium: only for Linux; Azure/AKS#3737",
+        "enableNodePublicIP",
+        lambda spec, pool: (
+            bool(pool.enable_node_public_ip) and spec.network_profile.outbound_type == "userDefinedRouting"
+        ),
+        "does not go with outboundType: userDefinedRouting, where your own routes lead out; remove one of "
+        "the two",
+        "type ErrorCode of AKS: UDRWithNodePublicIPNotAllowed",
     ),
     PoolRule(
         "windowsProfile",

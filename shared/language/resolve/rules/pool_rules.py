@@ -12,9 +12,9 @@ from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import AUTO, NodePool
 from shared.language.model.node_pool_system import DnsOverride
 from shared.language.resolve.problems import Path
-from shared.language.resolve.rules import access_rules, network_rules, size_rules
+from shared.language.resolve.rules import access_rules, machine_rules, network_rules, size_rules
 from shared.language.resolve.rules.refusal import Broken, PoolRule, most_nodes
-from shared.language.resolve.rules.size_rules import first_of, trusted_launch
+from shared.language.resolve.rules.size_rules import first_of
 
 
 def _image(os_sku: str, *, last: tuple[int, int] = (9, 0), since: tuple[int, int] = (0, 0)) -> PoolRule:
@@ -83,10 +83,14 @@ def _overrides(pool: NodePool) -> Iterator[tuple[str, str, DnsOverride]]:
 
 def _loops(_spec: ClusterSpec, pool: NodePool) -> bool:
     return any(
-        (kind == "vnet" and domain == "." and override.forward_destination == "ClusterCoreDNS")
+        (kind == "vnet" and not _of_cluster(domain) and override.forward_destination == "ClusterCoreDNS")
         or (domain == "cluster.local" and override.forward_destination == "VnetDNS")
         for kind, domain, override in _overrides(pool)
     )
+
+
+def _of_cluster(domain: str) -> bool:
+    return f".{domain}".endswith(".cluster.local")
 
 
 def _twice(_spec: ClusterSpec, pool: NodePool) -> Broken:
@@ -113,16 +117,6 @@ def _swaps(_spec: ClusterSpec, pool: NodePool) -> bool:
     return bool(system and system.swap_file_size_mb) and (
         kubelet is None or kubelet.fail_swap_on is not False
     )
-
-
-def _signs_in_nowhere(spec: ClusterSpec, pool: NodePool) -> Broken:
-    others = {
-        "Windows nodes": pool.os_type == "Windows",
-        "osSKU: AzureContainerLinux": pool.os_sku == "AzureContainerLinux",
-        "sku.name: Automatic": spec.sku.automatic,
-    }
-    profile = pool.security_profile
-    return profile is not None and profile.ssh_access == "EntraId" and first_of(others)
 
 
 def _not_with_machines(field: str, attribute: str) -> PoolRule:
@@ -276,33 +270,10 @@ POOL_RULES: tuple[PoolRule, ...] = (
         "learn.microsoft.com/rest/api/aks/agent-pools, messageOfTheDay",
     ),
     PoolRule(
-        "workloadRuntime",
-        lambda _spec, pool: (
-            pool.workload_runtime == "KataVmIsolation"
-            and (pool.os_type == "Windows" or pool.os_sku not in (None, "AzureLinux", "AzureLinux3"))
-        ),
-        "KataVmIsolation needs osSKU: AzureLinux",
-        "use-pod-sandboxing: only the Azure Linux os-sku",
-    ),
-    PoolRule(
         "name",
         lambda _spec, pool: pool.name == "aksmanagedap",
         "is a name that AKS keeps for itself; choose another one",
         "github.com/Azure/AKS/releases/tag/2025-04-27; MicrosoftDocs/SupportArticles-docs#1873",
-    ),
-    PoolRule(
-        "securityProfile.sshAccess",
-        _signs_in_nowhere,
-        "EntraId does not go with {other}; write LocalUser or Disabled",
-        "manage-ssh-node-access, Limitations; github.com/Azure/AKS/releases/tag/2026-08-07",
-    ),
-    PoolRule(
-        "securityProfile",
-        lambda _spec, pool: (
-            trusted_launch(pool) and (pool.os_type == "Windows" or pool.workload_runtime == "KataVmIsolation")
-        ),
-        "enableVTPM and enableSecureBoot are for Linux nodes without KataVmIsolation; remove one of the two",
-        "use-trusted-launch",
     ),
     PoolRule(
         "count",
@@ -314,9 +285,9 @@ POOL_RULES: tuple[PoolRule, ...] = (
     PoolRule(
         "localDNSProfile",
         _loops,
-        "vnetDNSOverrides of . cannot go to ClusterCoreDNS, and cluster.local never to VnetDNS; change "
-        "forwardDestination",
-        "localdns-custom",
+        "in vnetDNSOverrides, . and domains outside of the cluster cannot go to ClusterCoreDNS, and "
+        "cluster.local never goes to VnetDNS; change forwardDestination",
+        "localdns-custom; github.com/Azure/AKS/releases/tag/2026-01-04",
     ),
     PoolRule(
         "localDNSProfile",
@@ -351,5 +322,6 @@ POOL_RULES: tuple[PoolRule, ...] = (
     ),
     *network_rules.POOL_RULES,
     *access_rules.POOL_RULES,
+    *machine_rules.RULES,
     *size_rules.RULES,
 )

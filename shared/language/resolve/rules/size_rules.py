@@ -62,8 +62,22 @@ class SizeName:
         """Whether it is a confidential virtual machine."""
         return self.family in _CONFIDENTIAL and self.features.startswith(("a", "e"))
 
+    @property
+    def has_gpu(self) -> bool:
+        """Whether it is of the family of sizes with a GPU."""
+        return self.family.startswith("N")
 
-def _size(pool: NodePool) -> SizeName:
+    @property
+    def lacks_local_disk(self) -> bool:
+        """Whether it has neither a temporary disk nor a cache that a node's disk could be on."""
+        if self.family == "B":
+            return self.version >= 2
+        own_disk = "d" in self.features or (self.version == 4 and "a" in self.features)
+        return self.family in ("D", "E") and self.version >= 4 and not own_disk
+
+
+def size_of(pool: NodePool) -> SizeName:
+    """Return what the name of a pool's size says."""
     return SizeName.of(pool.vm_size or "")
 
 
@@ -74,12 +88,12 @@ def trusted_launch(pool: NodePool) -> bool:
 
 
 def _too_small(_spec: ClusterSpec, pool: NodePool) -> Broken:
-    return pool.mode == "System" and _size(pool).cores == 1
+    return pool.mode == "System" and size_of(pool).cores == 1
 
 
 def _arm(_spec: ClusterSpec, pool: NodePool) -> Broken:
     others = {"osType: Windows": pool.os_type == "Windows", "Trusted Launch": trusted_launch(pool)}
-    return _size(pool).is_arm and first_of(others)
+    return size_of(pool).is_arm and first_of(others)
 
 
 def _confidential(_spec: ClusterSpec, pool: NodePool) -> Broken:
@@ -90,7 +104,7 @@ def _confidential(_spec: ClusterSpec, pool: NodePool) -> Broken:
         "workloadRuntime: KataVmIsolation": pool.workload_runtime == "KataVmIsolation",
         "osSKU: AzureContainerLinux": pool.os_sku == "AzureContainerLinux",
     }
-    return _size(pool).is_confidential and first_of(others)
+    return size_of(pool).is_confidential and first_of(others)
 
 
 def first_of(others: dict[str, bool]) -> Broken:
@@ -99,7 +113,7 @@ def first_of(others: dict[str, bool]) -> Broken:
 
 
 def _divides_nothing(_spec: ClusterSpec, pool: NodePool) -> Broken:
-    size = _size(pool)
+    size = size_of(pool)
     undivided = _UNDIVIDED.search(pool.vm_size or "") is not None
     whole = undivided or size.version < 4 or not re.match("N[CD]", size.family)
     without = pool.vm_size is not None and whole
@@ -107,11 +121,34 @@ def _divides_nothing(_spec: ClusterSpec, pool: NodePool) -> Broken:
 
 
 def _arm_with_fips(_spec: ClusterSpec, pool: NodePool) -> bool:
-    return bool(pool.enable_fips) and _size(pool).is_arm and pool.os_sku not in ("AzureLinux", "AzureLinux3")
+    return (
+        bool(pool.enable_fips) and size_of(pool).is_arm and pool.os_sku not in ("AzureLinux", "AzureLinux3")
+    )
+
+
+def _on_no_disk(_spec: ClusterSpec, pool: NodePool) -> Broken:
+    others = {
+        "osDiskType: Ephemeral": pool.os_disk_type == "Ephemeral",
+        "kubeletDiskType: Temporary": pool.kubelet_disk_type == "Temporary",
+    }
+    return size_of(pool).lacks_local_disk and first_of(others)
+
+
+def _mixed(_spec: ClusterSpec, pool: NodePool) -> Broken:
+    """Return two sizes of a pool of single machines whose processors, or GPUs, differ."""
+    machines = pool.virtual_machines_profile
+    first, *others = machines.scale.sizes if machines else ("",)
+    kind = _kind(first)
+    return next(({"first": first, "other": size} for size in others if _kind(size) != kind), False)
+
+
+def _kind(size: str) -> tuple[bool, bool]:
+    name = SizeName.of(size)
+    return name.is_arm, name.has_gpu
 
 
 def _enclaves_on_overlay(spec: ClusterSpec, pool: NodePool) -> bool:
-    size = _size(pool)
+    size = size_of(pool)
     return spec.network_profile.network_plugin_mode == "overlay" and (size.family, size.version) == ("DC", 2)
 
 
@@ -145,7 +182,7 @@ RULES: tuple[PoolRule, ...] = (
         lambda _spec, pool: (
             pool.local_dns_profile is not None
             and pool.local_dns_profile.mode == "Required"
-            and (pool.os_type == "Windows" or 0 < _size(pool).cores < _CORES_OF_LOCAL_DNS)
+            and (pool.os_type == "Windows" or 0 < size_of(pool).cores < _CORES_OF_LOCAL_DNS)
         ),
         "mode: Required needs Linux nodes with 4 vCPUs; choose a larger size, or write Preferred",
         "localdns-custom: Azure Linux or Ubuntu, and at least 4 vCPUs",
@@ -155,6 +192,20 @@ RULES: tuple[PoolRule, ...] = (
         _arm_with_fips,
         "needs osSKU: AzureLinux on an Arm processor; write that, or choose a size without p",
         "enable-fips-nodes, Limitations",
+    ),
+    PoolRule(
+        "vmSize",
+        _on_no_disk,
+        "has no local disk, which {other} needs; choose a size with d, or a managed disk",
+        "learn.microsoft.com/azure/virtual-machines, dv5-dsv5-series and ev5-esv5-series: ephemeral OS disks "
+        "not supported; Azure/AKS#2699, hashicorp/terraform-provider-azurerm#15200: VMCacheSizeTooSmall",
+    ),
+    PoolRule(
+        "virtualMachinesProfile",
+        _mixed,
+        "{first} and {other} cannot be in one pool: its sizes all have an Arm processor or none, and all a "
+        "GPU or none; give one of them a pool of its own",
+        "virtual-machines-node-pools, Limitations",
     ),
     PoolRule(
         "vmSize",
