@@ -22,7 +22,7 @@ OF_NO_FILE = frozenset({"NAME"})
 
 
 def items(page: str) -> Iterator[str]:
-    """Yield the rows, the list items and the paragraphs of a page, without its blocks of code."""
+    """Yield the lines of tables, the list items and the paragraphs of a page, without its blocks of code."""
     text = re.sub(r"(?ms)^ *```.*?^ *```$", "", page)
     yield from re.split(r"\n(?=\|)|\n\s*(?=\d+\. |- )|\n\n", text)
 
@@ -80,4 +80,4 @@ def test_the_architecture_has_the_steps_of_each_recipe(recipe: Recipe) -> None:
     page = (ROOT / ARCHITECTURE).read_text()
     (shown,) = re.findall(rf"^\| {recipe} [^\n]*\| ([^|\n]+) \|$", page, re.MULTILINE)
     steps = [step.strip().lower() for step in re.sub(r" \([^)]*\)", "", shown).split(",")]
-    assert steps == [step.replace("-", " ") for step in STEPS[recipe]], f"{ARCHITECTURE}: the row {recipe}"
+    assert steps == [step.replace("-", " ") for step in STEPS[recipe]], f"{ARCHITECTURE}: the line {recipe}"

@@ -78,9 +78,10 @@ def check_version(path: str, version: str, location: str) -> None:
         if version not in known:
             raise ArmError(400, "NoRegisteredProviderFound", _unregistered(version, kind, location, known))
         return
-    known = _RESOURCES if taken is None else taken
-    if version not in known:
-        raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, known))
+    if taken is None:
+        taken = _RESOURCES
+    if version not in taken:
+        raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, taken))
 
 
 def _taken(path: str) -> Sequence[str] | None:

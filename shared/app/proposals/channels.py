@@ -1,6 +1,6 @@
 """Proposes what channels have, of Kubernetes, node images and Flux: a pull request for each at most.
 
-Promotable Azure offers is read for the regions of the environment's clusters, and what the Flux Operator has from
+What Azure offers is read for the regions of the environment's clusters, and what the Flux Operator has from
 its artifact. Promotions carry a version on from there. A version that somebody declined, or took back, is
 proposed by nobody again. All messages are of the session of proposals.
 """
@@ -69,7 +69,7 @@ KINDS = 5
 
 @dataclass(frozen=True)
 class _Offer:
-    """Promotable there is for an environment: ``listed`` as values, and ``silence`` why that is unknown."""
+    """What there is for an environment: ``listed`` as values, and ``silence`` why that is unknown."""
 
     silence: str
     listed: Sequence[object]
@@ -110,7 +110,7 @@ def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head
 def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> None:
     """Open, update or close the pull request of an environment.
 
-    Promotable Azure offers is all that is read where neither that nor git has changed since. While that is unknown,
+    What Azure offers is all that is read where neither that nor git has changed since. While that is unknown,
     or files are invalid, the pull request stays as it is.
     """
     ports, fleet = head.ports, head.fleet

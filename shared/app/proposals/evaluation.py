@@ -1,4 +1,4 @@
-"""Promotable an environment could get now, the file that gives it, and the pull request with that file.
+"""What an environment could get now, the file that gives it, and the pull request with that file.
 
 Only the files of the target environment are changed: its values go over those of the fleet and of classes.
 What it has from channels is in a file of its own. A cluster that sets such a value in its own file keeps it.
@@ -52,7 +52,7 @@ Held = Callable[[Value], HoldReason | None]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Promotable a target gets, and the files that change with that; ``takers`` are the clusters that change.
+    """What a target gets, and the files that change with that; ``takers`` are the clusters that change.
 
     ``keepers`` set a value of their own and keep it. ``obstacles`` says why it does not get the rest.
     ``asked`` are the values that git asks for in the source.
@@ -280,7 +280,7 @@ def _branch_to(promotion: Promotion, ports: Ports) -> OwnBranch[Promotion]:
 
 @dataclass(frozen=True)
 class GivenText:
-    """Promotable the pull request says, and the message of its commits."""
+    """What the pull request says, and the message of its commits."""
 
     commit: str
     pull: PullText
@@ -313,7 +313,7 @@ def give(
 ) -> Promotion:
     """Open the pull request with what was found, or bring it up to date; return what is saved.
 
-    Promotable else was merged into a file that it changes is in its branch, too: otherwise the two conflict.
+    What else was merged into a file that it changes is in its branch, too: otherwise the two conflict.
     """
     values, branch = tuple(proof.value for proof in found.proofs), _branch_to(promotion, head.ports)
     same = pull is not None and pull.open and promotion.values == values

@@ -1,4 +1,4 @@
-"""Promotable is stored of the app's own pull requests, and of rollouts.
+"""What is stored of the app's own pull requests, and of rollouts.
 
 A pull request promotes what is proven to another environment, or takes drift into a manifest.
 """

@@ -35,7 +35,7 @@ from shared.cluster.transitions.acceptance import (
 )
 from shared.cluster.transitions.apply_comparison import accept_correction, accept_drift
 from shared.kubernetes_versions import is_version
-from shared.notifications.notification import correction_approved
+from shared.notifications.of_clusters import correction_approved
 from shared.plan.holds import Closure
 from shared.ports import Ports
 from shared.rollouts.calendar import Start

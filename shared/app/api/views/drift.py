@@ -16,6 +16,7 @@ from shared.cluster.findings.health import HealthCondition, faults_of, problem_o
 from shared.cluster.record import ClusterRecord, finding_of_sweep
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.language.model.cluster.drift import DriftAction
+from shared.plan.holds import Closure
 from shared.ports import Ports
 from shared.ports.state import Listing, Proposal
 
@@ -122,9 +123,13 @@ def _cluster(
         fields=[_field(field, record, proposal) for field in drift.fields] if drift else [],
         needsApproval=drift.correction if drift and drift.to_approve else "",
         finding="" if is_exempt(record) else found_of(record),
-        held=projected(schema.HeldCorrection, held, because=held.reason) if held else None,
+        held=_held(held) if held else None,
         comparedAt=compared,
     )
+
+
+def _held(held: Closure) -> schema.HeldCorrection:
+    return projected(schema.HeldCorrection, held, since=iso(held.since) or "", because=held.reason)
 
 
 def _accepted(records: Iterable[ClusterRecord]) -> Iterator[schema.AcceptedFieldView]:
