@@ -70,10 +70,13 @@ class SecondApp:
         return first.ports.config.installation and f"{first.ports.config.installation}-2"
 
     def _other(self, fleet: RequestedFleet) -> RequestedFleet:
-        """Return what the other branch asks for: most clusters with a difference, one less or one more."""
+        """Return what the other branch asks for: most clusters with a difference, one less or one more.
+
+        None sleeps there: who lets clusters sleep ends that on the branch of the first app alone.
+        """
         for cluster in fleet.clusters.values():
-            if self._chance.random() < 0.7:
-                fleet = fleet.with_cluster(replace(cluster, tag=self._chance.choice("pqr")))
+            tag = self._chance.choice("pqr") if self._chance.random() < 0.7 else cluster.tag
+            fleet = fleet.with_cluster(replace(cluster, tag=tag, sleeps=""))
         name = self._chance.choice(self._first.names)
         if name not in fleet.clusters:
             return fleet.with_cluster(DesiredCluster(name))
