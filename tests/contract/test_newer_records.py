@@ -48,7 +48,7 @@ READS: dict[str, tuple[str, str, str, Callable[[State], object], Callable[[State
     "sweep": (FLEETS, "fleet", "{} sweep", lambda state: state.save_sweep(state.sweep()), State.sweep),
     "notifier": (
         *(FLEETS, "notifier", "{}"),
-        lambda state: state.save_announced(state.announced()),
+        lambda state: state.save_notifier_record(state.notifier_record()),
         State.announced,
     ),
     "fingerprints": (

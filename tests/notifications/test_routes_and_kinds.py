@@ -1,4 +1,4 @@
-"""Which route gets which fact; the table of kinds is what manifests may name."""
+"""Which route gets which notification; the table of kinds is what manifests may name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from shared.language.model.fleet_rules import EventName
 from shared.notifications.kinds import KINDS, NotificationKind, Severity
 from shared.notifications.routes import LIMITS, Route, RouteType
-from tests.support.notifications import fact
+from tests.support.notifications import notified
 
 
 def test_manifests_may_name_every_kind_and_no_other() -> None:
@@ -40,9 +40,9 @@ def test_every_kind_has_a_line_in_the_table() -> None:
     ],
 )
 def test_a_route_gets_what_it_asks_for(route: Route, taken: set[NotificationKind]) -> None:
-    facts = [
-        fact("one", NotificationKind.FAILED, environment="prod"),
-        fact("two", NotificationKind.STALLED),
-        fact("three", NotificationKind.READY, environment="dev"),
+    notifications = [
+        notified("one", NotificationKind.FAILED, environment="prod"),
+        notified("two", NotificationKind.STALLED),
+        notified("three", NotificationKind.READY, environment="dev"),
     ]
-    assert {notification.kind for notification in facts if route.takes(notification)} == taken
+    assert {notification.kind for notification in notifications if route.takes(notification)} == taken

@@ -21,7 +21,7 @@ from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.azure import ListClusters
 from shared.ports.masked import masked
-from shared.ports.state.app import NOTICE
+from shared.ports.state.app import NOTIFICATION
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
@@ -41,7 +41,7 @@ def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:
         assert replay(name, "ann", cloud.ports).status == 202
     cloud.run()
     assert titles(cloud)[1:] == ["example: 12 clusters no longer failed in eastus"]
-    assert not cloud.state.announced().open
+    assert not cloud.state.notifier_record().open
 
 
 def test_a_message_has_the_reason_the_action_and_the_links() -> None:
@@ -206,20 +206,20 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
     push(cloud, notified_fleet("one", routes=()))
     cloud.run()
     assert cloud.routes.tried == 0
-    assert [notice.kind for notice in cloud.state.notices(10)] == [
+    assert [notification.kind for notification in cloud.state.notifications(10)] == [
         NotificationKind.OUTPUTS,
         NotificationKind.READY,
     ]
     cloud.clock.advance(timedelta(days=8).total_seconds())
-    cloud.state.prune(NOTICE, cloud.clock() - timedelta(days=7))
-    assert cloud.state.notices(10) == []
+    cloud.state.prune(NOTIFICATION, cloud.clock() - timedelta(days=7))
+    assert cloud.state.notifications(10) == []
 
 
 def test_the_timer_finds_facts_whose_message_was_lost() -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one"))
     cloud.run()
-    cloud.state.add_notice(
+    cloud.state.add_notification(
         Notification(
             "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
         )
@@ -235,7 +235,7 @@ def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one"))
     cloud.run()
-    cloud.state.add_notice(
+    cloud.state.add_notification(
         Notification(
             "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
         )
@@ -261,7 +261,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
         detail=f"at {secret}",
         diff=f"+{secret}",
     )
-    cloud.state.add_notice(leaked)
+    cloud.state.add_notification(leaked)
     wake_notifier(cloud.ports)
     cloud.run(60)
     (message,) = cloud.routes.delivered["ops"]

@@ -69,9 +69,9 @@ def _drop_numbers(ports: Ports) -> None:
         state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
     for pull in state.channel_pulls():
         state.save_channel_pull(replace(pull, number=0, url="", values=(), digest=""))
-    known = state.announced()
+    known = state.notifier_record()
     routes = {name: replace(route, issues={}) for name, route in known.routes.items()}
-    state.save_announced(replace(known, routes=routes))
+    state.save_notifier_record(replace(known, routes=routes))
 
 
 # A pause of everything that the app starts by itself.
