@@ -40,7 +40,7 @@ class ObservedState(MemoryState):
         self._observer: tuple[Invariants, FleetObserver, MemoryCloud] | None = None
         self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
         """What the tables contained at some moments."""
-        self.notifications: list[Notification] = []
+        self.stored: list[Notification] = []
         """Every notification that was stored."""
         self.pruned: set[str] = set()
         """The ids of those that were removed because of their age."""
@@ -133,16 +133,13 @@ class ObservedState(MemoryState):
     def add_notification(self, notification: Notification) -> None:
         """Save a notification."""
         super().add_notification(notification)
-        self.notifications.append(notification)
+        self.stored.append(notification)
 
     def prune(self, kind: RecordKind[Any], before: datetime) -> int:
         """Remove older records."""
         if kind is NOTIFICATION:
-            self.pruned |= {
-                notification.id
-                for notification in self.whole.notifications(len(self.notifications))
-                if notification.at < before
-            }
+            left = self.whole.notifications(len(self.stored))
+            self.pruned |= {notification.id for notification in left if notification.at < before}
         return super().prune(kind, before)
 
     def save_report(self, plan_record: PlanRecord) -> None:
@@ -159,7 +156,7 @@ def of_two_versions() -> tuple[ObservedState, ObservedState]:
     newer = ObservedState(cast(Any, {name: NewerTable(table) for name, table in tables.items()}))
     former = ObservedState(cast(Any, {name: FormerTable(table) for name, table in tables.items()}))
     former.whole = newer
-    former.backups, former.notifications, former.pruned = newer.backups, newer.notifications, newer.pruned
+    former.backups, former.stored, former.pruned = newer.backups, newer.stored, newer.pruned
     return newer, former
 
 

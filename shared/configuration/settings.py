@@ -123,7 +123,7 @@ class Settings(BaseModel):
     """The registries of artifacts that clusters may follow by rollout: no manifest says whom the app asks."""
 
     kubeconfig_networks: Networks = ""
-    """The only networks to which kubeconfigs of existing clusters may lead; "" for any but special ones."""
+    """The only networks to which kubeconfigs of attached clusters may lead; "" for any but special ones."""
 
     rollout_check_hosts: CheckHosts = ""
     """The hosts that checks of gates may ask: no manifest allows itself one."""

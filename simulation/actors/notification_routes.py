@@ -49,7 +49,7 @@ differ by seconds."""
 class NotificationLog(Protocol):
     """The notifications that were stored, and the ids of those that were removed for their age."""
 
-    notifications: list[Notification]
+    stored: list[Notification]
     pruned: set[str]
 
 
@@ -127,29 +127,29 @@ class RouteFaults:
             _check(cloud, stored, self._sent[cloud], Counter(self._histories[cloud].head_line))
 
 
-def _check(cloud: MemoryCloud, stored: NotificationLog, sent: _Sent, heads: Mapping[str, int]) -> None:
+def _check(cloud: MemoryCloud, log: NotificationLog, sent: _Sent, heads: Mapping[str, int]) -> None:
     """Compare what a route got with what happened; ``heads`` says how often each commit became the head:
     its problem begins each time.
     """
     fleet = cloud.ports.config.fleet
     messages: dict[str, set[str]] = {}
     for message in sent:
-        for notification in message.notifications:
-            messages.setdefault(notification, set()).add(message.id)
-    times_stored = Counter(notification.id for notification in stored.notifications)  # again after a crash
-    for notification, ids in messages.items():
-        kind, _, what = notification.removesuffix(":over").partition(":")
+        for identifier in message.notifications:
+            messages.setdefault(identifier, set()).add(message.id)
+    times_stored = Counter(notification.id for notification in log.stored)  # again after a crash
+    for identifier, ids in messages.items():
+        kind, _, what = identifier.removesuffix(":over").partition(":")
         problems = (
             heads.get(what.partition(":")[0], 1)
             if kind in (NotificationKind.INVALID, NotificationKind.REFUSED)
             else 1
         )
-        if len(ids) > max(problems, times_stored[notification.removesuffix(":over")]):
+        if len(ids) > max(problems, times_stored[identifier.removesuffix(":over")]):
             raise RuleViolated(
-                "repeated notification", f"{fleet}: {notification} is in messages with different ids"
+                "repeated notification", f"{fleet}: {identifier} is in messages with different ids"
             )
-    for notification in stored.notifications:
-        known = notification.id in messages or notification.id in stored.pruned
+    for notification in log.stored:
+        known = notification.id in messages or notification.id in log.pruned
         if not known and not notification.over and notification.kind is not NotificationKind.READY:
             raise RuleViolated("lost notification", f"{fleet}: {notification.id} was never delivered")
     times = sorted(sent.first.values())
@@ -161,7 +161,7 @@ def _check(cloud: MemoryCloud, stored: NotificationLog, sent: _Sent, heads: Mapp
     for notification in _shown(sent):
         if notification.key not in is_open:
             raise RuleViolated("missing end", f"{fleet}: {notification.id} is over, and no message says so")
-    _holds(cloud, is_open, pruned=bool(stored.pruned))
+    _holds(cloud, is_open, pruned=bool(log.pruned))
 
 
 def _shown(sent: Iterable[OutgoingMessage]) -> Iterable[Notification]:

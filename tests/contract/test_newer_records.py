@@ -49,7 +49,7 @@ READS: dict[str, tuple[str, str, str, Callable[[State], object], Callable[[State
     "notifier": (
         *(FLEETS, "notifier", "{}"),
         lambda state: state.save_notifier_record(state.notifier_record()),
-        State.announced,
+        State.notifier_record,
     ),
     "fingerprints": (
         *(FLEETS, "marks", "{}"),

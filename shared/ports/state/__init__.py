@@ -179,7 +179,7 @@ class State(
                 self._reader.look(kind, entity)
                 since = max(since, entity.written)
             self._looked[kind.name] = since
-        for read in (self.fleet, self.sweep, self.announced, self.fingerprints):
+        for read in (self.fleet, self.sweep, self.notifier_record, self.fingerprints):
             with suppress(Unreadable):
                 read()
         return self._reader.still_unreadable()

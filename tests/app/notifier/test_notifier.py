@@ -87,7 +87,7 @@ def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(int
     assert {(NotificationKind.DELETED, "one", False), (NotificationKind.DELETED, "two", False)} <= set(told)
 
 
-@pytest.mark.parametrize("method", ["announced", "fleet"])
+@pytest.mark.parametrize("method", ["notifier_record", "fleet"])
 def test_a_notifier_that_stands_still_does_not_end_what_a_newer_plan_has_begun(method: str) -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
@@ -110,17 +110,17 @@ def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_not
     cloud.run()
     commit = push(cloud, notified_fleet("three", routes=(ALL,)))
     cloud.run()
-    announced = cloud.state.announced
+    read = cloud.state.notifier_record
 
     def away() -> NotifierRecord:
         raise Unavailable("the table does not answer")
 
-    around(cloud, "state", announced=away)
+    around(cloud, "state", notifier_record=away)
     assert approve(commit, ["one", "two"], "ann", cloud.ports, reason="no longer used").status == 202
     cloud.run(60)
     push(cloud, notified_fleet("three", "four", routes=(ALL,)))
     cloud.run(60)
-    around(cloud, "state", announced=announced)
+    around(cloud, "state", notifier_record=read)
     wake_notifier(cloud.ports)
     cloud.run()
     assert kinds(cloud, "all").count((NotificationKind.APPROVED, commit[:8], False)) == 1
