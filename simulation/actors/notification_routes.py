@@ -53,7 +53,7 @@ class NotificationLog(Protocol):
     pruned: set[str]
 
 
-class _Sent(list[OutgoingMessage]):
+class _SentMessages(list[OutgoingMessage]):
     """The messages that a route got, and when each came first."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
@@ -78,7 +78,7 @@ class RouteFaults:
     ) -> None:
         self._chance = random.Random(f"{seed} {ROUTES}")  # noqa: S311
         self._states, self._histories, self._loop = states, histories, loop
-        self._sent = {cloud: _Sent(loop.clock) for cloud in states}
+        self._sent = {cloud: _SentMessages(loop.clock) for cloud in states}
         for cloud, sent in self._sent.items():
             cloud.routes.delivered[ROUTE] = sent
         self.acts = 0
@@ -127,7 +127,7 @@ class RouteFaults:
             _check(cloud, stored, self._sent[cloud], Counter(self._histories[cloud].head_line))
 
 
-def _check(cloud: MemoryCloud, log: NotificationLog, sent: _Sent, heads: Mapping[str, int]) -> None:
+def _check(cloud: MemoryCloud, log: NotificationLog, sent: _SentMessages, heads: Mapping[str, int]) -> None:
     """Compare what a route got with what happened; ``heads`` says how often each commit became the head:
     its problem begins each time.
     """
