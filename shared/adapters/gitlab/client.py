@@ -185,7 +185,7 @@ def _error(answer: _NoSuccess, name: str, request_id: str) -> ReconcileError:
     if answer.status in (301, 302, 303, 307, 308):
         return Withheld(
             f"{name}: GitLab answered with a redirect, so the project was renamed or moved: set GIT_URL to "
-            "its present address",
+            "its present address, and REPOSITORY_PREVIOUS to this path",
             request_id=request_id,
         )
     wait = retry_after(answer.headers)
