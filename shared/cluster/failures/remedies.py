@@ -219,8 +219,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check Azure's activity log for who did it and why; then run `roadstead replay NAME`, or commit.",
     ),
     errors.OtherRepository: Remedy(
-        "GITHUB_REPOSITORY or GITHUB_BRANCH names something else than what the fleet was planned from: the"
-        " setting was changed, or another repository has taken the name over.",
+        "The settings name another repository or branch than the one that the fleet was planned from: they"
+        " were changed, or another repository has taken the name over.",
         "Correct the setting; or, if the new one is right, run `roadstead takeover --repository`.",
         "Plans, deletes and reports nothing from it.",
     ),
@@ -235,7 +235,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.Withheld: Remedy(
         "The git host does not serve the repository under this name: it was renamed, moved or blocked.",
-        "Set GITHUB_REPOSITORY to the present name; ask GitHub why it blocks a repository.",
+        "Set the present name of the repository (docs/settings.md); ask the git host why it blocks one.",
         "A job that needs the repository waits, and asks the git host again every five minutes.",
     ),
     errors.DeadLettered: Remedy(
