@@ -54,7 +54,7 @@ def triggers() -> Sequence[Trigger]:
 
 def add_functions(app: func.FunctionApp, settings: Settings, build: Callable[[], PartOf]) -> None:
     """Add the functions of the settings; the first call of any of them calls ``build``."""
-    built = _Built(build)
+    built = _AppParts(build)
     for trigger in triggers():
         if trigger.app in settings.apps and trigger.git_host in ("", settings.git_host):
             add = _add_route if trigger.route else _add_queue if trigger.queue else _add_timer
@@ -68,7 +68,7 @@ def by_name(blueprints: Iterable[func.Blueprint]) -> Mapping[str, Any]:
     return {str(function.get_function_name()): function for function in made}
 
 
-class _Built:
+class _AppParts:
     """The parts of the app that this instance has called."""
 
     def __init__(self, build: Callable[[], PartOf]) -> None:

@@ -102,8 +102,8 @@ param gitKnownHosts string = ''
 @description('The fleet repository on GitHub, as owner/name; empty with another git host.')
 param githubRepository string
 
-@description('What the fleet repository was called before a rename, as owner/name.')
-param githubRepositoryPrevious string = ''
+@description('What the fleet repository was called before a rename: owner/name, or the path of the former gitUrl without .git.')
+param repositoryPrevious string = ''
 
 @description('The branch that is the desired state.')
 param githubBranch string = 'main'
@@ -333,7 +333,7 @@ var wrongSchedules = filter(
 var wrongRepositories = filter(
   [
     { parameter: 'githubRepository', value: githubRepository, may: onGit }
-    { parameter: 'githubRepositoryPrevious', value: githubRepositoryPrevious, may: empty(githubRepositoryPrevious) }
+    { parameter: 'repositoryPrevious', value: repositoryPrevious, may: onGit || empty(repositoryPrevious) }
   ],
   given =>
     !given.may && (length(split(given.value, '/')) != 2 || contains(split(given.value, '/'), '') || !has(
@@ -587,6 +587,7 @@ var settings = {
   CONTROL_PRINCIPAL: identities.control
   WORKER_PRINCIPAL: identities.worker
   DELETER_PRINCIPAL: identities.deleter
+  REPOSITORY_PREVIOUS: repositoryPrevious
   GIT_HOST: gitHost
   GIT_URL: gitUrl
   GIT_BRANCH: gitBranch
@@ -594,7 +595,6 @@ var settings = {
   GIT_KNOWN_HOSTS: gitKnownHosts
   GITHUB_API_URL: githubApiUrl
   GITHUB_REPOSITORY: githubRepository
-  GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
   GITHUB_BRANCH: githubBranch
   ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   TABLES_ENDPOINT: storage.outputs.tablesEndpoint

@@ -15,7 +15,7 @@ from shared.cluster.record import ClusterRecord
 from shared.notifications.notification import Notification
 from shared.ports import FleetRecord, Message, PlanRecord
 from shared.ports.state import TABLES
-from shared.ports.state.app import NOTICE
+from shared.ports.state.app import NOTIFICATION
 from shared.ports.state.reading import RecordKind
 from shared.rollouts.rollout import Rollout
 from simulation.event_loop import EventLoop
@@ -40,8 +40,8 @@ class ObservedState(MemoryState):
         self._observer: tuple[Invariants, FleetObserver, MemoryCloud] | None = None
         self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
         """What the tables contained at some moments."""
-        self.facts: list[Notification] = []
-        """Every fact that was stored for notifications."""
+        self.stored: list[Notification] = []
+        """Every notification that was stored."""
         self.pruned: set[str] = set()
         """The ids of those that were removed because of their age."""
 
@@ -130,15 +130,16 @@ class ObservedState(MemoryState):
             shown.changed(cloud)
         return saved
 
-    def add_notice(self, notice: Notification) -> None:
-        """Save a fact."""
-        super().add_notice(notice)
-        self.facts.append(notice)
+    def add_notification(self, notification: Notification) -> None:
+        """Save a notification."""
+        super().add_notification(notification)
+        self.stored.append(notification)
 
     def prune(self, kind: RecordKind[Any], before: datetime) -> int:
         """Remove older records."""
-        if kind is NOTICE:
-            self.pruned |= {notice.id for notice in self.whole.notices(len(self.facts)) if notice.at < before}
+        if kind is NOTIFICATION:
+            left = self.whole.notifications(len(self.stored))
+            self.pruned |= {notification.id for notification in left if notification.at < before}
         return super().prune(kind, before)
 
     def save_report(self, plan_record: PlanRecord) -> None:
@@ -155,7 +156,7 @@ def of_two_versions() -> tuple[ObservedState, ObservedState]:
     newer = ObservedState(cast(Any, {name: NewerTable(table) for name, table in tables.items()}))
     former = ObservedState(cast(Any, {name: FormerTable(table) for name, table in tables.items()}))
     former.whole = newer
-    former.backups, former.facts, former.pruned = newer.backups, newer.facts, newer.pruned
+    former.backups, former.stored, former.pruned = newer.backups, newer.stored, newer.pruned
     return newer, former
 
 

@@ -36,6 +36,10 @@ FILES = re.compile(rf"(?<![\w/.-])((?:{FOLDERS})/[\w./-]*[\w/])")
 GENERATED_LOCALLY = ("infra/fleet.bicepparam",)
 
 
+GENERATED = {f"docs/{name}.md" for name in ("errors", "local-azure-refusals", "reference")}
+REFERENCES = GENERATED | {f"docs/{name}.md" for name in ("api", "commands", "fleet")}
+
+
 def code_of(page: str) -> str:
     """Return the code spans and blocks of a page, a line each, continued lines joined."""
     blocks: list[str] = re.findall(r"^ *```\w*\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)
@@ -63,6 +67,16 @@ def command_lines(page: str) -> Iterator[list[str]]:
     """Yield every command line of roadstead that a page names."""
     for line in re.findall(r"^\W*(roadstead .+)$", code_of(page), re.MULTILINE):
         yield shlex.split(re.split(r" (?:#|>|\||2>)", line)[0], comments=True)
+
+
+def test_no_page_but_a_reference_has_more_than_2500_words() -> None:
+    words = {name: len(page.split()) for name, page in PAGES.items() if name not in REFERENCES}
+    assert {name: count for name, count in words.items() if count > 2500} == {}
+
+
+def test_the_documents_have_80000_words_at_most_but_for_what_is_generated() -> None:
+    pages = [page for name, page in PAGES.items() if name.startswith("docs/") and name not in GENERATED]
+    assert sum(len(page.split()) for page in pages) <= 80_000
 
 
 def test_there_are_pages_with_links_anchors_files_and_commands() -> None:

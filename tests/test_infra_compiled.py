@@ -120,7 +120,7 @@ param monitorWorkspaces = [
 param planSchedule = '*/5 * * * *'
 param secrets = ['github-token', 'github-token', 'github-webhook-secret']
 param githubRepository = 'https://github.com/contoso/fleet'
-param githubRepositoryPrevious = 'fleet'
+param repositoryPrevious = 'fleet'
 param githubBranch = 'refs/heads/main'
 param network = 'private'
 param appsSubnetId = '{SUBNET}'
@@ -137,7 +137,7 @@ param entranceAddresses = ['192.30.252.0/22', '2a0a:a440::/29', '203.0.113.7']
             "planSchedule: six fields, seconds first, such as 0 */5 * * * *.",
             "secrets: each name once.",
             "githubRepository: owner/name, such as contoso/fleet.",
-            "githubRepositoryPrevious: owner/name, such as contoso/fleet.",
+            "repositoryPrevious: owner/name, such as contoso/fleet.",
             "githubBranch: the name of a branch, such as main, without refs/heads/.",
             "endpointsSubnetId: another subnet of the network of appsSubnetId.",
             "dnsZones.table: the id of a zone privatelink.table.",

@@ -118,7 +118,7 @@ def test_no_part_of_a_secret_is_left_of_a_value_that_differs_in_azure() -> None:
         sweep(cloud)
         (record,) = cloud.state.clusters()
         assert record.divergence.drift is not None
-        assert parts_in(repr((record, cloud.state.events("one", 500), cloud.state.notices(50)))) == []
+        assert parts_in(repr((record, cloud.state.events("one", 500), cloud.state.notifications(50)))) == []
 
 
 @pytest.mark.lives
@@ -129,4 +129,4 @@ def test_no_part_of_a_secret_is_left_of_a_dead_letter() -> None:
         text = f"{start}{CANARY}{'+' * 900}"
         letter = ReceivedDeadLetter("jobs", f"{number}", cloud.clock(), b"", text, text, text)
         handle_dead_letter(letter, cloud.ports)
-    assert parts_in(repr((cloud.state.dead_letters(100), cloud.state.notices(100)))) == []
+    assert parts_in(repr((cloud.state.dead_letters(100), cloud.state.notifications(100)))) == []

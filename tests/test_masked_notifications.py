@@ -1,4 +1,4 @@
-"""The addresses of routes are masked part by part, and what identifies a fact is not."""
+"""The addresses of routes are masked part by part, and what identifies a notification is not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shared.notifications.digest import Links, body_of, messages
 from shared.notifications.notification import Notification
 from shared.notifications.routes import Route, RouteType
 from shared.ports.masked import masked
-from tests.support.notifications import fact
+from tests.support.notifications import notified
 from tests.support.replaced_ports import around
 
 EXAMPLE: dict[str, str] = json.loads(
@@ -87,7 +87,7 @@ def test_a_part_reaches_no_log_and_no_error(secret: str, written: io.StringIO) -
     cloud, text = MemoryCloud(), f"the status 500 at /x/{secret}"
     logs.configure(of_addresses())
     logging.getLogger("some_client").warning("%s", text)
-    (message,) = messages([fact("one")], fleet="f", limit=12_000, links=Links())
+    (message,) = messages([notified("one")], fleet="f", limit=12_000, links=Links())
     around(cloud, "routes", send=lambda *_: (_ for _ in ()).throw(Unavailable(text)))
     ports, route = masked(cloud.ports, of_addresses()), Route("ops", RouteType.SLACK, "OPS")
     with pytest.raises(Unavailable) as caught:
@@ -101,11 +101,11 @@ def test_a_part_reaches_no_log_and_no_error(secret: str, written: io.StringIO) -
 def test_an_address_reaches_no_table_message_or_issue(address: str) -> None:
     cloud, text = MemoryCloud(), f"somebody wrote {address} there"
     ports = masked(cloud.ports, of_addresses())
-    ports.state.add_notice(replace(fact("one"), detail=text))
-    (message,) = messages([replace(fact("one"), detail=text)], fleet="f", limit=12_000, links=Links())
+    ports.state.add_notification(replace(notified("one"), detail=text))
+    (message,) = messages([replace(notified("one"), detail=text)], fleet="f", limit=12_000, links=Links())
     ports.services.routes.send(Route("ops", RouteType.SLACK, "OPS"), message)
     ports.git_host.open_issue("a title", text)
-    (stored,) = cloud.state.notices(10)
+    (stored,) = cloud.state.notifications(10)
     (delivered,) = cloud.routes.delivered["ops"]
     (issue,) = cloud.repository.pulls.issues.listed()
     for shown in (str(stored), str(body_of(delivered)), issue.body):
@@ -167,6 +167,6 @@ def test_a_fact_keeps_what_routes_and_records_are_found_by() -> None:
         labels={"team": "platform"},
         names=("platform",),
     )
-    cloud.ports.state.add_notice(replace(kept, detail="in platform-of-the-fleet of production"))
-    (stored,) = cloud.state.notices(10)
+    cloud.ports.state.add_notification(replace(kept, detail="in platform-of-the-fleet of production"))
+    (stored,) = cloud.state.notifications(10)
     assert stored == replace(kept, detail="in *** of production")

@@ -210,6 +210,25 @@ def test_a_server_over_ssh_needs_a_key_and_the_keys_by_which_it_is_known(
         load_settings()
 
 
+@pytest.mark.parametrize(
+    ("previous", "host"),
+    [
+        ("example/ships", {}),
+        ("group/sub/ships", {"GIT_HOST": "gitlab", "GIT_URL": "https://gitlab.com/group/sub/fleet"}),
+        (
+            "contoso/shop/_git/ships",
+            {"GIT_HOST": "azure-devops", "GIT_URL": "https://dev.azure.com/contoso/shop/_git/fleet"},
+        ),
+        ("ships", {"GIT_HOST": "git", "GIT_URL": "https://git.example.com/fleet.git"}),
+    ],
+)
+def test_a_renamed_repository_has_its_former_name_on_any_host(
+    monkeypatch: pytest.MonkeyPatch, previous: str, host: dict[str, str]
+) -> None:
+    put(monkeypatch, REPOSITORY_PREVIOUS=previous, **host)
+    assert load_settings().fleet_config.previous_repository == previous
+
+
 def test_each_host_misses_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, GITHUB_REPOSITORY="", GIT_URL="")
     with pytest.raises(SettingsError, match="missing settings: GITHUB_REPOSITORY"):

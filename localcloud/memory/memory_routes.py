@@ -30,6 +30,10 @@ class MemoryRoutes:
         if route.name in self.unanswered:
             raise self.unanswered[route.name]
 
-    def facts(self, route: str) -> list[str]:
-        """Return the ids of the facts that a route got, in order."""
-        return [fact for message in self.delivered.get(route, []) for fact in message.facts]
+    def notifications(self, route: str) -> list[str]:
+        """Return the ids of the notifications that a route got, in order."""
+        return [
+            notification
+            for message in self.delivered.get(route, [])
+            for notification in message.notifications
+        ]

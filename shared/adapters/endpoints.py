@@ -154,11 +154,11 @@ def _session(reached: Reached, url: str) -> requests.Session:
     session.verify = session.merge_environment_settings(url, {}, False, None, None)["verify"]
     session.trust_env = False
     session.adapters.clear()
-    session.mount("https://", _Looking(reached))
+    session.mount("https://", _CheckingAdapter(reached))
     return session
 
 
-class _Looking(HTTPAdapter):
+class _CheckingAdapter(HTTPAdapter):
     def __init__(self, reached: Reached) -> None:
         self._reached = reached
         super().__init__()

@@ -91,11 +91,11 @@ def client_options() -> dict[str, Any]:
     # It trusts the same authorities as the library's own, which it replaces.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
-    context.sslsocket_class = _Bounded
+    context.sslsocket_class = _BoundedSocket
     return {"retry_total": 0, "try_timeout": SEND_SECONDS, "ssl_context": context}
 
 
-class _Bounded(ssl.SSLSocket):
+class _BoundedSocket(ssl.SSLSocket):
     """A TLS socket on which nobody waits without end.
 
     The library opens a connection on a blocking socket, and no limit of its own ends that: a service that

@@ -34,7 +34,7 @@ def app_credential() -> TokenCredential:
     )
 
 
-class _Counted(HTTPAdapter):
+class _CountingAdapter(HTTPAdapter):
     """Connections that report each request, before they send it, by its method and its address."""
 
     def __init__(self, sends: Callable[[str, str], None] | None) -> None:
@@ -60,7 +60,7 @@ def pooled_session(url: str, sends: Callable[[str, str], None] | None = None) ->
     session.trust_env = False
     session.proxies, session.verify = found["proxies"], found["verify"]
     for scheme in ("http://", "https://"):
-        session.mount(scheme, _Counted(sends))
+        session.mount(scheme, _CountingAdapter(sends))
     return session
 
 
@@ -90,7 +90,7 @@ Reached = Callable[[socket.socket], None]
 def looking(reached: Reached) -> type[HTTPSConnection]:
     """Return the class of HTTPS connections that look before they send."""
 
-    class Looking(HTTPSConnection):
+    class CheckedConnection(HTTPSConnection):
         def _new_conn(self) -> socket.socket:
             # By the address that was reached: a name may lead elsewhere when it is asked again.
             opened = super()._new_conn()
@@ -101,7 +101,7 @@ def looking(reached: Reached) -> type[HTTPSConnection]:
                 raise
             return opened
 
-    return Looking
+    return CheckedConnection
 
 
 def address_of(opened: socket.socket) -> str:

@@ -69,13 +69,13 @@ def of_dead_letter(letter: DeadLetter) -> Notification:
 
 def store_dead_letter(letter: DeadLetter, ports: Ports) -> None:
     """Store that a dead letter was saved; after it, because the problem lasts while a letter is saved."""
-    ports.state.add_notice(of_dead_letter(letter))
+    ports.state.add_notification(of_dead_letter(letter))
 
 
 def store_deletion(record: ClusterRecord, ports: Ports) -> None:
     """Store that a cluster no longer exists, as git asked."""
     for notification in deleted(record, ports.clock()):
-        ports.state.add_notice(notification)
+        ports.state.add_notification(notification)
 
 
 # What is wrong with the fleet as a whole now. It is not stored, and ends by itself.
@@ -150,7 +150,7 @@ def present(
     yield from _of_sweep(sweep, known, now)
     for queue in sorted({letter.queue for letter in letters}):
         newest = of_dead_letter(next(letter for letter in letters if letter.queue == queue))
-        yield known.facts.get(known.open.get(newest.key, ""), newest)  # a new letter is another one
+        yield known.notifications.get(known.open.get(newest.key, ""), newest)  # a new letter is another one
     yield from _of_routes(known, now)
 
 
@@ -163,7 +163,7 @@ def _of_fleet(
     credential = problem.kind == Unauthenticated.__name__ and problem.failed is FailedPart.READ
     kind = NotificationKind.CREDENTIAL if credential else NotificationKind.PLAN
     identifier = f"{kind}:{problem.failed}:{problem.kind}"
-    before = known.facts.get(known.open.get("fleet", ""))
+    before = known.notifications.get(known.open.get("fleet", ""))
     same = before is not None and before.id.startswith(identifier)
     at = before.at if before is not None and same else now
     yield Notification(
@@ -224,7 +224,9 @@ def _of_sweep(sweep: SweepRecord, known: NotifierRecord, now: datetime) -> Itera
                 detail=brief(listing.problem),
                 action=SWEEPS,
             )
-            yield known.facts.get(known.open.get(problem.key, ""), problem)  # each list has another time
+            yield known.notifications.get(
+                known.open.get(problem.key, ""), problem
+            )  # each list has another time
         for orphan in listing.orphans:
             yield Notification(
                 id=f"{NotificationKind.ORPHAN}:{orphan.resource}:{_moment(orphan.since)}",

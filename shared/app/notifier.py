@@ -48,7 +48,7 @@ def tell_issues(
     closes it. The text of an issue begins with a marker, so that one whose number was not saved is found.
     """
     group = message.groups[0]
-    key = digest_of(group.facts[0].group)
+    key = digest_of(group.notifications[0].group)
     marker = f"<!-- roadstead {key} -->"
     issues = known.routes[route.name].issues
     number = issues.get(key) or ports.git_host.find_issue(marker)
@@ -70,8 +70,8 @@ def tell_issues(
 
 def _is_over(group: DigestGroup, known: NotifierRecord) -> bool:
     """Return whether nothing of a group is open; what has no end never is."""
-    open_groups = {known.facts[identifier].group for identifier in known.open.values()}
-    return not KINDS[group.facts[0].kind].over or group.facts[0].group not in open_groups
+    open_groups = {known.notifications[identifier].group for identifier in known.open.values()}
+    return not KINDS[group.notifications[0].kind].over or group.notifications[0].group not in open_groups
 
 
 def _body(message: OutgoingMessage) -> str:
@@ -104,7 +104,7 @@ def handle(request: NotifyRequest, ports: Ports) -> None:
 def _handle(ports: Ports) -> None:
     end = ports.elapsed() + SECONDS
     before = (
-        ports.state.announced()
+        ports.state.notifier_record()
     )  # first: its version is checked, so that no older plan is compared with it
     fleet = ports.state.fleet()
     if not fleet.rules.routes:
@@ -123,12 +123,14 @@ def _handle(ports: Ports) -> None:
 def _take(before: NotifierRecord, fleet: FleetRecord, ports: Ports) -> tuple[NotifierRecord, bool]:
     """Take what happened and what is wrong now; return it as saved, and whether more is stored."""
     now = ports.clock()
-    stored = ports.state.notices(AT_ONCE)
+    stored = ports.state.notifications(AT_ONCE)
     known = record.take(before, stored, fleet.rules.routes, now)
     if fleet.at is not None and fleet.at != before.plan_at:
         newest = ports.state.plan(fleet.commit)
-        facts = list(of_plan(newest)) if newest else []
-        known = replace(record.compare(known, facts, OF_PLANS, fleet.rules.routes, now), plan_at=fleet.at)
+        notifications = list(of_plan(newest)) if newest else []
+        known = replace(
+            record.compare(known, notifications, OF_PLANS, fleet.rules.routes, now), plan_at=fleet.at
+        )
     letters = ports.state.dead_letters(LETTERS)
     others = list(present(fleet, ports.state.sweep(), letters, known, now, ports.git_host))
     ending = (
@@ -139,36 +141,39 @@ def _take(before: NotifierRecord, fleet: FleetRecord, ports: Ports) -> tuple[Not
     if unsure:
         known = record.confirm(known, _still_so(unsure, ports), fleet.rules.routes, now)
     if known != replace(before, accepted=known.accepted):  # notifications that nobody wants are only removed
-        known = ports.state.save_announced(known)
+        known = ports.state.save_notifier_record(known)
     if stored:
-        ports.state.remove_notices(stored)
+        ports.state.remove_notifications(stored)
     return known, len(stored) >= AT_ONCE
 
 
-def _still_so(facts: Sequence[Notification], ports: Ports) -> Mapping[str, bool]:
+def _still_so(notifications: Sequence[Notification], ports: Ports) -> Mapping[str, bool]:
     """Return, by the id of a problem, whether its cluster's record has it."""
-    named = sorted({fact.subject for fact in facts})
+    named = sorted({notification.subject for notification in notifications})
     records = ports.state.clusters_named(named).keyed(attrgetter("name"))
-    return {fact.id: _shows(records.get(fact.subject), fact) for fact in facts}
+    return {
+        notification.id: _shows(records.get(notification.subject), notification)
+        for notification in notifications
+    }
 
 
-def _shows(record: ClusterRecord | UnreadableRecord | None, fact: Notification) -> bool:
+def _shows(record: ClusterRecord | UnreadableRecord | None, notification: Notification) -> bool:
     """Return whether the record of a cluster has a problem; one that cannot be read ends none."""
     if record is None or isinstance(record, UnreadableRecord):
         return record is not None
-    return still_so(fact, record)
+    return still_so(notification, record)
 
 
 def _tell(
     route: Route, known: NotifierRecord, end: float, fleet: FleetRecord, ports: Ports
 ) -> NotifierRecord:
     """Deliver what is due to a route; the record is saved before and after each message."""
-    facts = record.due(known, route.name, ports.clock())
+    notifications = record.due(known, route.name, ports.clock())
     config = ports.config
     links = Links(f"https://{config.git_server}/{config.repository}", config.public_url)
     dropped = known.routes[route.name].dropped
     some = messages(
-        facts,
+        notifications,
         fleet=config.fleet,
         limit=LIMITS[route.type],
         links=links,
@@ -178,19 +183,19 @@ def _tell(
     for n, message in enumerate(some):
         if ports.elapsed() > end:
             break
-        started = record.begin(known, route.name, message.facts)
-        known = ports.state.save_announced(started) if started is not known else known
+        started = record.begin(known, route.name, message.notifications)
+        known = ports.state.save_notifier_record(started) if started is not known else known
         try:
             known = _deliver(route, message, known, fleet, ports)
         except ReconcileError as error:
             with about(**_subject(message)):
                 log.warning("the route %s does not deliver: %s: %s", route.name, error.kind, error)
             failed = _failed(route, error, known, ports)
-            return ports.state.save_announced(
+            return ports.state.save_notifier_record(
                 _sent(failed, route, message, f"{error.kind}: {cut(str(error), DETAIL_LIMIT)}", ports)
             )
-        known = record.delivered(known, route.name, message.facts, ports.clock(), first=n == 0)
-        known = ports.state.save_announced(_sent(known, route, message, "", ports))
+        known = record.delivered(known, route.name, message.notifications, ports.clock(), first=n == 0)
+        known = ports.state.save_notifier_record(_sent(known, route, message, "", ports))
     return known
 
 
@@ -206,9 +211,9 @@ def _deliver(
 
 def _subject(message: OutgoingMessage) -> Mapping[str, str]:
     """Return the one cluster, and the one commit, that a message is about, as far as there is only one."""
-    facts = [fact for group in message.groups for fact in group.facts]
-    clusters = {fact.subject if fact.of_cluster else "" for fact in facts}
-    found = {"cluster": clusters, "commit": {fact.commit for fact in facts}}
+    notifications = [notification for group in message.groups for notification in group.notifications]
+    clusters = {notification.subject if notification.of_cluster else "" for notification in notifications}
+    found = {"cluster": clusters, "commit": {notification.commit for notification in notifications}}
     return {name: value for name, some in found.items() if len(some) == 1 for value in some}
 
 

@@ -82,7 +82,7 @@ def observe(context: StepContext) -> Observation:
 
 
 def room_for(context: StepContext) -> UpgradeRoom | None:
-    """Return what Azure has for the upgrade of a cluster, None for one elsewhere; raise RateLimited.
+    """Return what Azure has for the upgrade of a cluster, None for an attached one; raise RateLimited.
 
     One read of the cluster, one of its Flux extension where it has that, and the lists of its region.
     """

@@ -112,7 +112,7 @@ def again(attempt: Callable[P, T]) -> Callable[P, T]:
 def _prepare(decided: Transition, ports: Ports) -> ClusterRecord:
     send_all(decided.first, ports)
     for notification in decided.notifications:
-        ports.state.add_notice(notification)
+        ports.state.add_notification(notification)
     record, events = decided.record, decided.events
     kept = record.recent_events
     if kept and events and (not record.job.active or len(kept) + len(events) > MOST):

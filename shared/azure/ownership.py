@@ -148,7 +148,7 @@ class OwnerTags:
             f"no {key}" if (value := tag(resource, key)) is None else f"{key}={value}"
             for key in expected_tags
         )
-        renamed = "" if ours else "; set GITHUB_REPOSITORY_PREVIOUS after a rename of the repository"
+        renamed = "" if ours else "; set REPOSITORY_PREVIOUS after a rename of the repository"
         return f"expected the tags {expected}, found {found}{renamed}"
 
     def pool_tags(self, pool: str, azure_name: str) -> dict[str, str]:

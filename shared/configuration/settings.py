@@ -80,6 +80,8 @@ class Settings(BaseModel):
     roadstead_app: App | None = None
     """Which functions this app runs; None for all, as on a developer's machine."""
 
+    repository_previous: Annotated[str, Field(pattern=r"^([^/\s]+(/[^/\s]+)*)?$")] = ""
+    """What the fleet repository was called before a rename, on any host."""
     git_host: GitHostName = "github"
     """What has the fleet repository: GitHub, GitLab, Azure DevOps, or any git server, which has less."""
     git_url: GitUrl | None = None
@@ -94,7 +96,6 @@ class Settings(BaseModel):
     """What webhooks of GitLab and Azure DevOps have; those of GitHub have ``github_webhook_secret``."""
 
     github_repository: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
-    github_repository_previous: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
     github_branch: str = "main"
     github_api_url: str = "https://api.github.com"
     github_token: SecretStr | None = None
@@ -123,7 +124,7 @@ class Settings(BaseModel):
     """The registries of artifacts that clusters may follow by rollout: no manifest says whom the app asks."""
 
     kubeconfig_networks: Networks = ""
-    """The only networks to which kubeconfigs of existing clusters may lead; "" for any but special ones."""
+    """The only networks to which kubeconfigs of attached clusters may lead; "" for any but special ones."""
 
     rollout_check_hosts: CheckHosts = ""
     """The hosts that checks of gates may ask: no manifest allows itself one."""
@@ -286,7 +287,7 @@ class Settings(BaseModel):
             ),
             history=History(act_days=self.acts_days),
             settings=self.shown,
-            previous_repository="" if of_git else self.github_repository_previous,
+            previous_repository=self.repository_previous,
             timers=self.timers,
         )
 

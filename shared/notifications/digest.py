@@ -39,9 +39,9 @@ class Links:
         }
         return {name: link for name, link in links.items() if link and commit}
 
-    def page(self, fact: Notification) -> str:
+    def page(self, notification: Notification) -> str:
         """Return the page of the cluster that a notification is about, or of the fleet; "" without pages."""
-        part = f"/clusters/{quote(fact.subject, safe='')}" if fact.of_cluster else "/"
+        part = f"/clusters/{quote(notification.subject, safe='')}" if notification.of_cluster else "/"
         return f"{self.app}{part}" if self.app else ""
 
 
@@ -49,20 +49,20 @@ class Links:
 class DigestGroup:
     """Notifications of one kind, with one class of error, in one region; ``began`` in the same digest."""
 
-    facts: tuple[Notification, ...]
+    notifications: tuple[Notification, ...]
     began: bool = False
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of its notifications, and of what they have ended in the same digest."""
-        ended = (fact.id.removesuffix(":over") for fact in self.facts if self.began)
-        return (*ended, *(fact.id for fact in self.facts))
+        ended = (notification.id.removesuffix(":over") for notification in self.notifications if self.began)
+        return (*ended, *(notification.id for notification in self.notifications))
 
     @property
     def title(self) -> str:
         """What happened, to how many, and where."""
-        first, about = self.facts[0], KINDS[self.facts[0].kind]
-        count = len({fact.key for fact in self.facts})
+        first, about = self.notifications[0], KINDS[self.notifications[0].kind]
+        count = len({notification.key for notification in self.notifications})
         what = f"1 {about.noun}" if count == 1 else f"{count} {about.plural}"
         place = f" in {first.location}" if first.location else ""
         if first.became:
@@ -78,39 +78,42 @@ class DigestGroup:
     @property
     def severity(self) -> Severity:
         """The severity of its kind; the end of a problem is no reason to hurry."""
-        return Severity.INFO if self.facts[0].over else self.facts[0].severity
+        return Severity.INFO if self.notifications[0].over else self.notifications[0].severity
 
     @property
     def since(self) -> datetime:
         """When the first of it began."""
-        return min(fact.since or fact.at for fact in self.facts)
+        return min(notification.since or notification.at for notification in self.notifications)
 
     @property
     def until(self) -> datetime:
         """When the last of it happened."""
-        return max(fact.at for fact in self.facts)
+        return max(notification.at for notification in self.notifications)
 
     @property
     def diffs(self) -> Sequence[Notification]:
         """The notifications with a diff."""
-        return [fact for fact in self.facts if fact.diff]
+        return [notification for notification in self.notifications if notification.diff]
 
     def pages(self, links: Links) -> Mapping[str, str]:
         """Return the pages of its first clusters, or of the fleet, with what to call each."""
-        found = {links.page(fact): fact.subject if fact.of_cluster else "fleet" for fact in self.facts}
+        found = {
+            links.page(notification): notification.subject if notification.of_cluster else "fleet"
+            for notification in self.notifications
+        }
         return {page: name for page, name in list(found.items())[:_PAGES] if page}
 
     def distinct(self, field: str) -> list[str]:
         """Return the different values of a field, the most frequent first."""
         counts: defaultdict[str, int] = defaultdict(int)
-        for fact in self.facts:
-            counts[getattr(fact, field)] += 1
+        for notification in self.notifications:
+            counts[getattr(notification, field)] += 1
         return [value for value in sorted(counts, key=lambda value: (-counts[value], value)) if value]
 
 
 @dataclass(frozen=True)
 class OutgoingMessage:
-    """A message: its title and text for people, its groups for programs; ``facts`` are their ids.
+    """A message: its title and text for people, its groups for programs; ``notifications`` are their ids.
 
     ``id`` is the same when the same notifications are sent again. ``dropped`` notifications are in no
     message.
@@ -122,21 +125,26 @@ class OutgoingMessage:
     severity: Severity
     text: str
     groups: tuple[DigestGroup, ...]
-    facts: tuple[str, ...]
+    notifications: tuple[str, ...]
     links: Links = Links()
     dropped: int = 0
 
     @property
     def labelled_links(self) -> Mapping[str, str]:
         """Each link of its clusters and commits, with what to call it."""
-        commits = dict.fromkeys(fact.commit for group in self.groups for fact in group.facts if fact.commit)
+        commits = dict.fromkeys(
+            notification.commit
+            for group in self.groups
+            for notification in group.notifications
+            if notification.commit
+        )
         links = ((commit, name, link) for commit in commits for name, link in self.links.of(commit).items())
         pages = {page: name for group in self.groups for page, name in group.pages(self.links).items()}
         return pages | {link: f"{name} {commit[:8]}" for commit, name, link in links}
 
 
 def messages(
-    facts: Sequence[Notification],
+    notifications: Sequence[Notification],
     *,
     fleet: str,
     limit: int,
@@ -149,7 +157,7 @@ def messages(
     Every message names all of its notifications: what begins and is over in the same digest is one part,
     which says both. Without ``together``, each group is a message.
     """
-    groups = _groups(facts)
+    groups = _groups(notifications)
     several = [groups] if together else [[group] for group in groups]
     parts = (part for some in several for part in _parts(some, limit - _MARGIN, links))
     some = [_message(part, fleet, links) for part in parts]
@@ -161,16 +169,19 @@ def messages(
     return some
 
 
-def _groups(facts: Sequence[Notification]) -> Sequence[DigestGroup]:
-    ends, by_id = {fact.id for fact in facts if fact.over}, {fact.id: fact for fact in facts}
+def _groups(notifications: Sequence[Notification]) -> Sequence[DigestGroup]:
+    ends, by_id = (
+        {notification.id for notification in notifications if notification.over},
+        {notification.id: notification for notification in notifications},
+    )
     groups: defaultdict[tuple[bool, bool, str, tuple[str, str, str]], list[Notification]] = defaultdict(list)
-    for fact in facts:
-        began = by_id.get(fact.id.removesuffix(":over")) if fact.over else None
+    for notification in notifications:
+        began = by_id.get(notification.id.removesuffix(":over")) if notification.over else None
         if began is not None:
-            whole = replace(fact, detail=began.detail, diff=began.diff)
-            groups[(True, True, fact.became, fact.group)].append(whole)
-        elif f"{fact.id}:over" not in ends:
-            groups[(fact.over, False, fact.became, fact.group)].append(fact)
+            whole = replace(notification, detail=began.detail, diff=began.diff)
+            groups[(True, True, notification.became, notification.group)].append(whole)
+        elif f"{notification.id}:over" not in ends:
+            groups[(notification.over, False, notification.became, notification.group)].append(notification)
     found = [DigestGroup(tuple(group), began) for (_, began, _, _), group in groups.items()]
     return sorted(found, key=lambda group: (-group.severity.rank, group.since))
 
@@ -192,11 +203,11 @@ def _parts(groups: Sequence[DigestGroup], limit: int, links: Links) -> Iterator[
 
 def _pieces(group: DigestGroup, limit: int, links: Links) -> Iterator[DigestGroup]:
     """Yield a group in pieces, halved until the text of each is within the limit."""
-    if len(group.facts) == 1 or _bytes(group, links) <= limit:
+    if len(group.notifications) == 1 or _bytes(group, links) <= limit:
         yield group
         return
-    half = len(group.facts) // 2
-    for some in (group.facts[:half], group.facts[half:]):
+    half = len(group.notifications) // 2
+    for some in (group.notifications[:half], group.notifications[half:]):
         yield from _pieces(DigestGroup(some, group.began), limit, links)
 
 
@@ -205,10 +216,10 @@ def _bytes(group: DigestGroup, links: Links) -> int:
 
 
 def _message(groups: Sequence[DigestGroup], fleet: str, links: Links) -> OutgoingMessage:
-    facts = tuple(identifier for group in groups for identifier in group.ids)
+    notifications = tuple(identifier for group in groups for identifier in group.ids)
     severity = max((group.severity for group in groups), key=lambda level: level.rank)
     more = f", and {len(groups) - 1} more" if len(groups) > 1 else ""
-    identifier = digest_of(sorted(facts))[:32]
+    identifier = digest_of(sorted(notifications))[:32]
     return OutgoingMessage(
         id=identifier,
         fleet=fleet,
@@ -216,24 +227,25 @@ def _message(groups: Sequence[DigestGroup], fleet: str, links: Links) -> Outgoin
         severity=severity,
         text="\n\n".join(text_of(group, links) for group in groups),
         groups=tuple(groups),
-        facts=facts,
+        notifications=notifications,
         links=links,
     )
 
 
 def text_of(group: DigestGroup, links: Links) -> str:
     """Return what a person reads of a group: what, since when, why, what next, which, and the links."""
-    first, lasted = group.facts[0], group.until != group.since
+    first, lasted = group.notifications[0], group.until != group.since
     until = f" until {clock(group.until)}" if first.over else f", the last at {clock(group.until)}"
     reasons, commits = group.distinct("detail"), group.distinct("commit")
     lines = [f"{group.title}", f"Since {clock(group.since)}{until if lasted else ''}"]
     lines += [f"Why: {reason}" for reason in reasons[:_REASONS]]
     lines += [f"{many(len(reasons) - _REASONS, 'more reason')}."] if len(reasons) > _REASONS else []
     lines += _next(group)
-    lines += [f"Diff:\n{fact.diff}" for fact in group.diffs[:_DIFFS]]
+    lines += [f"Diff:\n{notification.diff}" for notification in group.diffs[:_DIFFS]]
     more = len(group.diffs) - _DIFFS
     lines += [f"{many(more, 'more diff')}: `roadstead drift` shows them."] if more > 0 else []
-    lines.append(f"{'Which' if len(group.facts) > 1 else 'What'}: {', '.join(map(_named, group.facts))}")
+    which = "Which" if len(group.notifications) > 1 else "What"
+    lines.append(f"{which}: {', '.join(map(_named, group.notifications))}")
     lines += [f"Page: {page}" for page in group.pages(links)]
     for commit in commits[:_COMMITS]:
         shown = ", ".join(f"{name} {link}" for name, link in links.of(commit).items())
@@ -244,22 +256,22 @@ def text_of(group: DigestGroup, links: Links) -> str:
 def _next(group: DigestGroup) -> Iterator[str]:
     """Yield what comes next, and for which notifications where that differs, the most frequent first."""
     alike: defaultdict[str, list[Notification]] = defaultdict(list)
-    for fact in group.facts:
-        if fact.action:
-            alike[_of_any(fact)].append(fact)
+    for notification in group.notifications:
+        if notification.action:
+            alike[_of_any(notification)].append(notification)
     frequent = sorted(alike.items(), key=lambda entry: (-len(entry[1]), entry[0]))
-    for action, facts in frequent[:_ACTIONS]:
-        subjects = list(dict.fromkeys(fact.subject for fact in facts))
+    for action, notifications in frequent[:_ACTIONS]:
+        subjects = list(dict.fromkeys(notification.subject for notification in notifications))
         which = f" for {some_of(subjects, _NAMED)}" if len(alike) > 1 else ""
-        yield f"Next{which}: {action if len(subjects) > 1 else facts[0].action}"
+        yield f"Next{which}: {action if len(subjects) > 1 else notifications[0].action}"
     if len(frequent) > _ACTIONS:
         yield f"{many(len(frequent) - _ACTIONS, 'more action')}: `roadstead why NAME`."
 
 
-def _of_any(fact: Notification) -> str:
+def _of_any(notification: Notification) -> str:
     """Return what comes next, with NAME in place of the cluster in its commands: what others may have too."""
-    parts = fact.action.split("`")
-    parts[1::2] = [_with_any_name(command, fact.subject) for command in parts[1::2]]
+    parts = notification.action.split("`")
+    parts[1::2] = [_with_any_name(command, notification.subject) for command in parts[1::2]]
     return "`".join(parts)
 
 
@@ -268,9 +280,9 @@ def _with_any_name(command: str, name: str) -> str:
     return " ".join([*words[:2], *("NAME" if word == name else word for word in words[2:])])
 
 
-def _named(fact: Notification) -> str:
-    clusters = f" ({', '.join(fact.names)})" if fact.names else ""
-    return f"{fact.subject}{clusters} {fact.at:%H:%M:%S}"
+def _named(notification: Notification) -> str:
+    clusters = f" ({', '.join(notification.names)})" if notification.names else ""
+    return f"{notification.subject}{clusters} {notification.at:%H:%M:%S}"
 
 
 def clock(moment: datetime) -> str:
@@ -293,7 +305,7 @@ def body_of(message: OutgoingMessage) -> Mapping[str, Any]:
 
 
 def _json(group: DigestGroup, links: Links) -> Mapping[str, Any]:
-    first, shown = group.facts[0], group.diffs[:_DIFFS]
+    first, shown = group.notifications[0], group.diffs[:_DIFFS]
     return {
         "kind": first.kind.value,
         "severity": group.severity.value,
@@ -304,22 +316,29 @@ def _json(group: DigestGroup, links: Links) -> Mapping[str, Any]:
         "title": group.title,
         "since": group.since.isoformat(),
         "until": group.until.isoformat(),
-        "facts": [_fact(fact, links, shown) for fact in group.facts],
+        "notifications": [
+            _notification_json(notification, links, shown) for notification in group.notifications
+        ],
     }
 
 
-def _fact(fact: Notification, links: Links, with_diff: Sequence[Notification]) -> Mapping[str, Any]:
+def _notification_json(
+    notification: Notification, links: Links, with_diff: Sequence[Notification]
+) -> Mapping[str, Any]:
     return {
-        "id": fact.id,
-        "subject": fact.subject,
-        "clusters": list(fact.names) or ([fact.subject] if fact.of_cluster else []),
-        "environment": fact.environment,
-        "at": fact.at.isoformat(),
-        "since": (fact.since or fact.at).isoformat(),
-        "why": fact.detail,
-        "next": fact.action,
-        "diff": fact.diff if fact in with_diff else "",
-        "outputs": dict(fact.outputs),
-        "commit": fact.commit,
-        "links": {**links.of(fact.commit), **({"page": page} if (page := links.page(fact)) else {})},
+        "id": notification.id,
+        "subject": notification.subject,
+        "clusters": list(notification.names) or ([notification.subject] if notification.of_cluster else []),
+        "environment": notification.environment,
+        "at": notification.at.isoformat(),
+        "since": (notification.since or notification.at).isoformat(),
+        "why": notification.detail,
+        "next": notification.action,
+        "diff": notification.diff if notification in with_diff else "",
+        "outputs": dict(notification.outputs),
+        "commit": notification.commit,
+        "links": {
+            **links.of(notification.commit),
+            **({"page": page} if (page := links.page(notification)) else {}),
+        },
     }

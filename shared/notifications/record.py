@@ -92,7 +92,7 @@ class NotifierRecord:
     whose notifications were taken last. ``etag`` is the version that was read, "" for one not saved yet.
     """
 
-    facts: Mapping[str, Notification] = field(default_factory=dict)
+    notifications: Mapping[str, Notification] = field(default_factory=dict)
     open: Mapping[str, str] = field(default_factory=dict)
     routes: Mapping[str, RouteState] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
@@ -113,10 +113,12 @@ def take(
     after = replace(
         known, routes={route.name: known.routes.get(route.name, RouteState()) for route in routes}
     )
-    for fact in sorted(stored, key=lambda fact: (fact.at, fact.sequence, fact.id)):
-        if fact.id not in known.accepted:
-            after = _taken(after, fact, routes, now)
-    return without_unused(replace(after, accepted=tuple(fact.id for fact in stored)))
+    for notification in sorted(
+        stored, key=lambda notification: (notification.at, notification.sequence, notification.id)
+    ):
+        if notification.id not in known.accepted:
+            after = _taken(after, notification, routes, now)
+    return without_unused(replace(after, accepted=tuple(notification.id for notification in stored)))
 
 
 def compare(
@@ -132,53 +134,67 @@ def compare(
     its record.
     """
     after = known
-    by_key = {fact.key: fact for fact in present}
+    by_key = {notification.key: notification for notification in present}
     for key, identifier in known.open.items():
-        fact = known.facts[identifier]
-        if key not in by_key and fact.kind in kinds and not fact.of_cluster:
+        notification = known.notifications[identifier]
+        if key not in by_key and notification.kind in kinds and not notification.of_cluster:
             after = _ended(after, key, now, "", routes)
     since = {key: at for key, at in known.since.items() if key in by_key}
-    for key, fact in by_key.items():
+    for key, notification in by_key.items():
         since.setdefault(key, now)
-        lasted = now - since[key] >= PASSING.get(fact.kind, timedelta(0))
-        if known.open.get(key) != fact.id and lasted:
-            after = _taken(after, fact, routes, now)
-    passing = (key for key, fact in by_key.items() if fact.kind in PASSING)
+        lasted = now - since[key] >= PASSING.get(notification.kind, timedelta(0))
+        if known.open.get(key) != notification.id and lasted:
+            after = _taken(after, notification, routes, now)
+    passing = (key for key, notification in by_key.items() if notification.kind in PASSING)
     waiting = {key: since[key] for key in passing if after.open.get(key) != by_key[key].id}
     return without_unused(replace(after, since=waiting))
 
 
 def _taken(
-    known: NotifierRecord, fact: Notification, routes: Sequence[Route], now: datetime
+    known: NotifierRecord, notification: Notification, routes: Sequence[Route], now: datetime
 ) -> NotifierRecord:
-    if known.open.get(fact.key) == fact.id:
+    if known.open.get(notification.key) == notification.id:
         return known
-    if fact.lasting:
-        known = _replaced(known, fact, routes, now)
-        known = replace(known, facts={**known.facts, fact.id: fact}, open={**known.open, fact.key: fact.id})
-        return _queued(known, fact, routes, now)
-    problem = known.facts[known.open[fact.key]] if fact.key in known.open else None
-    known = _ended(known, fact.key, fact.at, fact.detail, routes, now=now, became=fact.became)
-    if fact.over:
+    if notification.lasting:
+        known = _replaced(known, notification, routes, now)
+        known = replace(
+            known,
+            notifications={**known.notifications, notification.id: notification},
+            open={**known.open, notification.key: notification.id},
+        )
+        return _queued(known, notification, routes, now)
+    problem = known.notifications[known.open[notification.key]] if notification.key in known.open else None
+    known = _ended(
+        known,
+        notification.key,
+        notification.at,
+        notification.detail,
+        routes,
+        now=now,
+        became=notification.became,
+    )
+    if notification.over:
         return known
     told = {route.name for route in routes if problem and route.takes(problem)}
-    others = [route for route in routes if route.name not in told or fact.kind is not NotificationKind.READY]
-    return _queued(known, fact, others, now)
+    others = [
+        route for route in routes if route.name not in told or notification.kind is not NotificationKind.READY
+    ]
+    return _queued(known, notification, others, now)
 
 
 def _replaced(
-    known: NotifierRecord, fact: Notification, routes: Sequence[Route], now: datetime
+    known: NotifierRecord, notification: Notification, routes: Sequence[Route], now: datetime
 ) -> NotifierRecord:
-    """End the open problem that ``fact`` replaces, for whoever does not get ``fact`` as its next part.
+    """End the open problem that a notification replaces, for whoever does not get that as its next part.
 
     A problem of the same group goes on; one of another group is another problem.
     """
-    before = known.facts.get(known.open.get(fact.key, ""))
+    before = known.notifications.get(known.open.get(notification.key, ""))
     if before is None:
         return known
-    same = before.group == fact.group
-    left = [route for route in routes if not (same and route.takes(fact))]
-    end = replace(end_of(before, fact.at), became=fact.kind.value)
+    same = before.group == notification.group
+    left = [route for route in routes if not (same and route.takes(notification))]
+    end = replace(end_of(before, notification.at), became=notification.kind.value)
     return _queued(known, end, left, now)
 
 
@@ -195,27 +211,27 @@ def _ended(
     """End the open problem of a key, if there is one; ``became`` is what took its place, "" for nothing."""
     if key not in known.open:
         return known
-    problem = known.facts[known.open[key]]
+    problem = known.notifications[known.open[key]]
     left = {other: identifier for other, identifier in known.open.items() if other != key}
     end = replace(end_of(problem, at, detail), became=became)
     return _queued(replace(known, open=left), end, routes, now or at)
 
 
 def _queued(
-    known: NotifierRecord, fact: Notification, routes: Iterable[Route], now: datetime
+    known: NotifierRecord, notification: Notification, routes: Iterable[Route], now: datetime
 ) -> NotifierRecord:
     """Return with a notification that each route which takes it has not received."""
-    takers = {route.name for route in routes if route.takes(fact)}
+    takers = {route.name for route in routes if route.takes(notification)}
     states = dict(known.routes)
     for name in takers & states.keys():
         state = states[name]
-        if fact.id in state.missing:
+        if notification.id in state.missing:
             continue
-        pending = (*state.pending, fact.id)
+        pending = (*state.pending, notification.id)
         excess = max(0, len(pending) - MOST_PENDING)
         after = replace(state, pending=pending[excess:], dropped=state.dropped + excess)
         states[name] = after if state.missing else _first_of_a_digest(after, now)
-    return replace(known, facts={**known.facts, fact.id: fact}, routes=states)
+    return replace(known, notifications={**known.notifications, notification.id: notification}, routes=states)
 
 
 def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
@@ -229,15 +245,22 @@ def _first_of_a_digest(state: RouteState, now: datetime) -> RouteState:
 def without_unused(known: NotifierRecord) -> NotifierRecord:
     """Return without the notifications that are neither open nor due to a route."""
     used = set(known.open.values()).union(*(state.missing for state in known.routes.values()))
-    return replace(known, facts={key: fact for key, fact in known.facts.items() if key in used})
+    return replace(
+        known,
+        notifications={key: notification for key, notification in known.notifications.items() if key in used},
+    )
 
 
 def unconfirmed(known: NotifierRecord, now: datetime) -> Sequence[Notification]:
     """Return the open problems of clusters that no read of the record has shown, or none for an hour."""
-    facts = (known.facts[identifier] for identifier in known.open.values())
+    notifications = (known.notifications[identifier] for identifier in known.open.values())
     again = {identifier for identifier, at in known.confirmed.items() if now - at < CONFIRM_AGAIN}
-    some = (fact for fact in facts if fact.of_cluster and fact.id not in again)
-    return [fact for fact in some if now - fact.at >= CONFIRM]
+    some = (
+        notification
+        for notification in notifications
+        if notification.of_cluster and notification.id not in again
+    )
+    return [notification for notification in some if now - notification.at >= CONFIRM]
 
 
 def confirm(
@@ -251,7 +274,7 @@ def confirm(
     after = known
     for identifier, holds in checked.items():
         if not holds:
-            after = _ended(after, known.facts[identifier].key, now, "", routes)
+            after = _ended(after, known.notifications[identifier].key, now, "", routes)
     left = {**known.confirmed, **dict.fromkeys(checked, now)}
     confirmed = {identifier: left[identifier] for identifier in after.open.values() if identifier in left}
     return without_unused(replace(after, confirmed=confirmed))
@@ -271,10 +294,14 @@ def due(known: NotifierRecord, route: str, now: datetime) -> Sequence[Notificati
     if _waits(state, now):
         return ()
     if state.sending:
-        return [known.facts[identifier] for identifier in state.sending]
-    groups = {known.facts[identifier].group for identifier in known.open.values()}
-    facts = [known.facts[identifier] for identifier in state.pending]
-    return [fact for fact in facts if not fact.over or fact.group not in groups or now - fact.at >= OVER]
+        return [known.notifications[identifier] for identifier in state.sending]
+    groups = {known.notifications[identifier].group for identifier in known.open.values()}
+    notifications = [known.notifications[identifier] for identifier in state.pending]
+    return [
+        notification
+        for notification in notifications
+        if not notification.over or notification.group not in groups or now - notification.at >= OVER
+    ]
 
 
 def _waits(state: RouteState, now: datetime) -> bool:
@@ -291,18 +318,18 @@ def next_moment(known: NotifierRecord, now: datetime) -> datetime | None:
         if due(known, name, at):
             moments.append(at)
         elif state.pending:
-            held = min(known.facts[identifier].at for identifier in state.pending) + OVER
+            held = min(known.notifications[identifier].at for identifier in state.pending) + OVER
             moments.append(max(at, held))
     return min(moments, default=None)
 
 
-def begin(known: NotifierRecord, route: str, facts: Sequence[str]) -> NotifierRecord:
+def begin(known: NotifierRecord, route: str, notifications: Sequence[str]) -> NotifierRecord:
     """Return before some notifications are delivered to a route; to be saved before they are sent."""
     state = known.routes[route]
-    if state.sending == tuple(facts):
+    if state.sending == tuple(notifications):
         return known
-    left = tuple(identifier for identifier in state.missing if identifier not in facts)
-    return known.with_route(route, replace(state, sending=tuple(facts), pending=left))
+    left = tuple(identifier for identifier in state.missing if identifier not in notifications)
+    return known.with_route(route, replace(state, sending=tuple(notifications), pending=left))
 
 
 def with_message(known: NotifierRecord, route: str, message: SentMessage) -> NotifierRecord:
@@ -313,10 +340,10 @@ def with_message(known: NotifierRecord, route: str, message: SentMessage) -> Not
 
 
 def delivered(
-    known: NotifierRecord, route: str, facts: Iterable[str], now: datetime, *, first: bool = True
+    known: NotifierRecord, route: str, notifications: Iterable[str], now: datetime, *, first: bool = True
 ) -> NotifierRecord:
     """Return after a message with some notifications was delivered to a route."""
-    state, sent = known.routes[route], set(facts)
+    state, sent = known.routes[route], set(notifications)
     after = replace(
         state,
         sending=(),

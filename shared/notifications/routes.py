@@ -37,13 +37,17 @@ class Route:
     environments: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    def takes(self, fact: Notification) -> bool:
+    def takes(self, notification: Notification) -> bool:
         """Return whether the route gets a notification; one of the fleet has no environment and no labels."""
-        wanted = fact.kind in self.events if self.events else fact.severity.rank >= self.severity.rank
+        wanted = (
+            notification.kind in self.events
+            if self.events
+            else notification.severity.rank >= self.severity.rank
+        )
         return (
             wanted
-            and (not self.environments or fact.environment in self.environments)
-            and all(fact.labels.get(key) == value for key, value in self.labels.items())
+            and (not self.environments or notification.environment in self.environments)
+            and all(notification.labels.get(key) == value for key, value in self.labels.items())
         )
 
 

@@ -61,7 +61,7 @@ class ListPrice:
 
 
 @dataclass(frozen=True)
-class _Changed:
+class _ChangedCluster:
     cluster: str
     old: Desired | None
     new: Desired | None
@@ -115,7 +115,7 @@ def _changed(
     wanted: Mapping[str, Desired],
     recorded: Mapping[str, Desired],
     left_out: list[str],
-) -> Iterator[_Changed]:
+) -> Iterator[_ChangedCluster]:
     """Yield the clusters that a plan changes; add those that cannot be compared to ``left_out``."""
     for item in items:
         if item.action is Action.ADOPT:
@@ -128,10 +128,10 @@ def _changed(
         except ValidationError:
             left_out.append(f"{item.cluster}, whose recorded spec is not valid by the rules of today")
             continue
-        yield _Changed(item.cluster, old, new, item.not_carried_out)
+        yield _ChangedCluster(item.cluster, old, new, item.not_carried_out)
 
 
-def _differs(changed: _Changed) -> bool:
+def _differs(changed: _ChangedCluster) -> bool:
     return _counted(changed.old) != _counted(changed.new)
 
 

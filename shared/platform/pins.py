@@ -105,7 +105,7 @@ def pinned(
     A new cluster gets the pin that most clusters of its environment have for the same folders, because a
     stage has verified that one. A system whose source nobody knows stays as it is recorded, or away.
     """
-    followed = _Followed(revisions, source)
+    followed = _FollowedPins(revisions, source)
     clusters, common = dict(fleet.clusters), _Common(documents)
     for name, cluster in fleet.clusters.items():
         found, recorded = followed.by(cluster.flux_as_stored), documents.get(name)
@@ -123,7 +123,7 @@ def pinned(
     return replace(fleet, clusters=clusters, missed=frozenset(missed))
 
 
-def _misses(document: Json, followed: _Followed) -> bool:
+def _misses(document: Json, followed: _FollowedPins) -> bool:
     """Return whether the pin of a cluster would move if its manifest were valid, as far as that is known."""
     pin, found = Pin.of(document), followed.by(document["spec"]["flux"])
     if pin is None or found is None or pin.source or not found.commit:
@@ -158,7 +158,7 @@ def _moved(before: Pin | None, found: _Found, *, verified: bool = False) -> Pin 
     return before.moved(found.commit, found.digest)
 
 
-def _systems(wanted: Systems, recorded: Mapping[str, Json], followed: _Followed) -> list[Json]:
+def _systems(wanted: Systems, recorded: Mapping[str, Json], followed: _FollowedPins) -> list[Json]:
     """Return the systems of a cluster with their pins."""
     systems = list[Json]()
     for system in wanted:
@@ -226,7 +226,7 @@ class _Found:
     digest: str
 
 
-class _Followed:
+class _FollowedPins:
     """What clusters pull of a commit. A push asks for each cluster of the fleet, and few differ."""
 
     def __init__(self, revisions: Revisions, source: FleetSource) -> None:

@@ -52,19 +52,19 @@ def masked(ports: Ports, mask: Masker) -> Ports:
     wrapped["vaults"] = _Vaults(ports.vaults, mask)
     wrapped["kubernetes"] = _MaskedKubernetes(ports.kubernetes, mask)
     services = _wrapped(ports.services, _SERVICES, mask)
-    probes = {name: _Masked(probe, mask, texts=False) for name, probe in ports.services.probes.items()}
+    probes = {name: _MaskedPort(probe, mask, texts=False) for name, probe in ports.services.probes.items()}
     return replace(ports, **wrapped, services=replace(ports.services, **services, probes=probes))
 
 
 def _wrapped(ports: Ports | Services, names: Sequence[str], mask: Masker) -> dict[str, Any]:
-    return {name: _Masked(getattr(ports, name), mask, texts=name in _PUBLISHING) for name in names}
+    return {name: _MaskedPort(getattr(ports, name), mask, texts=name in _PUBLISHING) for name in names}
 
 
 class _Vaults:
     """The vaults: what they give out is masked from then on, before anything else can see it."""
 
     def __init__(self, inner: Vaults, mask: Masker) -> None:
-        self._inner, self._mask = _Masked(inner, mask, texts=False), mask
+        self._inner, self._mask = _MaskedPort(inner, mask, texts=False), mask
 
     def secret(self, vault: str, name: str) -> VaultSecret:
         """Return the newest version of a secret."""
@@ -77,7 +77,7 @@ class _MaskedKubernetes:
     """The clusters: the credential in a kubeconfig of a vault is masked by itself, too."""
 
     def __init__(self, inner: Kubernetes, mask: Masker) -> None:
-        self._inner, self._mask = _Masked(inner, mask, texts=False), mask
+        self._inner, self._mask = _MaskedPort(inner, mask, texts=False), mask
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -89,7 +89,7 @@ class _MaskedKubernetes:
         return self._inner.open(cluster, kubeconfig)
 
 
-class _Masked:
+class _MaskedPort:
     """A port whose errors are masked, and with ``texts`` also what it is given."""
 
     def __init__(self, inner: Any, mask: Masker, *, texts: bool) -> None:
@@ -117,7 +117,7 @@ class _Masked:
                 self._mask_error(error)
                 raise
             if name in _PORTS:
-                return _Masked(result, self._mask, texts=self._texts)
+                return _MaskedPort(result, self._mask, texts=self._texts)
             return result
 
         return call

@@ -125,7 +125,7 @@ def _stands(rollout: Rollout) -> bool:
 
 
 @dataclass(frozen=True)
-class _Standing:
+class _StageState:
     """Whether a stage has passed what it was to have, what keeps it there, and whether clusters failed.
 
     ``busy``: a cluster is Ready with it, and the stage goes on; ``approved``: somebody has approved it.
@@ -137,7 +137,7 @@ class _Standing:
     failed: bool = False
 
 
-def _standings(rollout: Rollout, seen: Seen, now: datetime) -> Iterator[_Standing]:
+def _standings(rollout: Rollout, seen: Seen, now: datetime) -> Iterator[_StageState]:
     """Yield how each stage of the line stands; one without clusters as that before it of its commit.
 
     A cluster whose pin a guard keeps shows nothing of what its stage is to have.
@@ -155,27 +155,27 @@ def _standings(rollout: Rollout, seen: Seen, now: datetime) -> Iterator[_Standin
         found = (
             _standing(own, decision, seen, now)
             if own
-            else _Standing(last is None or last != (target.commit, False))
+            else _StageState(last is None or last != (target.commit, False))
         )
         found = replace(found, passed=found.passed and not target.held)
         last = (target.commit, found.passed)
         yield found
 
 
-def _standing(own: Sequence[Member], decision: Decision, seen: Seen, now: datetime) -> _Standing:
+def _standing(own: Sequence[Member], decision: Decision, seen: Seen, now: datetime) -> _StageState:
     rollout, stages = decision.rollout, {member.stage for member in own}
     if all(map(rollout.stage_has_passed, stages)):
-        return _Standing(passed=True)
+        return _StageState(passed=True)
     standings = {decision.standings[member.cluster] for member in own}
     summaries = (known_in(seen, member.cluster) for member in own)
     if MemberStanding.FAILED in standings or any(
         found and found.phase is Phase.STALLED for found in summaries
     ):
-        return _Standing(passed=False, failed=True)
+        return _StageState(passed=False, failed=True)
     goes_on = standings & _GOES_ON or stages & {watch.stage for watch in rollout.watched}
     verified = MemberStanding.VERIFIED in standings and bool(goes_on)
     approved = any(_is_approved(rollout, stage, now) for stage in stages)
-    return _Standing(passed=False, busy=verified, approved=approved)
+    return _StageState(passed=False, busy=verified, approved=approved)
 
 
 _GOES_ON = {MemberStanding.IN_FLIGHT, MemberStanding.UNKNOWN, MemberStanding.WAITING, MemberStanding.BUSY}

@@ -1,7 +1,7 @@
 """A route that gets everything, which does not answer, refuses, or takes a message without an answer.
 
-Now and then many clusters fail at once, as in an outage. When the faults have ended, every fact was sent,
-in few messages and under one id of a message, and so was the end of every problem.
+Now and then many clusters fail at once, as in an outage. When the faults have ended, every notification was
+sent, in few messages and under one id of a message, and so was the end of every problem.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ differ by seconds."""
 
 
 class NotificationLog(Protocol):
-    """The facts that were stored for notifications, and the ids of those that were removed for their age."""
+    """The notifications that were stored, and the ids of those that were removed for their age."""
 
-    facts: list[Notification]
+    stored: list[Notification]
     pruned: set[str]
 
 
-class _Sent(list[OutgoingMessage]):
+class _SentMessages(list[OutgoingMessage]):
     """The messages that a route got, and when each came first."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
@@ -78,7 +78,7 @@ class RouteFaults:
     ) -> None:
         self._chance = random.Random(f"{seed} {ROUTES}")  # noqa: S311
         self._states, self._histories, self._loop = states, histories, loop
-        self._sent = {cloud: _Sent(loop.clock) for cloud in states}
+        self._sent = {cloud: _SentMessages(loop.clock) for cloud in states}
         for cloud, sent in self._sent.items():
             cloud.routes.delivered[ROUTE] = sent
         self.acts = 0
@@ -99,7 +99,7 @@ class RouteFaults:
     def _one_fails(self, cloud: MemoryCloud, name: str) -> None:
         key, at = f"cluster:{name}", self._loop.clock()
         identifier = f"{NotificationKind.FAILED}:{name}:{int(at.timestamp())}"
-        cloud.state.add_notice(
+        cloud.state.add_notification(
             Notification(identifier, NotificationKind.FAILED, key, name, at, location="westeurope")
         )
         self._loop.run_function(cloud, wake_notifier)
@@ -127,39 +127,41 @@ class RouteFaults:
             _check(cloud, stored, self._sent[cloud], Counter(self._histories[cloud].head_line))
 
 
-def _check(cloud: MemoryCloud, stored: NotificationLog, sent: _Sent, heads: Mapping[str, int]) -> None:
+def _check(cloud: MemoryCloud, log: NotificationLog, sent: _SentMessages, heads: Mapping[str, int]) -> None:
     """Compare what a route got with what happened; ``heads`` says how often each commit became the head:
     its problem begins each time.
     """
     fleet = cloud.ports.config.fleet
     messages: dict[str, set[str]] = {}
     for message in sent:
-        for fact in message.facts:
-            messages.setdefault(fact, set()).add(message.id)
-    times_stored = Counter(notice.id for notice in stored.facts)  # again after a crash
-    for fact, ids in messages.items():
-        kind, _, what = fact.removesuffix(":over").partition(":")
+        for identifier in message.notifications:
+            messages.setdefault(identifier, set()).add(message.id)
+    times_stored = Counter(notification.id for notification in log.stored)  # again after a crash
+    for identifier, ids in messages.items():
+        kind, _, what = identifier.removesuffix(":over").partition(":")
         problems = (
             heads.get(what.partition(":")[0], 1)
             if kind in (NotificationKind.INVALID, NotificationKind.REFUSED)
             else 1
         )
-        if len(ids) > max(problems, times_stored[fact.removesuffix(":over")]):
-            raise RuleViolated("repeated fact", f"{fleet}: {fact} is in messages with different ids")
-    for notice in stored.facts:
-        known = notice.id in messages or notice.id in stored.pruned
-        if not known and not notice.over and notice.kind is not NotificationKind.READY:
-            raise RuleViolated("lost fact", f"{fleet}: {notice.id} was never delivered")
+        if len(ids) > max(problems, times_stored[identifier.removesuffix(":over")]):
+            raise RuleViolated(
+                "repeated notification", f"{fleet}: {identifier} is in messages with different ids"
+            )
+    for notification in log.stored:
+        known = notification.id in messages or notification.id in log.pruned
+        if not known and not notification.over and notification.kind is not NotificationKind.READY:
+            raise RuleViolated("lost notification", f"{fleet}: {notification.id} was never delivered")
     times = sorted(sent.first.values())
     for begins, ends in zip(times, times[MOST:], strict=False):
         if ends - begins < PERIOD:
             raise RuleViolated("many messages", f"{fleet}: {MOST + 1} from {begins} to {ends}")
-    remembered = cloud.state.announced()
-    is_open = {remembered.facts[identifier].key for identifier in remembered.open.values()}
-    for notice in _shown(sent):
-        if notice.key not in is_open:
-            raise RuleViolated("missing end", f"{fleet}: {notice.id} is over, and no message says so")
-    _holds(cloud, is_open, pruned=bool(stored.pruned))
+    remembered = cloud.state.notifier_record()
+    is_open = {remembered.notifications[identifier].key for identifier in remembered.open.values()}
+    for notification in _shown(sent):
+        if notification.key not in is_open:
+            raise RuleViolated("missing end", f"{fleet}: {notification.id} is over, and no message says so")
+    _holds(cloud, is_open, pruned=bool(log.pruned))
 
 
 def _shown(sent: Iterable[OutgoingMessage]) -> Iterable[Notification]:
@@ -174,16 +176,18 @@ def _shown(sent: Iterable[OutgoingMessage]) -> Iterable[Notification]:
     began: dict[str, int] = {}
     first: dict[object, OutgoingMessage] = {}
     for message in sent:
-        times = [fact.at for group in message.groups for fact in group.facts]
+        times = [notification.at for group in message.groups for notification in group.notifications]
         first.setdefault((message.id, *times), message)
     for number, message in enumerate(first.values()):
-        began |= dict.fromkeys(message.facts, number)
-        facts = (fact for group in message.groups for fact in group.facts)
-        for fact in sorted(facts, key=lambda fact: fact.at):
-            place = (fact.key, fact.group)
-            if fact.lasting:
-                shown[place] = fact
-            elif fact.over and place in shown and _began(fact, began) >= began[shown[place].id]:
+        began |= dict.fromkeys(message.notifications, number)
+        notifications = (notification for group in message.groups for notification in group.notifications)
+        for notification in sorted(notifications, key=lambda notification: notification.at):
+            place = (notification.key, notification.group)
+            if notification.lasting:
+                shown[place] = notification
+            elif (
+                notification.over and place in shown and _began(notification, began) >= began[shown[place].id]
+            ):
                 del shown[place]
     return shown.values()
 
@@ -203,7 +207,9 @@ def _of_plan_holds(cloud: MemoryCloud, is_open: set[str]) -> None:
     held = any(item.needs_action for item in plan.items)
     for key, wrong in (("approval", bool(plan.deletes_needing_approval)), ("manifests", bool(plan.problems))):
         if wrong and key not in is_open:
-            raise RuleViolated("lost fact", f"{commit} has a problem with its {key}, and no message says so")
+            raise RuleViolated(
+                "lost notification", f"{commit} has a problem with its {key}, and no message says so"
+            )
         if key in is_open and not wrong and not (held and key == "manifests"):
             raise RuleViolated("missing end", f"{commit} has no problem with its {key}, and one is open")
 
@@ -221,4 +227,6 @@ def _holds(cloud: MemoryCloud, is_open: set[str], *, pruned: bool) -> None:
             raise RuleViolated("missing end", f"{fleet}: {name} has no drift, and its drift is open")
     for name, record in records.items():
         if record.divergence.drift is not None and f"drift:{name}" not in is_open and not pruned:
-            raise RuleViolated("lost fact", f"{fleet}: {name} differs from git, and no message says so")
+            raise RuleViolated(
+                "lost notification", f"{fleet}: {name} differs from git, and no message says so"
+            )

@@ -46,7 +46,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
     for port, names in {
         "state": "save delete append save_fleet save_plan save_report save_review save_blobs"
         " save_fingerprints save_dead_letter add_group_members remove_group_member"
-        " add_notice",
+        " add_notification",
         **dict.fromkeys(QUEUES, "send"),
         "git_host": "set_status write_check write_comment add_commit move_branch delete_branch open_pull"
         " edit_pull close_pull enable_auto_merge",

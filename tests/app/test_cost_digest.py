@@ -74,13 +74,21 @@ def test_a_change_is_against_the_week_before(cloud: MemoryCloud) -> None:
 def test_a_crash_before_the_week_is_saved_repeats_the_same_notification(cloud: MemoryCloud) -> None:
     read_costs(cloud.ports)
     digest_costs(cloud.ports)
-    (first,) = [notice for notice in cloud.state.notices(10) if notice.kind is NotificationKind.COST]
+    (first,) = [
+        notification
+        for notification in cloud.state.notifications(10)
+        if notification.kind is NotificationKind.COST
+    ]
     week = cloud.state.week_of_costs()
     assert week is not None
     cloud.state.save_week_of_costs(replace(week, week="2025-W01"))  # as if it had not been saved
     digest_costs(cloud.ports)
 
-    (again,) = [notice for notice in cloud.state.notices(10) if notice.kind is NotificationKind.COST]
+    (again,) = [
+        notification
+        for notification in cloud.state.notifications(10)
+        if notification.kind is NotificationKind.COST
+    ]
 
     assert again.id == first.id
 

@@ -48,8 +48,9 @@ def outputs(cloud: MemoryCloud) -> dict[str, str]:
 
 def told(cloud: MemoryCloud, route: str = "all") -> list[Notification]:
     messages = cloud.routes.delivered.get(route, [])
-    facts = [fact for message in messages for group in message.groups for fact in group.facts]
-    return [fact for fact in facts if fact.kind is NotificationKind.OUTPUTS]
+    groups = [group for message in messages for group in message.groups]
+    told = [notification for group in groups for notification in group.notifications]
+    return [notification for notification in told if notification.kind is NotificationKind.OUTPUTS]
 
 
 def test_the_outputs_are_what_the_cluster_has_in_its_config_map() -> None:

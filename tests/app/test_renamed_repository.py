@@ -13,7 +13,9 @@ from tests.support.one_cluster import advice, files, ready, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import around
 
-PRESENT_NAME = "Set GITHUB_REPOSITORY to the present name; ask GitHub why it blocks a repository."
+PRESENT_NAME = (
+    "Set the present name of the repository (docs/settings.md); ask the git host why it blocks one."
+)
 
 
 def renamed(*_: Any) -> NoReturn:

@@ -179,7 +179,7 @@ def test_an_unreadable_repository_is_shown_for_each_cluster() -> None:
     assert "the token has expired" in explained["problem"]
     assert explained["suggestedAction"].startswith("The timer plans again")
     assert explained["suggestedAction"].endswith(
-        "renews GITHUB_TOKEN, or the key of the GitHub App, and deploys it."
+        "the key with which it reads the repository (docs/settings.md), and deploys it."
     )
 
 

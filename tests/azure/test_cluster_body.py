@@ -303,7 +303,7 @@ def test_a_fleet_of_the_same_name_in_another_repository_is_another_fleet() -> No
     assert other.is_others({"tags": OWNER.tags})
     assert other.describe_tags({"tags": OWNER.tags}).endswith(
         "found roadstead-fleet=example and roadstead-cluster=one and roadstead-repository=example/fleet; "
-        "set GITHUB_REPOSITORY_PREVIOUS after a rename of the repository"
+        "set REPOSITORY_PREVIOUS after a rename of the repository"
     )
 
 

@@ -11,8 +11,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.ports.azure.clusters import ListActivity
+from tests.support.attached_clusters import attached
 from tests.support.checks import check
-from tests.support.clusters_elsewhere import attached
 from tests.support.drift_proposals import PROPOSE
 from tests.support.one_cluster import ONE, api, cluster, files, pool, ready
 from tests.support.pipeline_runs import push

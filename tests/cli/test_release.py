@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import plan_view
 from shared.cluster.record_parts import Phase
 from shared.language.model.notification_kinds import NotificationKind
-from tests.support.clusters_elsewhere import SECRET, attached, cloud_with_harbour, files
+from tests.support.attached_clusters import SECRET, attached, cloud_with_harbour, files
 from tests.support.console_pages import shown
 from tests.support.fleet_files import fleet
 from tests.support.notifications import notifying

@@ -166,7 +166,7 @@ def test_a_repository_that_cannot_be_read_is_shown_with_the_suggested_action() -
     text = " ".join(shown.split())
     assert "the repository could not be read: Unauthenticated: the token has expired" in text
     assert "The timer plans again at the latest" in text
-    assert "renews GITHUB_TOKEN, or the key of the GitHub App" in text
+    assert "renews the token or the key with which it reads the repository" in text
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "a newer commit is not planned yet: the repository could not be read" in new
 

@@ -48,8 +48,8 @@ READS: dict[str, tuple[str, str, str, Callable[[State], object], Callable[[State
     "sweep": (FLEETS, "fleet", "{} sweep", lambda state: state.save_sweep(state.sweep()), State.sweep),
     "notifier": (
         *(FLEETS, "notifier", "{}"),
-        lambda state: state.save_announced(state.announced()),
-        State.announced,
+        lambda state: state.save_notifier_record(state.notifier_record()),
+        State.notifier_record,
     ),
     "fingerprints": (
         *(FLEETS, "marks", "{}"),

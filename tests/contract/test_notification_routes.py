@@ -27,7 +27,7 @@ from shared.cluster.failures.errors import (
 from shared.notifications.digest import messages
 from shared.notifications.routes import LIMITS, RouteType
 from tests.support.notification_routes import KEY, LINKS, login, message, send
-from tests.support.notifications import fact
+from tests.support.notifications import notified
 from tests.support.receivers import Inbox, answering, https_inbox, mail_server, silent_server
 
 pytestmark = pytest.mark.lives
@@ -37,7 +37,7 @@ SIGNATURE = "sig-canary-83bd01f7aa"
 
 
 def test_slack_gets_the_text_as_it_is_at_the_whole_address(inbox: Inbox) -> None:
-    hostile = replace(fact("one"), detail="<!channel> & <https://evil.example|click>")
+    hostile = replace(notified("one"), detail="<!channel> & <https://evil.example|click>")
     sent = messages([hostile], fleet="example", limit=12_000, links=LINKS)[0]
     send(RouteType.SLACK, f"{inbox.url}/services/{TOKEN}", sent)
     ((path, headers, body),) = inbox.got
@@ -71,14 +71,14 @@ def test_teams_gets_a_card_with_the_text_and_the_links(inbox: Inbox) -> None:
 
 @pytest.mark.parametrize("letter", ["a", '"', "é", "\N{GRINNING FACE}", "\\"])
 def test_a_card_is_never_larger_than_teams_takes(inbox: Inbox, letter: str) -> None:
-    facts = [
+    notifications = [
         replace(
-            fact(f"aks-{n}", number=n, reason=f"Reason{n % 7}", location=f"region{n % 5}"),
+            notified(f"aks-{n}", number=n, reason=f"Reason{n % 7}", location=f"region{n % 5}"),
             detail=letter * 300,
         )
         for n in range(400)
     ]
-    for sent in messages(facts, fleet="example", limit=LIMITS[RouteType.TEAMS], links=LINKS):
+    for sent in messages(notifications, fleet="example", limit=LIMITS[RouteType.TEAMS], links=LINKS):
         send(RouteType.TEAMS, inbox.url, sent)
     assert max(len(body.decode().encode("utf-16-le")) for _, _, body in inbox.got) <= 28 * 1024
 
@@ -88,7 +88,7 @@ def test_a_webhook_is_signed_as_standard_webhooks_says(inbox: Inbox) -> None:
     send(RouteType.WEBHOOK, f"{inbox.url}/hook", sent, OPS_SECRET=KEY)
     ((_, headers, body),) = inbox.got
     verified = Webhook(KEY).verify(body, headers)
-    assert [document["subject"] for document in verified["groups"][0]["facts"]] == ["one", "two"]
+    assert [document["subject"] for document in verified["groups"][0]["notifications"]] == ["one", "two"]
     assert headers["webhook-id"] == verified["id"] == sent.id
     with pytest.raises(WebhookVerificationError):
         Webhook(KEY).verify(body + b" ", headers)

@@ -1,4 +1,4 @@
-"""500 clusters fail at once, and receivers on sockets meanwhile: few messages, with every fact once."""
+"""500 clusters fail at once, and receivers on sockets meanwhile: few messages, each notification once."""
 
 from __future__ import annotations
 
@@ -88,9 +88,13 @@ def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Author
         mails = "\n".join(message.get_content() for message in mail.got)
     for text in (texts, chats, mails):
         assert times_named(text) == {1: EVENTS}
-    facts = [fact for hook in hooks for group in hook["groups"] for fact in group["facts"]]
-    assert Counter(fact["subject"] for fact in facts if fact["subject"] in NAMES) == dict.fromkeys(NAMES, 1)
-    assert max(Counter(fact["id"] for fact in facts).values()) == 1
+    notifications = [
+        notification for hook in hooks for group in hook["groups"] for notification in group["notifications"]
+    ]
+    assert Counter(
+        notification["subject"] for notification in notifications if notification["subject"] in NAMES
+    ) == dict.fromkeys(NAMES, 1)
+    assert max(Counter(notification["id"] for notification in notifications).values()) == 1
     for got in (slack.got, hook.got, chat.got, mail.got):
         assert len(got) <= 3 * MOST_MESSAGES
 
@@ -100,8 +104,8 @@ def test_the_number_of_messages_hardly_depends_on_the_number_of_events(events: i
     cloud = MemoryCloud()
     push(cloud, notifying(fleet_files.fleet("one"), ROUTES[0]))
     cloud.run()
-    for notice in storm(events, cloud.clock()):
-        cloud.state.add_notice(notice)
+    for notification in storm(events, cloud.clock()):
+        cloud.state.add_notification(notification)
     wake_notifier(cloud.ports)
     cloud.run(60)
     assert len(cloud.routes.delivered["slack"]) <= 3

@@ -59,7 +59,7 @@ def pages(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[b
 def test_more_than_a_page_is_asked_for_in_pages() -> None:
     with HttpServer(pages) as server:
         state = state_at(server.url)
-        assert not [*state.notices(10_000), *state.acts(10_000), *state.dead_letters(1001)]
+        assert not [*state.notifications(10_000), *state.acts(10_000), *state.dead_letters(1001)]
 
 
 class PagedTable:

@@ -125,12 +125,12 @@ def test_a_plan_in_several_rows_of_which_one_is_missing_is_none(stored: Stored, 
 def test_what_is_stored_again_anyway_begins_anew(stored: Stored) -> None:
     state, fleet = stored.state, stored.fleet
     state.save_sweep(state.sweep())
-    state.save_announced(state.announced())
+    state.save_notifier_record(state.notifier_record())
     state.save_fingerprints({"one": "f"})
     for partition, key in (("fleet", f"{fleet} sweep"), ("notifier", fleet), ("marks", fleet)):
         stored.tables.edit(FLEETS, partition, key, CUT_OFF)
     state.save_sweep(state.sweep())
-    state.save_announced(state.announced())
+    state.save_notifier_record(state.notifier_record())
     assert state.fingerprints() == {}
     state.save_fingerprints({"one": "f"})
     assert list(state.unreadable()) == []

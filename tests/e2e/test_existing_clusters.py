@@ -13,7 +13,7 @@ from localcloud.runtime.parts.part import kubeconfigs
 from shared.kubernetes.flux_objects import FACTS, SOURCE
 from shared.kubernetes.kubeconfig import OWNER_MAP
 from tests.support import fleet_files
-from tests.support.clusters_elsewhere import manifest
+from tests.support.attached_clusters import manifest
 from tests.support.fleet_operator import Operator
 from tests.support.inside_clusters import kubernetes
 from tests.support.local_cloud_start import Start

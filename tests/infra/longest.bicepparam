@@ -3,7 +3,7 @@ using '../../infra/main.bicep'
 
 param fleet = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
 param githubRepository = 'example/fleet'
-param githubRepositoryPrevious = 'example/ships'
+param repositoryPrevious = 'example/ships'
 param targetSubscriptions = ['00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000003']
 param entraClientId = '00000000-0000-0000-0000-000000000002'
 param alwaysReady = { http: 10, planner: 2, previewer: 2, worker: 2, changer: 2, deleter: 2 }

@@ -1,4 +1,4 @@
-"""The kubeconfig of an existing cluster: static credentials are read, and everything else is refused."""
+"""The kubeconfig of an attached cluster: static credentials are read, and everything else is refused."""
 
 from __future__ import annotations
 

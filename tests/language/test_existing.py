@@ -42,7 +42,7 @@ def test_its_stored_form_is_read_as_it_was_written() -> None:
     assert again == found
 
 
-def test_a_class_of_clusters_elsewhere_names_the_secret_by_the_name_of_the_cluster() -> None:
+def test_a_class_of_attached_clusters_names_the_secret_by_the_name_of_the_cluster() -> None:
     text = HEAD.format("ClusterClass", "edge")
     text += 'spec:\n  provider: existing\n  existing: {kubeconfig: {vault: ops, secret: "kube-{name}"}}\n'
     own = HEAD.format("Cluster", "harbour") + "spec: {class: edge}\n"
@@ -112,14 +112,14 @@ def test_a_vault_that_the_app_may_not_read_is_refused_with_its_place() -> None:
     assert "the app may not read the vault ops: KEY_VAULTS, a setting of the app, has team" in message
 
 
-def test_a_quota_of_azure_does_not_count_clusters_elsewhere() -> None:
+def test_a_quota_of_azure_does_not_count_attached_clusters() -> None:
     quota = "  clusterQuotas:\n    - {clusters: 2}\n"
     fleet = harbour(fleet=GOOD["fleet.yaml"].replace("spec:\n", f"spec:\n{quota}", 1))
     assert not fleet.invalid, fleet.invalid
     assert {"one", "two", "harbour"} == fleet.clusters.keys()
 
 
-def test_azure_manages_no_namespace_of_a_cluster_elsewhere() -> None:
+def test_azure_manages_no_namespace_of_an_attached_cluster() -> None:
     system = GOOD["systems/shop.yaml"].replace("names: [one]", "names: [one, harbour]")
     fleet = harbour(systems__shop=f"{system}  managedNamespaces: {{}}\n")
     assert [str(problem) for problem in fleet.problems] == [

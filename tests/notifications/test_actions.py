@@ -1,4 +1,4 @@
-"""What a fact says of what comes next is whole, because it has commands; a reason that is cut says so."""
+"""What comes next, as a notification says it, is whole: it has commands; a reason that is cut says so."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.support.desired_clusters import desired
 
 
 def failing(error: ReconcileError) -> tuple[ClusterRecord, Notification]:
-    """Return a cluster with a long name whose job has failed, and the fact that it is."""
+    """Return a cluster with a long name whose job has failed, and the notification that it is."""
     before = accept_new(desired(f"a{'tlantic' * 8}-aks"), uid="0badcafe", commit="c" * 40, now=NOW)
     after = apply_outcome(before, Fail(error), now=NOW, jitter=0)
-    notice = trouble_between(before, after)
-    assert notice is not None
-    return after, notice
+    notification = trouble_between(before, after)
+    assert notification is not None
+    return after, notification
 
 
 @pytest.mark.parametrize("kind", list(classes()), ids=lambda kind: kind.__name__)
 def test_what_comes_next_is_whole(kind: type[ReconcileError]) -> None:
-    record, notice = failing(kind("an error"))
-    assert notice.action == diagnose(record, now=NOW).suggested_action
+    record, notification = failing(kind("an error"))
+    assert notification.action == diagnose(record, now=NOW).suggested_action
 
 
 def test_a_reason_that_is_cut_ends_with_dots() -> None:
-    _, notice = failing(QuotaExceeded("x" * DETAIL_LIMIT))
-    assert (len(notice.detail), notice.detail[-4:]) == (DETAIL_LIMIT, "x...")
+    _, notification = failing(QuotaExceeded("x" * DETAIL_LIMIT))
+    assert (len(notification.detail), notification.detail[-4:]) == (DETAIL_LIMIT, "x...")

@@ -1,4 +1,4 @@
-"""What a message says, and that its size is bounded and no fact is missing."""
+"""What a message says, and that its size is bounded and no notification is missing."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from shared.notifications.notification import Notification, end_of
 from shared.notifications.record import MOST_PENDING
 from shared.notifications.routes import LIMITS
 from tests.support.hypothesis_settings import GENERATED
-from tests.support.notifications import after, fact
+from tests.support.notifications import after, notified
 
 LINKS = Links("https://github.com/example/fleet", "https://app.example.com")
 
 
 def test_a_message_says_what_where_since_when_why_what_next_and_where_to_look() -> None:
-    facts = [fact("one", seconds=1), fact("two", seconds=65)]
-    (message,) = messages(facts, fleet="example", limit=12_000, links=LINKS)
-    commit = facts[0].commit
+    notifications = [notified("one", seconds=1), notified("two", seconds=65)]
+    (message,) = messages(notifications, fleet="example", limit=12_000, links=LINKS)
+    commit = notifications[0].commit
     assert message.title == "example: 2 clusters failed in westeurope: QuotaExceeded"
     assert message.severity is Severity.CRITICAL
     assert message.text.splitlines() == [
@@ -40,9 +40,9 @@ def test_a_message_says_what_where_since_when_why_what_next_and_where_to_look() 
 
 
 def test_what_is_over_within_one_digest_says_what_it_was_since_when_and_why_and_that_it_is_over() -> None:
-    problem = replace(fact("one", seconds=1), diff="-count: 3\n+count: 5")
-    other = fact("two", seconds=2)
-    ends = [end_of(problem, after(60), "verified"), end_of(fact("old", seconds=-600), after(61))]
+    problem = replace(notified("one", seconds=1), diff="-count: 3\n+count: 5")
+    other = notified("two", seconds=2)
+    ends = [end_of(problem, after(60), "verified"), end_of(notified("old", seconds=-600), after(61))]
     (message,) = messages([problem, other, *ends], fleet="f", limit=12_000, links=LINKS)
     assert message.title == "f: 1 cluster failed in westeurope: QuotaExceeded, and 2 more"
     over = message.text.split("\n\n")[-1].splitlines()
@@ -56,14 +56,14 @@ def test_what_is_over_within_one_digest_says_what_it_was_since_when_and_why_and_
     ]
     assert "Next: " not in "\n".join(over)
     group = body_of(message)["groups"][-1]
-    assert (group["over"], group["facts"][0]["why"]) == (True, "the cluster one: no vCPUs are left")
+    assert (group["over"], group["notifications"][0]["why"]) == (True, "the cluster one: no vCPUs are left")
     told_before = message.text.split("\n\n")[1].splitlines()
     assert told_before[0] == "1 cluster no longer failed in westeurope"
-    assert set(message.facts) == {notification.id for notification in (problem, other, *ends)}
+    assert set(message.notifications) == {notification.id for notification in (problem, other, *ends)}
 
 
-def next_lines(*facts: Notification) -> list[str]:
-    (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS)
+def next_lines(*notifications: Notification) -> list[str]:
+    (message,) = messages(notifications, fleet="f", limit=12_000, links=LINKS)
     lines = message.text.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("Next"))
     end = next(number for number, line in enumerate(lines) if line.startswith("Wh") and number > start)
@@ -71,7 +71,7 @@ def next_lines(*facts: Notification) -> list[str]:
 
 
 def held(cluster: str, action: str) -> Notification:
-    return replace(fact(cluster, NotificationKind.HELD, reason=""), action=action)
+    return replace(notified(cluster, NotificationKind.HELD, reason=""), action=action)
 
 
 def test_a_command_for_several_clusters_has_the_name_of_none() -> None:
@@ -102,15 +102,15 @@ def test_a_word_that_is_also_the_name_of_the_cluster_stays() -> None:
 
 
 def test_a_diff_is_shown_where_there_is_one() -> None:
-    changed = replace(fact("one"), diff="-count: 3\n+count: 5")
+    changed = replace(notified("one"), diff="-count: 3\n+count: 5")
     (message,) = messages([changed], fleet="f", limit=12_000, links=LINKS)
     assert "Diff:\n-count: 3\n+count: 5" in message.text
 
 
 def test_what_is_worst_comes_first_and_an_end_is_no_reason_to_hurry() -> None:
-    over = end_of(fact("old"), after(60))
-    facts = [over, fact("slow", NotificationKind.STALLED), fact("one")]
-    (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS)
+    over = end_of(notified("old"), after(60))
+    notifications = [over, notified("slow", NotificationKind.STALLED), notified("one")]
+    (message,) = messages(notifications, fleet="f", limit=12_000, links=LINKS)
     kinds = [(group["kind"], group["over"]) for group in body_of(message)["groups"]]
     assert kinds == [("failed", False), ("stalled", False), ("failed", True)]
     (calm,) = messages([over], fleet="f", limit=12_000, links=LINKS)
@@ -119,7 +119,7 @@ def test_what_is_worst_comes_first_and_an_end_is_no_reason_to_hurry() -> None:
 
 def test_the_same_facts_have_the_same_id_and_others_another() -> None:
     def identify(*names: str) -> str:
-        (message,) = messages([fact(name) for name in names], fleet="f", limit=12_000, links=LINKS)
+        (message,) = messages([notified(name) for name in names], fleet="f", limit=12_000, links=LINKS)
         return message.id
 
     assert identify("one", "two") == identify("two", "one") != identify("one")
@@ -143,37 +143,41 @@ def test_the_same_facts_have_the_same_id_and_others_another() -> None:
 def test_no_message_is_too_long_and_no_fact_is_in_none_or_in_two(
     drawn: list[tuple[str, NotificationKind, str, str]], limit: int, together: bool
 ) -> None:
-    facts = [replace(fact(name, kind, location=place), detail=detail) for name, kind, place, detail in drawn]
-    found = messages(facts, fleet="f", limit=limit, links=LINKS, together=together)
-    named = Counter(identifier for message in found for identifier in message.facts)
+    notifications = [
+        replace(notified(name, kind, location=place), detail=detail) for name, kind, place, detail in drawn
+    ]
+    found = messages(notifications, fleet="f", limit=limit, links=LINKS, together=together)
+    named = Counter(identifier for message in found for identifier in message.notifications)
     assert all(len(f"{message.title}\n{message.text}".encode()) <= limit for message in found)
     assert max(named.values(), default=1) == 1
     assert len(found) < MOST_MESSAGES + 1
     if len(found) < MOST_MESSAGES:
-        assert set(named) == {notification.id for notification in facts}
+        assert set(named) == {notification.id for notification in notifications}
     for message in found:
-        assert {document["id"] for group in body_of(message)["groups"] for document in group["facts"]} == set(
-            message.facts
-        )
+        assert {
+            document["id"] for group in body_of(message)["groups"] for document in group["notifications"]
+        } == set(message.notifications)
         assert all(
-            notification.subject in message.text for notification in facts if notification.id in message.facts
+            notification.subject in message.text
+            for notification in notifications
+            if notification.id in message.notifications
         )
 
 
 def test_everything_that_a_route_may_have_missed_needs_few_digests() -> None:
-    left = [fact(f"aks-production-{n:04d}", number=n) for n in range(MOST_PENDING)]
+    left = [notified(f"aks-production-{n:04d}", number=n) for n in range(MOST_PENDING)]
     digests = 0
     while left:
         found = messages(left, fleet="example", limit=12_000, links=LINKS)
-        named = {identifier for message in found for identifier in message.facts}
+        named = {identifier for message in found for identifier in message.notifications}
         left = [notification for notification in left if notification.id not in named]
         digests += 1
     assert digests <= 2
 
 
 def test_one_more_reason_and_one_dropped_fact_are_one() -> None:
-    facts = [fact(name) for name in ("one", "two", "three", "four")]
-    (message,) = messages(facts, fleet="f", limit=12_000, links=LINKS, dropped=1)
+    notifications = [notified(name) for name in ("one", "two", "three", "four")]
+    (message,) = messages(notifications, fleet="f", limit=12_000, links=LINKS, dropped=1)
     assert "1 more reason." in message.text.splitlines()
     assert message.text.endswith(
         "1 older notification was dropped while this route did not deliver: `roadstead events NAME`."

@@ -1,4 +1,4 @@
-"""What docs/notifications.md promises, whatever happens and fails: by generated facts."""
+"""What docs/notifications.md promises, whatever happens and fails: by generated notifications."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.notifications.notification import Notification
 from shared.notifications.record import COLLECT, LONGEST
 from shared.notifications.routes import Route, RouteType
 from tests.support.hypothesis_settings import GENERATED
-from tests.support.notifications import ROUTES, after, fact
+from tests.support.notifications import ROUTES, after, notified
 from tests.support.notifier_driver import Driver
 
 KINDS = (
@@ -40,10 +40,10 @@ changes = st.lists(
 
 
 def _facts(drawn: Sequence[tuple[int, str, NotificationKind, str]]) -> list[Notification]:
-    """Return facts in the order of their times, each with an id of its own."""
+    """Return notifications in the order of their times, each with an id of its own."""
     ordered = enumerate(sorted(drawn, key=lambda each: each[0]))
     return [
-        fact(cluster, kind, seconds, location=place, number=n)
+        notified(cluster, kind, seconds, location=place, number=n)
         for n, (seconds, cluster, kind, place) in ordered
     ]
 
@@ -53,16 +53,16 @@ def _facts(drawn: Sequence[tuple[int, str, NotificationKind, str]]) -> list[Noti
 def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
     drawn: list[tuple[int, str, NotificationKind, str]], down: list[bool]
 ) -> None:
-    facts = _facts(drawn)
+    notifications = _facts(drawn)
     driver = Driver(down=down)
-    driver.run(facts, after(86_400))
-    expected = {notice.id for notice in facts if ROUTES[0].takes(notice)}
-    ends = {identifier for identifier in driver.facts() if identifier.endswith(":over")}
-    assert driver.facts() == Counter([*expected, *ends])
+    driver.run(notifications, after(86_400))
+    expected = {notification.id for notification in notifications if ROUTES[0].takes(notification)}
+    ends = {identifier for identifier in driver.notifications() if identifier.endswith(":over")}
+    assert driver.notifications() == Counter([*expected, *ends])
     assert not driver.known.routes["ops"].missing
     ids: dict[str, set[str]] = {}
     for message in driver.tried:
-        for identifier in message.facts:
+        for identifier in message.notifications:
             ids.setdefault(identifier, set()).add(message.id)
     assert all(len(some) == 1 for some in ids.values()), "a message that is sent again has its id"
 
@@ -72,19 +72,19 @@ def test_every_fact_of_a_route_is_told_exactly_once_whatever_fails(
 def test_every_problem_that_ends_is_told_to_have_ended(
     drawn: list[tuple[int, str, NotificationKind, str]],
 ) -> None:
-    facts = _facts(drawn)
+    notifications = _facts(drawn)
     driver = Driver()
-    driver.run(facts, after(86_400))
+    driver.run(notifications, after(86_400))
     open_problems: dict[str, Notification] = {}
     ended = set()
-    for notice in facts:
-        before = open_problems.pop(notice.key, None)
-        if before is not None and not (notice.lasting and notice.group == before.group):
+    for notification in notifications:
+        before = open_problems.pop(notification.key, None)
+        if before is not None and not (notification.lasting and notification.group == before.group):
             ended.add(f"{before.id}:over")
-        if notice.lasting:
-            open_problems[notice.key] = notice
-    assert {identifier for identifier in driver.facts() if identifier.endswith(":over")} == ended
-    assert set(driver.known.open.values()) == {notice.id for notice in open_problems.values()}
+        if notification.lasting:
+            open_problems[notification.key] = notification
+    assert {identifier for identifier in driver.notifications() if identifier.endswith(":over")} == ended
+    assert set(driver.known.open.values()) == {notification.id for notification in open_problems.values()}
 
 
 @GENERATED
@@ -104,13 +104,13 @@ def test_whoever_reads_a_route_knows_the_problems_that_are_open_and_no_other(
         told: dict[tuple[str, tuple[str, str, str]], int] = {}
         for _, name, message in driver.sent:
             groups = message.groups if name == route.name else ()
-            for notification in (shown for group in groups for shown in group.facts):
+            for notification in (shown for group in groups for shown in group.notifications):
                 place = (notification.key, notification.group)
                 if not notification.over:
                     told[place] = notification.sequence
                 elif told.get(place, notification.sequence + 1) <= notification.sequence:
                     del told[place]
-        now_open = (driver.known.facts[identifier] for identifier in driver.known.open.values())
+        now_open = (driver.known.notifications[identifier] for identifier in driver.known.open.values())
         wanted = {
             (problem.key, problem.group): problem.sequence for problem in now_open if route.takes(problem)
         }
@@ -123,7 +123,9 @@ def test_whoever_reads_a_route_knows_the_problems_that_are_open_and_no_other(
 @given(st.integers(1, 400), st.integers(1, 7200))
 def test_the_number_of_messages_grows_with_the_time_and_not_with_the_facts(count: int, seconds: int) -> None:
     driver = Driver()
-    driver.run([fact(f"c{n}", seconds=n * seconds // count, number=n) for n in range(count)], after(seconds))
+    driver.run(
+        [notified(f"c{n}", seconds=n * seconds // count, number=n) for n in range(count)], after(seconds)
+    )
     doublings = math.ceil(math.log2(LONGEST / COLLECT)) + 1
     most = doublings + 1 + seconds / LONGEST.total_seconds()
     assert len(driver.sent) <= most * MOST_MESSAGES

@@ -1,4 +1,4 @@
-"""What is sent, and when; tests/notifications/test_promises.py has the promises by generated facts."""
+"""What is sent, and when; test_promises.py here has the promises by generated notifications."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from shared.notifications.record import (
     with_message,
 )
 from shared.notifications.routes import Route, RouteType
-from tests.support.notifications import ROUTES, T0, after, fact
+from tests.support.notifications import ROUTES, T0, after, notified
 from tests.support.notifier_driver import Driver
 
 
 def test_facts_of_the_same_seconds_are_one_message() -> None:
     driver = Driver()
-    driver.run([fact(f"c{n}", seconds=n % 10) for n in range(200)], after(600))
+    driver.run([notified(f"c{n}", seconds=n % 10) for n in range(200)], after(600))
     ((at, _, message),) = driver.sent
     assert at == after(10)
     assert message.title == "f: 200 clusters failed in westeurope: QuotaExceeded"
@@ -47,8 +47,8 @@ def test_facts_of_the_same_seconds_are_one_message() -> None:
 
 def test_the_end_of_an_outage_is_one_message_when_all_of_it_is_over() -> None:
     names = [f"c{n}" for n in range(200)]
-    begins = [fact(name) for name in names]
-    ends = [fact(name, NotificationKind.READY, 60 + n) for n, name in enumerate(names)]
+    begins = [notified(name) for name in names]
+    ends = [notified(name, NotificationKind.READY, 60 + n) for n, name in enumerate(names)]
     driver = Driver()
     driver.run([*begins, *ends], after(3600))
     assert [message.title for _, _, message in driver.sent] == [
@@ -59,28 +59,28 @@ def test_the_end_of_an_outage_is_one_message_when_all_of_it_is_over() -> None:
 
 def test_the_end_of_a_problem_waits_for_its_group_no_longer_than_some_minutes() -> None:
     driver = Driver()
-    driver.run([fact("one"), fact("two"), fact("one", NotificationKind.READY, 60)], after(3600))
+    driver.run([notified("one"), notified("two"), notified("one", NotificationKind.READY, 60)], after(3600))
     assert [at for at, _, _ in driver.sent] == [after(10), after(60) + OVER]
     assert set(driver.known.open.values()) == {"failed:two:1"}
 
 
 def test_a_problem_that_ends_before_it_was_told_is_told_with_its_end() -> None:
     driver = Driver()
-    driver.run([fact("one"), fact("one", NotificationKind.READY, 5)], after(3600))
+    driver.run([notified("one"), notified("one", NotificationKind.READY, 5)], after(3600))
     ((_, _, message),) = driver.sent
-    assert set(message.facts) == {"failed:one:1", "failed:one:1:over"}
+    assert set(message.notifications) == {"failed:one:1", "failed:one:1:over"}
     assert message.title == "f: 1 cluster failed in westeurope: QuotaExceeded; now no longer failed"
 
 
 def test_a_problem_that_becomes_another_one_ends_for_whoever_was_told_of_it() -> None:
     routes = (Route("stalls", RouteType.SLACK, "A", events=(NotificationKind.STALLED,)), *ROUTES)
     driver = Driver(routes)
-    facts = [
-        fact("one", NotificationKind.STALLED),
-        fact("one", NotificationKind.FAILED, 60),
-        fact("one", NotificationKind.READY, 3000),
+    notifications = [
+        notified("one", NotificationKind.STALLED),
+        notified("one", NotificationKind.FAILED, 60),
+        notified("one", NotificationKind.READY, 3000),
     ]
-    driver.run(facts, after(7200))
+    driver.run(notifications, after(7200))
     told = [(route, message.title.removeprefix("f: ")) for _, route, message in driver.sent]
     assert [title for route, title in told if route == "stalls"] == [
         "1 cluster stalled in westeurope: QuotaExceeded",
@@ -95,32 +95,32 @@ def test_a_problem_that_becomes_another_one_ends_for_whoever_was_told_of_it() ->
 
 def test_a_problem_of_a_cluster_that_leaves_a_route_ends_there_and_one_that_repeats_ends_once() -> None:
     production = Route("production", RouteType.SLACK, "A", environments=("production",))
-    begins = fact("one", environment="production")
+    begins = notified("one", environment="production")
     known = take(NotifierRecord(), [begins], (production,), T0)
-    again = take(known, [fact("one", environment="production", number=2)], (production,), after(1))
+    again = take(known, [notified("one", environment="production", number=2)], (production,), after(1))
     assert again.routes["production"].pending == ("failed:one:1", "failed:one:2")
-    moved = take(known, [fact("one", environment="test", number=2)], (production,), after(1))
+    moved = take(known, [notified("one", environment="test", number=2)], (production,), after(1))
     assert moved.routes["production"].pending == ("failed:one:1", "failed:one:1:over")
 
 
 def test_a_stored_fact_that_is_read_again_is_taken_once() -> None:
     routes = (Route("ops", RouteType.SLACK, "OPS", Severity.INFO),)
-    stored = [fact("one"), fact("two", NotificationKind.READY)]
+    stored = [notified("one"), notified("two", NotificationKind.READY)]
     known = take(NotifierRecord(), stored, routes, T0)
     known = delivered(known, "ops", known.routes["ops"].pending, after(10))
-    again = take(known, [*stored, fact("three", seconds=11)], routes, after(11))
+    again = take(known, [*stored, notified("three", seconds=11)], routes, after(11))
     assert again.routes["ops"].pending == ("failed:three:1",)
 
 
 def test_a_fact_that_is_stored_again_after_it_was_taken_is_not_told_while_it_lasts() -> None:
-    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
+    known = take(NotifierRecord(), [notified("one")], ROUTES, T0)
     known = take(delivered(known, "ops", ["failed:one:1"], after(10)), [], ROUTES, after(20))
-    again = take(known, [fact("one")], ROUTES, after(30))
+    again = take(known, [notified("one")], ROUTES, after(30))
     assert again.routes["ops"].pending == ()
 
 
 def test_a_problem_that_the_record_does_not_show_is_over() -> None:
-    known = take(NotifierRecord(), [fact("one"), fact("two")], ROUTES, T0)
+    known = take(NotifierRecord(), [notified("one"), notified("two")], ROUTES, T0)
     assert unconfirmed(known, T0 + CONFIRM / 2) == []
     unsure = unconfirmed(known, T0 + CONFIRM)
     assert [notification.subject for notification in unsure] == ["one", "two"]
@@ -134,7 +134,7 @@ def test_a_problem_that_the_record_does_not_show_is_over() -> None:
 
 
 def test_a_route_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_for_it() -> None:
-    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
+    known = take(NotifierRecord(), [notified("one")], ROUTES, T0)
     error = ("Unavailable", "no answer")
     waits = []
     for _ in range(9):
@@ -150,8 +150,8 @@ def test_a_route_that_fails_is_tried_again_at_growing_intervals_or_when_it_asks_
 
 
 def test_what_a_route_missed_for_days_is_bounded_and_counted() -> None:
-    facts = [fact(f"c{n}", seconds=n, number=n) for n in range(MOST_PENDING + 30)]
-    known = take(NotifierRecord(), facts, ROUTES, after(5000))
+    notifications = [notified(f"c{n}", seconds=n, number=n) for n in range(MOST_PENDING + 30)]
+    known = take(NotifierRecord(), notifications, ROUTES, after(5000))
     state = known.routes["ops"]
     assert (len(state.pending), state.dropped) == (MOST_PENDING, 30)
     (first, *_) = messages(
@@ -191,7 +191,7 @@ def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None
     assert not known.open
     assert next_moment(known, T0) == T0 + lasts
     passed = compare(known, [], {NotificationKind.PLAN}, ROUTES, after(30))
-    assert (passed.since, passed.facts) == ({}, {})
+    assert (passed.since, passed.notifications) == ({}, {})
     again = compare(passed, [problem], {NotificationKind.PLAN}, ROUTES, T0 + lasts)
     assert not again.open
     lasted = compare(known, [problem], {NotificationKind.PLAN}, ROUTES, T0 + lasts)
@@ -200,7 +200,7 @@ def test_a_problem_that_may_pass_by_itself_is_taken_when_it_has_lasted() -> None
 
 
 def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty() -> None:
-    known = take(NotifierRecord(), [fact("one")], ROUTES, T0)
+    known = take(NotifierRecord(), [notified("one")], ROUTES, T0)
     other = (Route("new", RouteType.TEAMS, "NEW"),)
     changed = take(known, [], other, after(1))
     assert {name: state.pending for name, state in changed.routes.items()} == {"new": ()}
@@ -208,26 +208,26 @@ def test_a_route_that_git_no_longer_has_is_forgotten_and_a_new_one_begins_empty(
 
 
 def test_a_digest_of_several_messages_is_one_pause() -> None:
-    facts = [fact(f"aks-production-{n:04d}", number=n) for n in range(MOST_PENDING)]
+    notifications = [notified(f"aks-production-{n:04d}", number=n) for n in range(MOST_PENDING)]
     driver = Driver()
-    driver.run(facts, after(10))
+    driver.run(notifications, after(10))
     state = driver.known.routes["ops"]
     assert len(driver.sent) == MOST_MESSAGES
     assert (state.burst, state.next_at) == (1, after(10) + COLLECT)
 
 
 def test_a_message_whose_delivery_was_started_comes_first_and_alone_whatever_follows() -> None:
-    known = begin(take(NotifierRecord(), [fact("one")], ROUTES, T0), "ops", ["failed:one:1"])
+    known = begin(take(NotifierRecord(), [notified("one")], ROUTES, T0), "ops", ["failed:one:1"])
     error = ("Unavailable", "no answer")
     known = failed(known, "ops", error, after(10), wait=None, jitter=1.0)
-    known = take(known, [fact("two", seconds=20)], ROUTES, after(20))
+    known = take(known, [notified("two", seconds=20)], ROUTES, after(20))
     assert [notification.id for notification in due(known, "ops", after(40))] == ["failed:one:1"]
     known = delivered(known, "ops", ["failed:one:1"], after(40))
     assert [notification.id for notification in due(known, "ops", after(60))] == ["failed:two:1"]
 
 
 def test_a_part_of_a_message_that_was_started_is_not_lost_when_its_route_takes_less() -> None:
-    known = take(NotifierRecord(), [fact("one"), fact("two")], ROUTES, T0)
+    known = take(NotifierRecord(), [notified("one"), notified("two")], ROUTES, T0)
     known = begin(known, "ops", known.routes["ops"].pending)
     less = begin(known, "ops", ["failed:two:1"])
     assert (less.routes["ops"].sending, less.routes["ops"].pending) == (("failed:two:1",), ("failed:one:1",))

@@ -11,7 +11,7 @@ from shared.language.model.notification_kinds import KINDS, NotificationKind, Se
 from shared.notifications.notification import Topic
 from shared.notifications.of_clusters import NEWS
 from shared.notifications.routes import LIMITS, Route, RouteType
-from tests.support.notifications import fact
+from tests.support.notifications import notified
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -56,9 +56,9 @@ def test_what_ends_with_its_cluster_is_a_problem_and_a_topic_without_an_entry_is
     ],
 )
 def test_a_route_gets_what_it_asks_for(route: Route, taken: set[NotificationKind]) -> None:
-    facts = [
-        fact("one", NotificationKind.FAILED, environment="prod"),
-        fact("two", NotificationKind.STALLED),
-        fact("three", NotificationKind.READY, environment="dev"),
+    notifications = [
+        notified("one", NotificationKind.FAILED, environment="prod"),
+        notified("two", NotificationKind.STALLED),
+        notified("three", NotificationKind.READY, environment="dev"),
     ]
-    assert {notification.kind for notification in facts if route.takes(notification)} == taken
+    assert {notification.kind for notification in notifications if route.takes(notification)} == taken

@@ -140,7 +140,7 @@ def every_stage_takes_each_commit(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_stage_has_passed_what_it_has_not(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(line, "_standing", lambda *_: line._Standing(passed=True))
+    patch.setattr(line, "_standing", lambda *_: line._StageState(passed=True))
 
 
 def what_is_in_an_artifact_is_not_built(patch: pytest.MonkeyPatch) -> None:

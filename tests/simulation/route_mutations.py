@@ -1,4 +1,4 @@
-"""Mutations of notifications: a fact, an end or the id of a message is lost, or messages follow at once."""
+"""Mutations of notifications: one, an end or the id of a message is lost, or messages follow at once."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def a_plan_is_not_compared_when_another_one_was(patch: pytest.MonkeyPatch) -> No
     compare = record.compare
 
     def compared(
-        known: NotifierRecord, facts: Sequence[Notification], kinds: Any, *rest: Any
+        known: NotifierRecord, notifications: Sequence[Notification], kinds: Any, *rest: Any
     ) -> NotifierRecord:
         old = kinds is OF_PLANS and known.plan_at is not None
-        return known if old else compare(known, facts, kinds, *rest)
+        return known if old else compare(known, notifications, kinds, *rest)
 
     patch.setattr(record, "compare", compared)
 
@@ -61,11 +61,11 @@ def drift_is_no_fact(patch: pytest.MonkeyPatch) -> None:
 
 
 ROUTE_MUTATIONS = (
-    mutation(a_message_that_fails_is_dropped, ROUTES, "lost fact", "missing end"),
-    mutation(a_message_that_is_sent_again_has_what_came_since, ROUTES, "repeated fact"),
+    mutation(a_message_that_fails_is_dropped, ROUTES, "lost notification", "missing end"),
+    mutation(a_message_that_is_sent_again_has_what_came_since, ROUTES, "repeated notification"),
     mutation(a_problem_that_becomes_another_one_does_not_end, f"{ROUTES} {SWEEPS}", "missing end"),
     mutation(a_problem_is_never_compared_with_the_record, ROUTES, "missing end"),
-    mutation(a_plan_is_not_compared_when_another_one_was, ROUTES, "missing end", "lost fact"),
-    mutation(drift_is_no_fact, f"{ROUTES} {SWEEPS}", "lost fact"),
+    mutation(a_plan_is_not_compared_when_another_one_was, ROUTES, "missing end", "lost notification"),
+    mutation(drift_is_no_fact, f"{ROUTES} {SWEEPS}", "lost notification"),
     mutation(the_pause_after_a_digest_does_not_grow, ROUTES, "many messages"),
 )

@@ -31,20 +31,20 @@ def over(problem: Notification, minute: int) -> Notification:
 
 
 def sent(*digests: Sequence[Notification]) -> Iterator[OutgoingMessage]:
-    for facts in digests:
-        yield from messages(facts, fleet="north", limit=10_000, links=Links())
+    for notifications in digests:
+        yield from messages(notifications, fleet="north", limit=10_000, links=Links())
 
 
 OLD, NEW = held(14, 1), held(17, 2)
 AGAIN = held(14, 3)
-"""A writer that was frozen stores the older fact once more."""
+"""A writer that was frozen stores the older notification once more."""
 
 
 @pytest.mark.parametrize(
     "digests",
     [
         pytest.param(([OLD], [OLD], [over(OLD, 4)]), id="it is sent twice"),
-        pytest.param(([OLD], [NEW], [over(NEW, 4)]), id="it continues as another fact"),
+        pytest.param(([OLD], [NEW], [over(NEW, 4)]), id="it continues as another notification"),
         pytest.param(([OLD], [NEW], [AGAIN], [over(AGAIN, 4)]), id="it is reported again"),
         pytest.param(([OLD], [NEW], [AGAIN, over(AGAIN, 4)]), id="it is reported again with its end"),
     ],

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from shared.adapters.notification_routes import NotificationRoutes
 from shared.notifications.digest import Links, OutgoingMessage, messages
 from shared.notifications.routes import LIMITS, Route, RouteType
-from tests.support.notifications import fact
+from tests.support.notifications import notified
 from tests.support.receivers import Mailbox
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -20,8 +20,8 @@ def now() -> datetime:
 
 
 def message(*names: str, type_: RouteType = RouteType.SLACK) -> OutgoingMessage:
-    facts = [fact(name) for name in names or ("one", "two")]
-    return messages(facts, fleet="example", limit=LIMITS[type_], links=LINKS)[0]
+    notifications = [notified(name) for name in names or ("one", "two")]
+    return messages(notifications, fleet="example", limit=LIMITS[type_], links=LINKS)[0]
 
 
 def routes(address: str, **more: str) -> NotificationRoutes:

@@ -16,7 +16,7 @@ def after(seconds: float) -> datetime:
     return T0 + timedelta(seconds=seconds)
 
 
-def fact(
+def notified(
     cluster: str,
     kind: NotificationKind = NotificationKind.FAILED,
     seconds: float = 0,
@@ -27,7 +27,7 @@ def fact(
     over: bool = False,
     number: int = 1,
 ) -> Notification:
-    """Return a fact of a cluster, ``seconds`` after noon."""
+    """Return a notification of a cluster, ``seconds`` after noon."""
     return Notification(
         id=f"{kind}:{cluster}:{number}",
         kind=kind,

@@ -22,12 +22,12 @@ def titles(cloud: MemoryCloud, route: str = "ops") -> list[str]:
 
 
 def kinds(cloud: MemoryCloud, route: str = "ops") -> list[tuple[NotificationKind, str, bool]]:
-    """Return the kind and the subject of every fact that a route got, and whether it was an end."""
+    """Return the kind and the subject of every notification that a route got, and whether it was an end."""
     return [
-        (fact.kind, fact.subject, fact.over)
+        (notification.kind, notification.subject, notification.over)
         for message in cloud.routes.delivered.get(route, [])
         for group in message.groups
-        for fact in group.facts
+        for notification in group.notifications
     ]
 
 

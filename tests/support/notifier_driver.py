@@ -22,11 +22,11 @@ class Driver:
         self.tried: list[OutgoingMessage] = []
         self._down = iter(down)
 
-    def run(self, facts: Sequence[Notification], until: datetime) -> None:
-        moments = sorted({notice.at for notice in facts})
+    def run(self, notifications: Sequence[Notification], until: datetime) -> None:
+        moments = sorted({notification.at for notification in notifications})
         now = T0
         while now <= until:
-            new = [notice for notice in facts if notice.at == now]
+            new = [notification for notification in notifications if notification.at == now]
             self.known = take(self.known, new, self.routes, now)
             for route in self.routes:
                 self._tell(route, now)
@@ -38,10 +38,10 @@ class Driver:
             now = min(nexts)
 
     def _tell(self, route: Route, now: datetime) -> None:
-        facts = due(self.known, route.name, now)
-        some = messages(facts, fleet="f", limit=LIMITS[route.type], links=Links())
+        notifications = due(self.known, route.name, now)
+        some = messages(notifications, fleet="f", limit=LIMITS[route.type], links=Links())
         for n, message in enumerate(some):
-            self.known = begin(self.known, route.name, message.facts)
+            self.known = begin(self.known, route.name, message.notifications)
             self.tried.append(message)
             if next(self._down, False):
                 self.known = failed(
@@ -49,7 +49,7 @@ class Driver:
                 )
                 return
             self.sent.append((now, route.name, message))
-            self.known = delivered(self.known, route.name, message.facts, now, first=n == 0)
+            self.known = delivered(self.known, route.name, message.notifications, now, first=n == 0)
 
-    def facts(self) -> Counter[str]:
-        return Counter(fact for _, _, message in self.sent for fact in message.facts)
+    def notifications(self) -> Counter[str]:
+        return Counter(notification for _, _, message in self.sent for notification in message.notifications)

@@ -97,7 +97,7 @@ class RouteTable:
 def _takes(route: schema.RouteView) -> str:
     """Return what a route is sent: by severity or kind, and of which clusters."""
     above = "" if route["severity"] == "critical" else " and above"
-    facts = ", ".join(route["events"]) or f"{route['severity']}{above}"
+    notifications = ", ".join(route["events"]) or f"{route['severity']}{above}"
     environments = f", of {' or '.join(route['environments'])}" if route["environments"] else ""
     labels = ",".join(f"{key}={value}" for key, value in route["labels"].items())
-    return f"{facts}{environments}{f', with {labels}' if labels else ''}"
+    return f"{notifications}{environments}{f', with {labels}' if labels else ''}"

@@ -102,7 +102,7 @@ class _Client(TraditionalGitClient):
     def _connect(self, cmd: bytes, path: Any, protocol_version: int | None = None) -> Any:  # noqa: ARG002
         client, place = paramiko.SSHClient(), self._place
         client.get_host_keys().update(self._known)
-        client.set_missing_host_key_policy(_Unknown())
+        client.set_missing_host_key_policy(_UnknownHosts())
         client.connect(
             *(place.hostname or "", place.port or 22, place.username or "git"),
             pkey=self._key,
@@ -124,7 +124,7 @@ class _Client(TraditionalGitClient):
         return self.opened, channel.recv_ready, None
 
 
-class _Unknown(paramiko.MissingHostKeyPolicy):
+class _UnknownHosts(paramiko.MissingHostKeyPolicy):
     def missing_host_key(self, *_: object) -> NoReturn:
         raise SshRefusal("ssh: handshake failed: knownhosts: key is unknown")
 

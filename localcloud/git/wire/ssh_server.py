@@ -70,7 +70,7 @@ class GitOverSsh:
             server_host_keys=[self._host_key],
             kex_algs=self._exchanges,
             authorized_client_keys=asyncssh.import_authorized_keys(self._authorized),
-            server_factory=lambda: _Opened(self._transports),
+            server_factory=lambda: _OpenConnections(self._transports),
             process_factory=self._serve,
             encoding=None,
         )
@@ -100,7 +100,7 @@ class GitOverSsh:
         return next((p for p in own if p.is_relative_to(self._root) and (p / "HEAD").is_file()), None)
 
 
-class _Opened(asyncssh.SSHServer):
+class _OpenConnections(asyncssh.SSHServer):
     """Keeps the transport of each connection: asyncssh drops some that are open, as clients leave."""
 
     def __init__(self, transports: list[asyncio.Transport | None]) -> None:

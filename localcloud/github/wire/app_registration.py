@@ -50,7 +50,7 @@ _HOOK = "/app/hook/config"
 
 
 @dataclass
-class _Registered:
+class _RegisteredApp:
     """An App: its manifest, its owner ("" for the person), its keys, and until when its code is good."""
 
     id: int
@@ -70,8 +70,8 @@ class AppRegistrations:
         self, store: RepositoryStore, credentials: Credentials, hooks: Webhooks, clock: Clock
     ) -> None:
         self._store, self._credentials, self._hooks, self._clock = store, credentials, hooks, clock
-        self._apps: dict[str, _Registered] = {}
-        self._codes: dict[str, _Registered] = {}
+        self._apps: dict[str, _RegisteredApp] = {}
+        self._codes: dict[str, _RegisteredApp] = {}
 
     def answer(self, request: Request) -> Response | None:
         """Return the answer, None for a path of another part of GitHub; raise GitHubError."""
@@ -115,7 +115,7 @@ class AppRegistrations:
         if not 0 < len(name) <= LONGEST_NAME or not slug or slug in self._apps:
             return _page("<p>Name is already taken, is empty, or is too long</p>", 422)
         pair = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        app = _Registered(
+        app = _RegisteredApp(
             1000 + len(self._apps),
             slug,
             owner,
@@ -208,7 +208,7 @@ class AppRegistrations:
         config = {"content_type": "json", "insecure_ssl": "0", "secret": "********", "url": self._hooks.url}
         return json_response(200, config)
 
-    def _known(self, slug: str) -> _Registered:
+    def _known(self, slug: str) -> _RegisteredApp:
         if slug not in self._apps:
             raise GitHubError(404, "Not Found")
         return self._apps[slug]

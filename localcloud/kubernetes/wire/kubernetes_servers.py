@@ -39,7 +39,7 @@ LOG_NAME = "requests-kubernetes.jsonl"
 
 
 @dataclass(frozen=True)
-class _Running:
+class _RunningServer:
     server: RunningServer
     door: FrontDoor
     kubeconfig: str
@@ -70,7 +70,7 @@ class KubernetesPlane:
         self._authority, self._accepts_token = authority, accepts_token
         self._log_dir, self._kubeconfig_dir = log_dir, kubeconfig_dir
         self._interval, self._clock = interval, clock
-        self._running: dict[ClusterId, _Running] = {}
+        self._running: dict[ClusterId, _RunningServer] = {}
         self._lock = threading.Lock()
         self._changed, self._closing = threading.Event(), threading.Event()
         self.clusters = KubernetesClusters(clock, extension, delays=delays)
@@ -152,7 +152,7 @@ class KubernetesPlane:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _serve(self, cluster: ClusterId, world: KubernetesWorld) -> _Running:
+    def _serve(self, cluster: ClusterId, world: KubernetesWorld) -> _RunningServer:
         closing = threading.Event()
         access = Admission(
             common_name(cluster), self._accepts_token, lambda: self.clusters.has_entra(cluster)
@@ -169,7 +169,7 @@ class KubernetesPlane:
             path = self._kubeconfig_path(cluster, self._kubeconfig_dir)
             path.touch(mode=0o600)
             path.write_text(text)
-        return _Running(server, door, text, closing)
+        return _RunningServer(server, door, text, closing)
 
     def _kubeconfig_path(self, cluster: ClusterId, folder: Path) -> Path:
         return folder / f"{cluster.name}.yaml"

@@ -140,7 +140,7 @@ class SshGitServer(GitServer, TraditionalGitClient):
 
     def _signed_in(self, client: paramiko.SSHClient) -> paramiko.Transport:
         place, known = self._place, self._keys_of_server()
-        client.set_missing_host_key_policy(_OnlyKnown(place.known_as, known))
+        client.set_missing_host_key_policy(_KnownHostsOnly(place.known_as, known))
         with transfer.git_errors():
             client.connect(
                 *(place.host, place.port, place.user),
@@ -178,7 +178,7 @@ class SshGitServer(GitServer, TraditionalGitClient):
         return found
 
 
-class _OnlyKnown(paramiko.MissingHostKeyPolicy):
+class _KnownHostsOnly(paramiko.MissingHostKeyPolicy):
     """Accepts a server whose key the settings have, and no other; paramiko asks it before it signs in."""
 
     def __init__(self, server: str, known: Sequence[paramiko.PKey]) -> None:

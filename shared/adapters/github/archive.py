@@ -46,7 +46,7 @@ def read_archive(
         ) as response:
             if response.status_code != 200:
                 raise _refused(response)
-            return _files(_Inflated(response.iter_content(_CHUNK), limit), frozenset(paths))
+            return _files(_TarStream(response.iter_content(_CHUNK), limit), frozenset(paths))
     except requests.RequestException as error:
         # Not chained, here and below: the cause could contain the link.
         raise Unavailable(f"the archive could not be downloaded: {type(error).__name__}") from None
@@ -67,7 +67,7 @@ def _refused(response: requests.Response) -> ReconcileError:
     return Unavailable(message)
 
 
-def _files(stream: _Inflated, paths: frozenset[str]) -> Mapping[str, bytes]:
+def _files(stream: _TarStream, paths: frozenset[str]) -> Mapping[str, bytes]:
     files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|", encoding="utf-8") as archive:
@@ -83,7 +83,7 @@ def _files(stream: _Inflated, paths: frozenset[str]) -> Mapping[str, bytes]:
     return files
 
 
-class _Inflated:
+class _TarStream:
     """The tar stream inside the gzip, as a readable file; raises Unavailable when truncated or too large."""
 
     def __init__(self, chunks: Iterator[bytes], limit: int) -> None:

@@ -127,7 +127,7 @@ class GitHubClient:
         except requests.exceptions.RetryError as error:
             raise Withheld(
                 f"{self.name}: GitHub answered with a redirect, so the repository was renamed or moved: set "
-                "GITHUB_REPOSITORY to its current name and GITHUB_REPOSITORY_PREVIOUS to this one "
+                "GITHUB_REPOSITORY to its current name and REPOSITORY_PREVIOUS to this one "
                 "(and check GITHUB_API_URL)"
             ) from error
         except requests.RequestException as error:

@@ -54,7 +54,7 @@ _THROTTLED_WAIT = 60.0
 _MOST_REASON = 300
 
 
-class _Answered(Exception):
+class _NoSuccess(Exception):
     """An answer that is no success."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -77,7 +77,7 @@ class _Session(requests.Session):
         response = super().send(request, **{**options, "stream": True, "allow_redirects": False})
         body = answers.whole(response, "GitLab", until)
         if not 200 <= response.status_code < 300:
-            raise _Answered(response.status_code, response.headers, body)
+            raise _NoSuccess(response.status_code, response.headers, body)
         response._content = body
         response._content_consumed = True
         return response
@@ -154,7 +154,7 @@ class GitLabClient:
         """
         try:
             yield self.api.projects.get(self.name, lazy=True)
-        except _Answered as answer:
+        except _NoSuccess as answer:
             request_id = answer.headers.get("x-request-id", "")
             if answer.status in absent:
                 raise Dependency(
@@ -178,14 +178,14 @@ def page(manager: Any, **query: Any) -> list[Mapping[str, Any]]:
     return [item.attributes for item in manager.list(**{"per_page": PAGE, "get_all": False, **query})]
 
 
-def _error(answer: _Answered, name: str, request_id: str) -> ReconcileError:
+def _error(answer: _NoSuccess, name: str, request_id: str) -> ReconcileError:
     """Return the error for an unsuccessful answer."""
     said = without_secrets(_reason(answer.body), _MOST_REASON)
     message = f"{name}: {said or f'GitLab answered {answer.status} and gave no reason'}"
     if answer.status in (301, 302, 303, 307, 308):
         return Withheld(
             f"{name}: GitLab answered with a redirect, so the project was renamed or moved: set GIT_URL to "
-            "its present address",
+            "its present address, and REPOSITORY_PREVIOUS to this path",
             request_id=request_id,
         )
     wait = retry_after(answer.headers)

@@ -222,11 +222,11 @@ class StepContext:
     def kubernetes(self) -> KubernetesApi:
         """Return the Kubernetes API of the cluster."""
         if self.desired.is_attached:
-            return self._elsewhere
+            return self._attached
         api = self.ports.kubernetes.connect(self.cluster)
         return private_api(api) if self.desired.is_private else api
 
     @cached_property
-    def _elsewhere(self) -> KubernetesApi:
+    def _attached(self) -> KubernetesApi:
         """The API of a cluster that is not in Azure, with the kubeconfig as the vault has it now."""
         return enter(self.record, self.ports)

@@ -19,7 +19,7 @@ SECONDS = 5.0
 """For how long a read serves: a page shows nothing that is older, and says when it was read."""
 
 
-class _Read:
+class _SharedRead:
     """A read that runs once, whoever asks for it meanwhile."""
 
     def __init__(self, at: float) -> None:
@@ -37,7 +37,7 @@ class _RecentState:
 
     def __init__(self, state: State, elapsed: Callable[[], float]) -> None:
         self._state, self._elapsed = state, elapsed
-        self._lock, self._reads = Lock(), dict[Any, _Read]()
+        self._lock, self._reads = Lock(), dict[Any, _SharedRead]()
 
     def fleet(self) -> FleetRecord:
         found: FleetRecord = self.fleet_and_sweep()[0]
@@ -89,7 +89,7 @@ class _RecentState:
             page: Page = found.value
             return page
 
-    def _read(self, key: Any) -> _Read:
+    def _read(self, key: Any) -> _SharedRead:
         """Return the read that serves now, and drop those that do no longer; a running one does."""
         with self._lock:
             now = self._elapsed()
@@ -98,7 +98,7 @@ class _RecentState:
                 for key, read in self._reads.items()
                 if read.lock.locked() or now - read.at < SECONDS
             }
-            return self._reads.setdefault(key, _Read(now))
+            return self._reads.setdefault(key, _SharedRead(now))
 
 
 def recent(ports: Ports) -> Ports:

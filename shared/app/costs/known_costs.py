@@ -257,6 +257,6 @@ def digest_costs(ports: Ports) -> None:
         problems=sorted({listed.problem for listed in found.listed} - {""}),
         billed_currency=found.billed_currency,
     )
-    ports.state.add_notice(digest)
+    ports.state.add_notification(digest)
     owners = dict(islice(sums.owners.items(), MOST_OWNERS))
     ports.state.save_week_of_costs(WeekOfCosts(week_of(now), sums.currency, sums.environments, owners))

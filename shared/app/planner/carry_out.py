@@ -50,7 +50,7 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
     if computed.act is not None:
         store_act(computed.act, ports)
     for notification in computed.notifications:
-        ports.state.add_notice(notification)
+        ports.state.add_notification(notification)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan_record.plan.summary)
     handed_over = _start(computed, ports)

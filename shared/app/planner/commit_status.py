@@ -82,7 +82,7 @@ def progress_of(
     newest plan, a cluster has failed that has differed from git since ``differed``, or for longer, and one
     that differs in a version: nothing but a commit ends that.
     """
-    shown = _Shown({item.cluster: item for item in plan.items}, clusters, newest, differed)
+    shown = _ShownClusters({item.cluster: item for item in plan.items}, clusters, newest, differed)
     texts: dict[Standing, list[str]] = {standing: [] for standing in Standing}
     failed: dict[str, list[str]] = {}
     for item in plan.items:
@@ -99,7 +99,7 @@ def progress_of(
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _ShownClusters:
     """What is known of the clusters of a plan; ``newest`` and ``differed`` as for ``progress_of``."""
 
     items: Mapping[str, Item]

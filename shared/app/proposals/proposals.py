@@ -231,7 +231,7 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
     if names:
         require_name(fleet, ports)
     since = ports.state.sweep().started if names else None
-    head, left, last = Head(fleet, ports), _Left(), request.beyond
+    head, left, last = Head(fleet, ports), _Remainder(), request.beyond
     room = opened_since(known.values(), since) < NEW_AT_ONCE
     for name in names:
         digest = summaries[name].divergence.proposed if name in summaries else ""
@@ -255,7 +255,7 @@ def _all(request: ProposeRequest, ports: Ports) -> str:
     return "; ".join(filter(None, (_waits(left.waiting), _not_understood(left.strange))))
 
 
-class _Left:
+class _Remainder:
     """What one message could not do: of clusters without room, not shown by Azure, or not understood."""
 
     def __init__(self) -> None:

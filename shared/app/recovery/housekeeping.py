@@ -17,7 +17,7 @@ from shared.cluster.reporting.measurements import Measurement, of_ends, of_fleet
 from shared.language.pin import PIN_BRANCHES, Pin
 from shared.ports import Capability, Ports, State
 from shared.ports.services import Exports, day_of, newest_day
-from shared.ports.state.app import ACT, DEAD_LETTER, DELIVERY, LONG_AGO, NOTICE
+from shared.ports.state.app import ACT, DEAD_LETTER, DELIVERY, LONG_AGO, NOTIFICATION
 from shared.ports.state.plans import PULL
 from shared.ports.state.readiness import READINESS
 from shared.ports.state.reading import RecordKind
@@ -29,14 +29,14 @@ EVENTS_OF_DELETED = timedelta(days=30)
 KEPT: Mapping[str, tuple[RecordKind[Any], timedelta]] = {
     "deliveries": (DELIVERY, timedelta(days=7)),
     "plans of pull requests": (PULL, timedelta(days=30)),
-    "notices": (NOTICE, timedelta(days=7)),
+    "notifications": (NOTIFICATION, timedelta(days=7)),
     "changes by hand": (CHANGES, timedelta(days=90)),
     "readings": (READINESS, timedelta(days=30)),
     "days of own operations": (USED, timedelta(days=32)),
     "dead letters": (DEAD_LETTER, timedelta(days=90)),
 }
 """For how long records are stored. Plans of pull requests: those that nobody has pushed to since, and whose
-base has not moved. Notices: facts of a fleet that notifies nobody; the notifier removes those that it takes.
+base has not moved. Notifications: those of a fleet without routes; the notifier removes those that it takes.
 Changes by hand say who wrote to a cluster, as Azure's activity log does. A reading is unknown after a day."""
 PLANS = 200
 ROLLOUTS = 50

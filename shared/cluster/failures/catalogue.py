@@ -158,7 +158,7 @@ _FORMS = ("exit status={}", 'exitcode": "{}"', "exitcode: {}")
 _ENDS = (" ", "\n", "\\", ",", ":", ";", '"', ".", ")")
 
 
-class _Stored(BaseModel):
+class _StoredEntry(BaseModel):
     """An entry as a table has it."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -202,7 +202,7 @@ def entries_in(table: str, text: str) -> Iterator[CatalogueEntry]:
     usual = read.pop("usual", {})
     for key, stored in read.items():
         try:
-            yield _entry(key, _Stored.model_validate(usual | stored))
+            yield _entry(key, _StoredEntry.model_validate(usual | stored))
         except ValidationError as error:
             line = text[: text.index(f"{key}:")].count("\n") + 1
             first = error.errors()[0]
@@ -210,7 +210,7 @@ def entries_in(table: str, text: str) -> Iterator[CatalogueEntry]:
             raise ValueError(f"{table}:{line}: {key}: {what}") from None
 
 
-def _entry(key: str, stored: _Stored) -> CatalogueEntry:
+def _entry(key: str, stored: _StoredEntry) -> CatalogueEntry:
     kind, statuses = stored.kind, tuple(_exits(stored.statuses))
     codes = "SETUP" if statuses else stored.codes or key.partition("/")[2]
     source, link = stored.source.replace("{codes}", _CODES), stored.link

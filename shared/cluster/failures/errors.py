@@ -128,11 +128,11 @@ class SecretMissing(Dependency):
 
 
 class InvalidKubeconfig(Dependency):
-    """The kubeconfig of an existing cluster is refused; a new version of the secret may be accepted."""
+    """The kubeconfig of an attached cluster is refused; a new version of the secret may be accepted."""
 
 
 class AnotherCluster(Retryable):
-    """The kubeconfig of an existing cluster leads to another cluster than before."""
+    """The kubeconfig of an attached cluster leads to another cluster than before."""
 
 
 class NotYetVisible(Retryable):

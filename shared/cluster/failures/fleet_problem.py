@@ -28,17 +28,17 @@ _WHAT: Mapping[FailedPart, str] = {
 }
 
 _REPOSITORY: Mapping[type[errors.ReconcileError], str] = {
-    errors.Unauthenticated: "The git host refuses the credential: whoever deploys the app renews"
-    " GITHUB_TOKEN, or the key of the GitHub App, and deploys it.",
-    errors.Unauthorized: "An owner of the repository lets the token or the GitHub App read its contents; an"
+    errors.Unauthenticated: "The git host refuses the credential: whoever deploys the app renews the token or"
+    " the key with which it reads the repository (docs/settings.md), and deploys it.",
+    errors.Unauthorized: "An owner of the repository lets the credential of the app read its contents; an"
     " organisation may also ask that a token is authorised for single sign-on.",
-    errors.Dependency: "Restore the branch, or set GITHUB_BRANCH and GITHUB_REPOSITORY to what exists. GitHub"
-    " answers the same when the credential may not see the repository.",
-    errors.Withheld: "Whoever deploys the app sets GITHUB_REPOSITORY to the present name; an owner of a"
-    " blocked repository asks GitHub.",
+    errors.Dependency: "Restore the branch, or set the repository and its branch to what exists"
+    " (docs/settings.md). A host answers the same when the credential may not see the repository.",
+    errors.Withheld: "Whoever deploys the app sets the present name of the repository (docs/settings.md); an"
+    " owner of a blocked repository asks the git host.",
     errors.Throttled: "No action needed. If it persists, find out what else uses the same token.",
-    errors.Unavailable: "www.githubstatus.com shows whether GitHub has a problem; otherwise check"
-    " GITHUB_API_URL and the network of the app.",
+    errors.Unavailable: "The status page of the git host shows whether it has a problem; otherwise check its"
+    " address in the settings, and the network of the app.",
 }
 """Who does what when the repository cannot be read."""
 

@@ -87,20 +87,20 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check that the resource in the message exists.",
     ),
     errors.SecretMissing: Remedy(
-        "A secret of Azure Key Vault that a bootstrap secret, or an existing cluster, needs does not exist,"
-        " or is deleted or disabled.",
+        "A bootstrap secret, or an attached cluster, needs a secret that Azure Key Vault does not have: it"
+        " does not exist, or is deleted or disabled.",
         "Create, recover or enable the secret in the message, or correct its name in `spec.bootstrapSecrets`"
         " or `spec.existing` (docs/how-to/bootstrap-secrets.md).",
     ),
     errors.InvalidKubeconfig: Remedy(
-        "The kubeconfig of an existing cluster is not one that Roadstead accepts: it needs a token or a"
-        " client certificate in it, and an https:// address that the app may connect to.",
+        "Roadstead does not accept the kubeconfig of an attached cluster: it needs a token or a client"
+        " certificate in it, and an https:// address that the app may connect to.",
         "Write another version of the secret in the message (docs/how-to/attach-an-existing-cluster.md). If"
         " the message names the address, see `KUBECONFIG_NETWORKS` in docs/settings.md.",
         "Runs nothing that a kubeconfig asks for.",
     ),
     errors.AnotherCluster: Remedy(
-        "The kubeconfig of an existing cluster leads to another cluster than before: its namespace"
+        "The kubeconfig of an attached cluster leads to another cluster than before: its namespace"
         " kube-system has another uid.",
         "Put the kubeconfig of the right cluster into the vault; or, if the cluster was built again, run"
         " `roadstead takeover NAME`.",
@@ -219,8 +219,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check Azure's activity log for who did it and why; then run `roadstead replay NAME`, or commit.",
     ),
     errors.OtherRepository: Remedy(
-        "GITHUB_REPOSITORY or GITHUB_BRANCH names something else than what the fleet was planned from: the"
-        " setting was changed, or another repository has taken the name over.",
+        "The settings name another repository or branch than the one that the fleet was planned from: they"
+        " were changed, or another repository has taken the name over.",
         "Correct the setting; or, if the new one is right, run `roadstead takeover --repository`.",
         "Plans, deletes and reports nothing from it.",
     ),
@@ -235,7 +235,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.Withheld: Remedy(
         "The git host does not serve the repository under this name: it was renamed, moved or blocked.",
-        "Set GITHUB_REPOSITORY to the present name; ask GitHub why it blocks a repository.",
+        "Set the present name of the repository (docs/settings.md); ask the git host why it blocks one.",
         "A job that needs the repository waits, and asks the git host again every five minutes.",
     ),
     errors.DeadLettered: Remedy(
@@ -258,8 +258,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         _UNTIL_SWEEP,
     ),
     errors.ClusterFailed: Remedy(
-        "A sweep found that an operation which no job started, such as an automatic upgrade, failed in Azure"
-        " on a cluster that was Ready.",
+        "A sweep found that an operation has failed in Azure on a cluster that was Ready. No job started it;"
+        " it may be an automatic upgrade.",
         f"Azure's activity log shows the operation. {REPLAY} `roadstead refresh NAME` compares it again"
         " after a repair by hand.",
         _UNTIL_SWEEP,
@@ -267,7 +267,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.FluxUnhealthy: Remedy(
         "A check inside a Ready cluster found for longer than `UNHEALTHY_MINUTES` that Flux fails, or"
         " is not as Roadstead applied it.",
-        "Correct what the message names, and push; what is in the repository of a system, its owners correct."
+        "Correct what the message names, and push; the owners of a system correct what its repository has."
         f" {REPLAY} That also applies again what Roadstead applied, and so does the drift policy"
         " `fluxObjects: correct`. `roadstead refresh NAME` checks the cluster again.",
         _UNTIL_CHECK,
@@ -286,9 +286,8 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Leaves the Secret in the cluster as it is. " + _UNTIL_CHECK,
     ),
     errors.ClusterContested: Remedy(
-        "A sweep found tags on a cluster that was Ready which are not those of this app: another installation"
-        " or fleet may manage it. Or the tables do not know what was written to a cluster last, and it"
-        " differs from git.",
+        "A sweep found tags of another app on a cluster that was Ready: another installation or fleet may"
+        " manage it. Or the tables do not know what was written to a cluster last, and it differs from git.",
         "Stop the other app, or take the cluster over with `roadstead takeover NAME`; restore tags that were"
         " changed by mistake, and run `roadstead refresh NAME`.",
         _UNTIL_SWEEP,

@@ -24,7 +24,7 @@ from shared.language.resolve.manifest_file import (
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.resolve.repository_layout import CLUSTER_FILE, Files, cluster_path
 from shared.language.resolve.reuse import OWN, key_of
-from shared.language.resolve.rules.common_rules import fields_of_aks, is_elsewhere, without_aks
+from shared.language.resolve.rules.common_rules import fields_of_aks, is_attached, without_aks
 from shared.language.resolve.validation import problems_of
 from shared.language.resolve.work import Work, units_of
 from shared.language.yaml.nodes import Mark, Node, Root, merge
@@ -56,7 +56,7 @@ class MergedManifest:
     @property
     def model(self) -> type[Cluster]:
         """The model of the provider that the manifest names."""
-        return AttachedCluster if is_elsewhere(self.node.find(SPEC)) else Cluster
+        return AttachedCluster if is_attached(self.node.find(SPEC)) else Cluster
 
 
 class MergedValue(NamedTuple):
@@ -149,12 +149,12 @@ class ClusterReader:
             return MergedManifest(read, root)
         own_spec, below = read.spec, base.node
         unmatched: list[Problem] = []
-        elsewhere = is_elsewhere(own_spec if own_spec.child("provider") else below)
-        if elsewhere:
+        attached = is_attached(own_spec if own_spec.child("provider") else below)
+        if attached:
             unmatched += fields_of_aks(root.find(SPEC), below)
             own_spec, below = without_aks(own_spec), without_aks(below)
         merged = Node({**root.value, "spec": _protected(merge(below, own_spec), base)}, root.mark)
-        if base.channels and not elsewhere:
+        if base.channels and not attached:
             wrong = [*_against_channels(merged.find(SPEC), base.channels)]
             unmatched += wrong
             if any(problem.field == INSTALL for problem in wrong):

@@ -48,7 +48,7 @@ def read_systems(
     """Return the tenants by name, and all problems; ``recorded`` are the systems on each cluster."""
     paths, wrong = files.of(SYSTEMS)
     problems, tenants, known = list(wrong.values()), {}, frozenset(files.folders)
-    taken, share = _Taken(), work.share(len(shared_paths(files)))
+    taken, share = _TakenNamespaces(), work.share(len(shared_paths(files)))
     for name, path in paths.items():
         loaded = load(path, System, contents, work, share, name=name)
         problems += loaded.problems
@@ -242,7 +242,7 @@ def _not_in_azure(node: Node, tenant: Tenant, clusters: Mapping[str, Desired]) -
         yield problem_at(mark, "spec.managedNamespaces", why)
 
 
-class _Taken:
+class _TakenNamespaces:
     """Which systems have a namespace; for two systems, one cluster that both are on is looked for once."""
 
     def __init__(self) -> None:
@@ -269,7 +269,7 @@ class _Taken:
         return self._common[key]
 
 
-def _occupied(node: Node, tenant: Tenant, taken: _Taken) -> list[Problem]:
+def _occupied(node: Node, tenant: Tenant, taken: _TakenNamespaces) -> list[Problem]:
     """Return a problem for each namespace that belongs to another system on one of the same clusters."""
     found = ((number, name, taken.add(name, tenant)) for number, name in enumerate(tenant.spec.namespaces))
     places = (

@@ -186,7 +186,7 @@ class _Maker:
             return replace(owner, unbuilt=built.unbuilt, problems=built.problems)
         try:
             filled = self._substituted(owner, built)
-        except _Refused as refusal:
+        except _FluxRefusal as refusal:
             if not refusal.file:
                 return self._wrong(owner, refusal.message, "spec", "postBuild")
             mark = Mark(refusal.file, _line(self._tree, refusal), 1)
@@ -252,7 +252,7 @@ class _Maker:
                 try:
                     result = substituted(document.text, variables.known, variables.is_unknown)
                 except BadSubstitution as error:
-                    raise _Refused(document.file, str(error), str(error).partition(": ")[0]) from error
+                    raise _FluxRefusal(document.file, str(error), str(error).partition(": ")[0]) from error
                 used |= result.used
                 for name in result.missing:
                     missing.setdefault(name, set()).add(document.file)
@@ -303,7 +303,7 @@ class _Maker:
                 message = (
                     f"substitute from ConfigMap {FACTS.name}: with install: extension it is on no cluster"
                 )
-                raise _Refused("", message)
+                raise _FluxRefusal("", message)
             else:
                 is_open = True
         inline = post_build.get("substitute")
@@ -311,7 +311,7 @@ class _Maker:
         values = {name: value for layer in layers for name, value in layer.items()}
         wrong = invalid_names(values.keys())
         if wrong:
-            raise _Refused("", f"{wrong[0]} is no name of a variable, so Flux replaces none; rename it")
+            raise _FluxRefusal("", f"{wrong[0]} is no name of a variable, so Flux replaces none; rename it")
         if not values and not is_open:
             return None
         known = {name: value.replace("\n", "") for name, value in values.items() if value is not None}
@@ -342,7 +342,7 @@ class _Variables:
         return self.open or name in self.unknown
 
 
-class _Refused(Exception):
+class _FluxRefusal(Exception):
     """Flux does not apply a Kustomization: the file (or "") and the text in it that is wrong, and why."""
 
     def __init__(self, file: str, message: str, text: str = "") -> None:
@@ -350,7 +350,7 @@ class _Refused(Exception):
         self.file, self.message, self.text = file, message, text
 
 
-def _line(tree: Tree, refusal: _Refused) -> int:
+def _line(tree: Tree, refusal: _FluxRefusal) -> int:
     content = tree.contents.get(refusal.file, b"")
     at = content.find(refusal.text.encode()) if refusal.text else -1
     return content.count(b"\n", 0, max(at, 0)) + 1
@@ -368,7 +368,7 @@ def _parsed(document: Document, text: str | None = None) -> dict[str, Any]:
         return document.manifest(text)
     except UnreadableFile as error:
         when = "" if text is None else ", once its variables are replaced: put them in quotes"
-        raise _Refused(document.file, f"{error}{when}") from error
+        raise _FluxRefusal(document.file, f"{error}{when}") from error
 
 
 def _keeps_text(manifest: Json) -> bool:

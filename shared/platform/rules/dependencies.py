@@ -24,7 +24,7 @@ _KINDS = ((KUSTOMIZE, KUSTOMIZATION), (HELM, "HelmRelease"))
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _WaitingObject:
     """An object that waits for others: for each, where it says so."""
 
     file: str
@@ -72,9 +72,9 @@ def cycles(platform: ClusterPlatform) -> Iterator[Finding]:
         )
 
 
-def _waiting(platform: ClusterPlatform) -> Mapping[ObjectId, _Waiting]:
+def _waiting(platform: ClusterPlatform) -> Mapping[ObjectId, _WaitingObject]:
     """Return the objects that may wait: those of the platform, and those of the cluster's manifest."""
-    found: dict[ObjectId, _Waiting] = {}
+    found: dict[ObjectId, _WaitingObject] = {}
     specs = [(owner.id, owner.spec, owner.file) for owner in platform.inventory.owners.values()]
     specs += [(owned.id, owned.spec, owned.file) for kind in _KINDS for owned in platform.of_kind(*kind)]
     for object_id, spec, file in specs:
@@ -82,7 +82,7 @@ def _waiting(platform: ClusterPlatform) -> Mapping[ObjectId, _Waiting]:
         for path, wanted, _ in depends_on(object_id, spec):
             if not (is_open(wanted.name) or is_open(wanted.namespace)):
                 waits_for.setdefault(wanted, path)
-        found[object_id] = _Waiting(file, waits_for)
+        found[object_id] = _WaitingObject(file, waits_for)
     return found
 
 

@@ -18,13 +18,13 @@ from shared.ports.state.app import (
     DEAD_LETTERS,
     DELIVERIES,
     LONG_AGO,
-    NOTICE,
+    NOTIFICATION,
     TIMER,
     Acts,
     DeadLetter,
     DeadLetters,
     Deliveries,
-    Notices,
+    Notifications,
     TimerRun,
     Timers,
 )
@@ -120,7 +120,7 @@ _READ_WHERE_CHANGED: Sequence[tuple[RecordKind[Any], tuple[Condition, ...]]] = (
             PROMOTION,
             PROPOSAL,
             ROLLOUT,
-            NOTICE,
+            NOTIFICATION,
             TIMER,
             CHANGES,
             READINESS,
@@ -142,7 +142,7 @@ class State(
     Deliveries,
     DeadLetters,
     Timers,
-    Notices,
+    Notifications,
     Sweeps,
     Readinesses,
     Examinations,
@@ -179,7 +179,7 @@ class State(
                 self._reader.look(kind, entity)
                 since = max(since, entity.written)
             self._looked[kind.name] = since
-        for read in (self.fleet, self.sweep, self.announced, self.fingerprints):
+        for read in (self.fleet, self.sweep, self.notifier_record, self.fingerprints):
             with suppress(Unreadable):
                 read()
         return self._reader.still_unreadable()

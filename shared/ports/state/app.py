@@ -156,23 +156,25 @@ class Timers(TableRepository):
         self._tables[BUCKETS].write(self._fleet, key, properties, bucket.etag)
 
 
-class Notices(TableRepository):
-    """The facts that the notifier has not taken yet, and what it remembers."""
+class Notifications(TableRepository):
+    """The notifications that the notifier has not taken yet, and what it remembers."""
 
-    def add_notice(self, notice: Notification) -> None:
-        """Save a fact; one that was saved before is not duplicated."""
-        self._put(NOTICE, _notice_key(notice), notice, at=notice.at)
+    def add_notification(self, notification: Notification) -> None:
+        """Save a notification; one that was saved before is not duplicated."""
+        self._put(NOTIFICATION, _notification_key(notification), notification, at=notification.at)
 
-    def notices(self, limit: int) -> RecordList[Notification]:
-        """Return the oldest saved facts."""
-        return self._listed(NOTICE, limit=limit)
+    def notifications(self, limit: int) -> RecordList[Notification]:
+        """Return the oldest saved notifications."""
+        return self._listed(NOTIFICATION, limit=limit)
 
-    def remove_notices(self, notices: Sequence[Notification]) -> None:
-        """Remove facts; one that does not exist is success."""
-        partition = self._partition(NOTICE)
-        self._tables[FLEETS].remove([(partition, _notice_key(notice)) for notice in notices])
+    def remove_notifications(self, notifications: Sequence[Notification]) -> None:
+        """Remove notifications; one that does not exist is success."""
+        partition = self._partition(NOTIFICATION)
+        self._tables[FLEETS].remove(
+            [(partition, _notification_key(notification)) for notification in notifications]
+        )
 
-    def announced(self) -> NotifierRecord:
+    def notifier_record(self) -> NotifierRecord:
         """Return what the notifier remembers; a new one when none was saved, or it cannot be read."""
         for _ in range(_READS):
             entity = self._entity(_NOTIFIER, self._fleet)
@@ -183,18 +185,18 @@ class Notices(TableRepository):
                 return found
         raise Unavailable("what the notifier remembers was replaced while it was read")
 
-    def save_announced(self, announced: NotifierRecord) -> NotifierRecord:
+    def save_notifier_record(self, known: NotifierRecord) -> NotifierRecord:
         """Write it over the version that was read, and return it as saved; raise Stale or TooLarge."""
-        place, text = (_NOTIFIER.partition, self._fleet), _NOTIFIER.text(announced)
-        return replace(announced, etag=write_document(self._tables[FLEETS], place, {}, text, announced.etag))
+        place, text = (_NOTIFIER.partition, self._fleet), _NOTIFIER.text(known)
+        return replace(known, etag=write_document(self._tables[FLEETS], place, {}, text, known.etag))
 
 
 def _letter_key(letter: DeadLetter) -> str:
     return f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
 
 
-def _notice_key(notice: Notification) -> str:
-    return f"{int(notice.at.timestamp() * 1000):013d}-{safe_key(notice.id)}"
+def _notification_key(notification: Notification) -> str:
+    return f"{int(notification.at.timestamp() * 1000):013d}-{safe_key(notification.id)}"
 
 
 def _timer(entity: Entity) -> tuple[str, TimerRun]:
@@ -212,7 +214,7 @@ def _full_at(entity: Entity) -> datetime:
 
 ACT = TextKind[Act]("act", ACTS, Act)
 DEAD_LETTER = TextKind[DeadLetter]("dead letter", DEAD_LETTERS, DeadLetter)
-NOTICE = TextKind[Notification]("notice", FLEETS, Notification, "notices|{}")
+NOTIFICATION = TextKind[Notification]("notification", FLEETS, Notification, "notifications|{}")
 TIMER = RecordKind("timer", FLEETS, "timers|{}", _timer)
 _SETTINGS = TextKind[Mapping[str, str]]("settings", ACTS, dict[str, str], "settings")
 _NOTIFIER = TextKind[NotifierRecord | None]("notifier", FLEETS, NotifierRecord, "notifier", text=document)

@@ -55,7 +55,7 @@ class PlanRecord:
     """A plan, its last reported commit status, and the approval of its deletes that need one.
 
     ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
-    ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent.
+    ``not_before`` is when the status may be sent to the git host again, ``reports`` how many were sent.
     ``review`` is what the reviews on GitHub said when they were read last, None if they were not. ``held`` is
     since when each cluster's item is on hold, also by the plans before. ``list_price`` is by how much it
     changes the list price, None for nothing. ``etag`` is the version that was read, "" for a record not

@@ -20,7 +20,7 @@ _ALONE = 20
 class ReadinessRecord:
     """The last reading of a cluster, ``seen`` None for none; ``uid`` is that of its record then.
 
-    ``room`` is what Azure had for its upgrade at the time of ``seen``, None for a cluster elsewhere.
+    ``room`` is what Azure had for its upgrade at the time of ``seen``, None for an attached cluster.
     ``counted`` has how many objects there were of kinds, by the names of their definitions. ``etag`` is the
     version that was read, "" for one not saved yet.
     """

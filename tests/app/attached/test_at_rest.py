@@ -14,8 +14,8 @@ from shared.app.api.views.tree import tree_view
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS
+from tests.support.attached_clusters import SECRET, api, attached, files, record, world
 from tests.support.checks import check, condition
-from tests.support.clusters_elsewhere import SECRET, api, attached, files, record, world
 from tests.support.one_cluster import suspended
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around

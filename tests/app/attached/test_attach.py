@@ -10,8 +10,7 @@ from shared.cluster.recipes import STEPS, Recipe
 from shared.cluster.record_parts import Phase
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.kubernetes.flux_objects import FACTS
-from tests.support.calls_inside import counted
-from tests.support.clusters_elsewhere import (
+from tests.support.attached_clusters import (
     api,
     attached,
     cloud_with_harbour,
@@ -19,6 +18,7 @@ from tests.support.clusters_elsewhere import (
     owner,
     record,
 )
+from tests.support.calls_inside import counted
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around
 

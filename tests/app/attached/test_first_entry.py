@@ -9,8 +9,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import FACTS, KUSTOMIZATION, ref_of
 from shared.kubernetes.sync_objects import facts_object
+from tests.support.attached_clusters import SECRET, api, attached, cloud_with_harbour, files, owner, record
 from tests.support.calls_inside import counted
-from tests.support.clusters_elsewhere import SECRET, api, attached, cloud_with_harbour, files, owner, record
 from tests.support.fleet_files import fleet
 from tests.support.pipeline_runs import phases, push
 

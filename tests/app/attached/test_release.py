@@ -9,8 +9,8 @@ import pytest
 from localcloud.memory.crashes import Counter
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
+from tests.support.attached_clusters import SECRET, api, attached, cloud_with_harbour, files, owner, record
 from tests.support.calls_inside import counted
-from tests.support.clusters_elsewhere import SECRET, api, attached, cloud_with_harbour, files, owner, record
 from tests.support.crash_points import run_with_crashes, wire
 from tests.support.fleet_files import fleet
 from tests.support.pipeline_runs import phases, push

@@ -13,9 +13,7 @@ from shared.frozen import replace
 from shared.kubernetes.flux_objects import FACTS
 from shared.kubernetes.kubeconfig import OWNER_MAP
 from shared.ports import FleetConfig, Timing
-from tests.support.calls_inside import WRITES, counted
-from tests.support.checks import check
-from tests.support.clusters_elsewhere import (
+from tests.support.attached_clusters import (
     SECRET,
     api,
     attached,
@@ -25,6 +23,8 @@ from tests.support.clusters_elsewhere import (
     owner,
     record,
 )
+from tests.support.calls_inside import WRITES, counted
+from tests.support.checks import check
 from tests.support.fleet_files import fleet
 from tests.support.lost_tables import APP_GROUP
 from tests.support.pipeline_runs import phases, push

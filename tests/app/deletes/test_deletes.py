@@ -194,7 +194,7 @@ def test_a_fleet_of_the_same_name_from_another_repository_touches_nothing_of_our
     other = MemoryCloud(config=config, peer=cloud, throttle=False)
     push(other, files("  tags: {x: y}\n"))
     other.run(seconds=600)
-    assert "GITHUB_REPOSITORY_PREVIOUS" in record(other).job.reason
+    assert "REPOSITORY_PREVIOUS" in record(other).job.reason
     push(other, fleet_files.fleet())
     other.run(seconds=900)
     assert phases(other) == {}

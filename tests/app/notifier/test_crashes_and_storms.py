@@ -1,4 +1,4 @@
-"""Crashes, lost messages and storms of facts: none is lost, and few messages are sent."""
+"""Crashes, lost messages and storms of notifications: none is lost, and few messages are sent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _known_failure(cloud: MemoryCloud) -> None:
     assert record is not None
     lost = replace(record, phase=Phase.FAILED)
     cloud.state.save(lost)
-    cloud.state.add_notice(
+    cloud.state.add_notification(
         Notification(
             "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
         )
@@ -73,21 +73,21 @@ def test_a_crash_at_any_call_loses_no_fact_and_repeats_at_most_the_last_message(
         ids = [message.id for message in cloud.routes.delivered["ops"]]
         assert len(set(ids)) == 1, point
         assert len(ids) <= 2, point
-        assert cloud.state.notices(10) == [], point
+        assert cloud.state.notifications(10) == [], point
 
 
 def _ids_of_facts(cloud: MemoryCloud) -> dict[str, set[str]]:
-    """Return the ids of the messages in which each fact was delivered."""
+    """Return the ids of the messages in which each notification was delivered."""
     found: dict[str, set[str]] = {}
     for message in cloud.routes.delivered.get("ops", []):
-        for fact in message.facts:
-            found.setdefault(fact, set()).add(message.id)
+        for notification in message.notifications:
+            found.setdefault(notification, set()).add(message.id)
     return found
 
 
 def _another_failure(cloud: MemoryCloud, number: int) -> None:
     key = f"cluster:other-{number}"
-    cloud.state.add_notice(
+    cloud.state.add_notification(
         Notification(
             f"failed:{number}",
             NotificationKind.FAILED,
@@ -112,7 +112,7 @@ def test_a_message_that_a_crash_repeats_has_its_id_also_when_more_has_happened_s
             cloud.clock.advance(15)
         found = _ids_of_facts(cloud)
         assert len(found) >= 2, point
-        assert [fact for fact, ids in found.items() if len(ids) > 1] == [], point
+        assert [notification for notification, ids in found.items() if len(ids) > 1] == [], point
 
 
 def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was() -> None:
@@ -125,20 +125,28 @@ def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was() -> None:
     _another_failure(cloud, 1)
     cloud.run(300)
     found = _ids_of_facts(cloud)
-    assert [len(message.facts) for message in cloud.routes.delivered["ops"]] == [1, 1, 1]
-    assert {fact: len(ids) for fact, ids in found.items()} == {"failed:one:x": 1, "failed:1": 1}
+    assert [len(message.notifications) for message in cloud.routes.delivered["ops"]] == [1, 1, 1]
+    assert {notification: len(ids) for notification, ids in found.items()} == {
+        "failed:one:x": 1,
+        "failed:1": 1,
+    }
 
 
 def test_a_storm_of_facts_is_a_bounded_number_of_messages_and_none_is_missing() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet("one"))
     cloud.run()
-    for notice in storm(500, cloud.clock()):
-        cloud.state.add_notice(notice)
+    for notification in storm(500, cloud.clock()):
+        cloud.state.add_notification(notification)
     wake_notifier(cloud.ports)
     cloud.run(110)
     delivered = cloud.routes.delivered["ops"]
-    named = [fact.subject for message in delivered for group in message.groups for fact in group.facts]
+    named = [
+        notification.subject
+        for message in delivered
+        for group in message.groups
+        for notification in group.notifications
+    ]
     assert len(delivered) <= 3
     assert len(named) == len(set(named)) == 500
     text = "\n".join(message.text for message in delivered)

@@ -36,11 +36,13 @@ def _look(cloud: MemoryCloud) -> None:
 
 
 def _told(cloud: MemoryCloud) -> list[tuple[str, bool]]:
-    """Return the id of each fact that was delivered, and whether it is an end."""
+    """Return the id of each notification that was delivered, and whether it is an end."""
     sent = cloud.routes.delivered.get("ops", [])
-    facts = [fact for message in sent for group in message.groups for fact in group.facts]
-    assert {fact.kind for fact in facts} <= {NotificationKind.DEAD_LETTER}
-    return [(fact.id.removesuffix(":over"), fact.over) for fact in facts]
+    notifications = [
+        notification for message in sent for group in message.groups for notification in group.notifications
+    ]
+    assert {notification.kind for notification in notifications} <= {NotificationKind.DEAD_LETTER}
+    return [(notification.id.removesuffix(":over"), notification.over) for notification in notifications]
 
 
 def test_dismissing_the_newest_dead_letter_announces_no_older_one_and_the_last_ends_it() -> None:
@@ -68,6 +70,8 @@ def test_a_dead_letter_that_waited_longer_than_another_one_is_announced() -> Non
 def test_a_dead_letter_from_before_the_fact_of_it_was_stored_is_announced() -> None:
     cloud = _fleet()
     _dead_letter(cloud, "1:a")
-    cloud.state.save_announced(type(cloud.state.announced())(etag=cloud.state.announced().etag))
+    cloud.state.save_notifier_record(
+        type(cloud.state.notifier_record())(etag=cloud.state.notifier_record().etag)
+    )
     _look(cloud)
     assert [name for name, _ in _told(cloud)] == ["dead-letter:jobs:1:a"] * 2

@@ -91,9 +91,9 @@ def test_drift_of_many_clusters_is_one_message_with_some_diffs_and_so_is_its_end
     (message,) = cloud.routes.delivered["ops"]
     assert message.text.count("Diff:") == 3
     assert "27 more diffs: `roadstead drift` shows them." in message.text
-    facts = body_of(cloud.routes.delivered["drift"][0])["groups"][0]["facts"]
-    assert sorted(fact["clusters"][0] for fact in facts) == list(names)
-    assert sum(1 for fact in facts if "+    cost: b" in fact["diff"]) == 3
+    notifications = body_of(cloud.routes.delivered["drift"][0])["groups"][0]["notifications"]
+    assert sorted(notification["clusters"][0] for notification in notifications) == list(names)
+    assert sum(1 for notification in notifications if "+    cost: b" in notification["diff"]) == 3
     for cluster in clusters:
         tag_by_hand(cloud, cluster, cost="a")
     swept(cloud)
@@ -121,7 +121,7 @@ def test_the_drift_of_a_cluster_that_git_removes_ends_and_its_diff_is_bounded(fi
     tag_by_hand(cloud, ONE, **{f"tag{n}": "b" * 200 for n in range(fields)})
     swept(cloud)
     (message,) = cloud.routes.delivered["ops"]
-    (drifted,) = message.groups[0].facts
+    (drifted,) = message.groups[0].notifications
     assert len(drifted.diff) <= 1000
     assert drifted.diff.endswith("...") == (fields > 1)
     push(cloud, fleet("two", extra=f"  tags: {{{tags}}}\n"))

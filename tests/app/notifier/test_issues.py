@@ -41,7 +41,7 @@ def test_an_issue_of_a_problem_that_became_another_one_is_closed_and_the_other_h
     lost = Notification(
         "lost:one:x", NotificationKind.LOST, "cluster:one", "one", cloud.clock(), location="eastus"
     )
-    cloud.state.add_notice(lost)
+    cloud.state.add_notification(lost)
     wake_notifier(cloud.ports)
     cloud.run(60)
     assert [(issue.title, issue.state) for issue in issues.listed(state="all")] == [
@@ -82,10 +82,10 @@ def test_an_issue_of_an_accepted_repository_that_has_the_number_of_ours_is_left_
     issues = cloud.repository.pulls.issues
     issues.delete(1)
     theirs = issues.create("A question", "How do I start?", "somebody")
-    known = cloud.state.announced()
+    known = cloud.state.notifier_record()
     route = known.routes["issues"]
     numbers = dict.fromkeys(route.issues, theirs.number)
-    cloud.state.save_announced(replace(known, routes={"issues": replace(route, issues=numbers)}))
+    cloud.state.save_notifier_record(replace(known, routes={"issues": replace(route, issues=numbers)}))
     cloud.repository.id = 2
     cloud.run(300, until=lambda: False)
     assert accept_source("jo", cloud.ports).status == 202

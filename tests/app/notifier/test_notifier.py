@@ -21,7 +21,7 @@ from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
 from shared.ports.azure import ListClusters
 from shared.ports.masked import masked
-from shared.ports.state.app import NOTICE
+from shared.ports.state.app import NOTIFICATION
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import phases, push
@@ -41,7 +41,7 @@ def test_clusters_that_fail_are_one_message_and_their_end_is_another() -> None:
         assert replay(name, "ann", cloud.ports).status == 202
     cloud.run()
     assert titles(cloud)[1:] == ["example: 12 clusters no longer failed in eastus"]
-    assert not cloud.state.announced().open
+    assert not cloud.state.notifier_record().open
 
 
 def test_a_message_has_the_reason_the_action_and_the_links() -> None:
@@ -87,7 +87,7 @@ def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(int
     assert {(NotificationKind.DELETED, "one", False), (NotificationKind.DELETED, "two", False)} <= set(told)
 
 
-@pytest.mark.parametrize("method", ["announced", "fleet"])
+@pytest.mark.parametrize("method", ["notifier_record", "fleet"])
 def test_a_notifier_that_stands_still_does_not_end_what_a_newer_plan_has_begun(method: str) -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
@@ -110,17 +110,17 @@ def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_not
     cloud.run()
     commit = push(cloud, notified_fleet("three", routes=(ALL,)))
     cloud.run()
-    announced = cloud.state.announced
+    read = cloud.state.notifier_record
 
     def away() -> NotifierRecord:
         raise Unavailable("the table does not answer")
 
-    around(cloud, "state", announced=away)
+    around(cloud, "state", notifier_record=away)
     assert approve(commit, ["one", "two"], "ann", cloud.ports, reason="no longer used").status == 202
     cloud.run(60)
     push(cloud, notified_fleet("three", "four", routes=(ALL,)))
     cloud.run(60)
-    around(cloud, "state", announced=announced)
+    around(cloud, "state", notifier_record=read)
     wake_notifier(cloud.ports)
     cloud.run()
     assert kinds(cloud, "all").count((NotificationKind.APPROVED, commit[:8], False)) == 1
@@ -206,20 +206,20 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
     push(cloud, notified_fleet("one", routes=()))
     cloud.run()
     assert cloud.routes.tried == 0
-    assert [notice.kind for notice in cloud.state.notices(10)] == [
+    assert [notification.kind for notification in cloud.state.notifications(10)] == [
         NotificationKind.OUTPUTS,
         NotificationKind.READY,
     ]
     cloud.clock.advance(timedelta(days=8).total_seconds())
-    cloud.state.prune(NOTICE, cloud.clock() - timedelta(days=7))
-    assert cloud.state.notices(10) == []
+    cloud.state.prune(NOTIFICATION, cloud.clock() - timedelta(days=7))
+    assert cloud.state.notifications(10) == []
 
 
 def test_the_timer_finds_facts_whose_message_was_lost() -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one"))
     cloud.run()
-    cloud.state.add_notice(
+    cloud.state.add_notification(
         Notification(
             "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
         )
@@ -235,7 +235,7 @@ def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
     cloud = MemoryCloud()
     push(cloud, notified_fleet("one"))
     cloud.run()
-    cloud.state.add_notice(
+    cloud.state.add_notification(
         Notification(
             "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
         )
@@ -261,7 +261,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
         detail=f"at {secret}",
         diff=f"+{secret}",
     )
-    cloud.state.add_notice(leaked)
+    cloud.state.add_notification(leaked)
     wake_notifier(cloud.ports)
     cloud.run(60)
     (message,) = cloud.routes.delivered["ops"]

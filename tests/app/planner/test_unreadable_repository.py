@@ -61,7 +61,7 @@ def answers(status: int, body: dict[str, Any] | None = None, **headers: str) -> 
         (
             answers(401, {"message": "Bad credentials"}),
             "Unauthenticated: example/fleet: Bad",
-            "renews GITHUB_TOKEN",
+            "renews the token or the key",
         ),
         (
             answers(403, {"message": "not accessible"}),
@@ -74,33 +74,41 @@ def answers(status: int, body: dict[str, Any] | None = None, **headers: str) -> 
             "Throttled",
             "the same token",
         ),
-        (answers(404), "Dependency: example/fleet: no branch main, or the cred", "set GITHUB_BRANCH and"),
+        (
+            answers(404),
+            "Dependency: example/fleet: no branch main, or the cred",
+            "set the repository and its branch",
+        ),
         (
             answers(451, BLOCKED),
             "Withheld: example/fleet: Repository access blocked (dmca, https",
-            "asks GitHub",
+            "asks the git host",
         ),
         (
             answers(403, BLOCKED),
             "Withheld: example/fleet: Repository access blocked (dmca, https",
-            "asks GitHub",
+            "asks the git host",
         ),
         (
             answers(301, Location="/repositories/7"),
             "Withheld: example/fleet: GitHub answered with a redirect",
             "present",
         ),
-        (answers(500), "Unavailable: example/fleet: GitHub gave no reason", "www.githubstatus.com"),
-        (answers(200, {"ref": 7}), "Unavailable: example/fleet: GitHub's response cannot be parsed", "www."),
+        (answers(500), "Unavailable: example/fleet: GitHub gave no reason", "status page of the git host"),
+        (
+            answers(200, {"ref": 7}),
+            "Unavailable: example/fleet: GitHub's response cannot be parsed",
+            "status page",
+        ),
         (
             answers(200, {"object": {"sha": "x" * 40}}),
             "Unavailable: example/fleet: GitHub's response cannot be parsed",
-            "www.",
+            "status page",
         ),
         (
             answers(200, {"object": []}),
             "Unavailable: example/fleet: GitHub's response cannot be parsed",
-            "www.",
+            "status page",
         ),
     ],
 )

@@ -48,8 +48,15 @@ def waits(cloud: MemoryCloud) -> str:
 def warnings(cloud: MemoryCloud) -> list[str]:
     """Return what the owner of the cluster was notified of."""
     messages = cloud.routes.delivered.get("ops", [])
-    facts = [fact for message in messages for group in message.groups for fact in group.facts]
-    return [fact.detail for fact in facts if fact.kind is NotificationKind.ENDING]
+    notifications = [
+        notification
+        for message in messages
+        for group in message.groups
+        for notification in group.notifications
+    ]
+    return [
+        notification.detail for notification in notifications if notification.kind is NotificationKind.ENDING
+    ]
 
 
 def merge(cloud: MemoryCloud) -> None:

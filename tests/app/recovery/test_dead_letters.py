@@ -340,5 +340,9 @@ def test_a_job_that_fails_by_a_dead_letter_is_announced() -> None:
     cloud.clock.advance(cloud.ports.config.timing.lease_seconds + 1)
     handle_dead_letter(received(cloud, "jobs", body), cloud.ports)
     assert phases(cloud) == {"one": Phase.FAILED}
-    (notice,) = cloud.state.notices(5)
-    assert (notice.kind, notice.subject, notice.reason) == (NotificationKind.FAILED, "one", "DeadLettered")
+    (notification,) = cloud.state.notifications(5)
+    assert (notification.kind, notification.subject, notification.reason) == (
+        NotificationKind.FAILED,
+        "one",
+        "DeadLettered",
+    )

@@ -8,8 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record_parts import Phase
 from shared.resource_ids import ObjectRef
-from tests.support import clusters_elsewhere as elsewhere
-from tests.support import fleet_files
+from tests.support import attached_clusters, fleet_files
 from tests.support.bootstrap_secrets import AGE, SOPS, with_value
 from tests.support.identity_access import ACCESS, access_writes, with_identity
 from tests.support.lost_tables import go_on_without_a_plan, recovered, with_epoch
@@ -86,13 +85,13 @@ def test_a_restored_job_writes_nothing_into_the_cluster_of_a_later_life(step: St
 
 
 def test_a_restored_job_writes_nothing_into_an_existing_cluster_that_was_attached_again() -> None:
-    cloud = with_epoch(elsewhere.cloud_with_harbour())
+    cloud = with_epoch(attached_clusters.cloud_with_harbour())
     with_value(one_step_a_message(cloud))
-    push(cloud, elsewhere.files(extra=AGE))
-    after_a_later_life(stopped_at(cloud, Step.BOOTSTRAP_SECRETS), elsewhere.files())
+    push(cloud, attached_clusters.files(extra=AGE))
+    after_a_later_life(stopped_at(cloud, Step.BOOTSTRAP_SECRETS), attached_clusters.files())
     go_on_without_a_plan(cloud)
-    assert elsewhere.api(cloud).get(SOPS) is None
+    assert attached_clusters.api(cloud).get(SOPS) is None
     cloud.run()
     assert recovered(cloud)
     assert phases(cloud) == {"harbour": Phase.READY}
-    assert elsewhere.record(cloud).azure.life == elsewhere.owner(cloud)["roadstead-life"]
+    assert attached_clusters.record(cloud).azure.life == attached_clusters.owner(cloud)["roadstead-life"]

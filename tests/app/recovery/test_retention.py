@@ -67,7 +67,7 @@ def test_a_failed_removal_delays_no_other() -> None:
 
     broken: object = Broken()
     removed = purge_expired(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
-    kept = ("plans", "blobs", "acts", "notices", "rollouts")
+    kept = ("plans", "blobs", "acts", "notifications", "rollouts")
     others = (
         *kept,
         "changes by hand",

@@ -326,7 +326,7 @@ def test_a_cluster_that_waits_for_a_takeover_still_does_while_its_step_waits_for
     held = record(other)
     other.clock.advance(60)
     without_tokens(other, ARM_READ)
-    told = [notice.id for notice in other.state.notices(9)]
+    told = [notification.id for notification in other.state.notifications(9)]
     other.run(seconds=600, until=lambda: record(other).job.next_run.delay is Delay.RATE_LIMIT)
     limited = record(other)
     assert limited.job.next_run.delay is Delay.RATE_LIMIT
@@ -334,7 +334,7 @@ def test_a_cluster_that_waits_for_a_takeover_still_does_while_its_step_waits_for
     assert limited.job.reason == held.job.reason
     assert "roadstead takeover one" in advice(other)
     other.run(seconds=7200, until=lambda: record(other).job.next_run.delay is Delay.WAIT)
-    assert [notice.id for notice in other.state.notices(9)] == told
+    assert [notification.id for notification in other.state.notifications(9)] == told
     assert take_over("one", "jo", other.ports).status == 202
 
 

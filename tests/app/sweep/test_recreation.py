@@ -84,12 +84,12 @@ def test_a_cluster_that_something_deletes_again_and_again_is_created_three_times
 
 def test_a_missing_cluster_is_announced_also_where_a_job_creates_it_again() -> None:
     cloud = ready(RECREATE)
-    facts = list[Notification]()
-    around(cloud, "state", add_notice=facts.append)
+    notifications = list[Notification]()
+    around(cloud, "state", add_notification=notifications.append)
     delete_by_hand(cloud, ONE)
     sweep(cloud)
     cloud.run()
-    lost, known, again = facts
+    lost, known, again = notifications
     assert (lost.kind, lost.reason, lost.over) == (NotificationKind.LOST, "ClusterMissing", False)
     assert (known.kind, known.outputs) == (NotificationKind.OUTPUTS, record(cloud).observation.facts)
     assert (again.kind, again.key) == (NotificationKind.READY, lost.key)

@@ -85,12 +85,12 @@ def test_a_cluster_that_azure_was_stopping_when_a_sweep_saw_it_is_started_once_t
 
 def test_a_stopped_cluster_is_announced_also_where_a_job_starts_it_again() -> None:
     cloud = ready(START)
-    facts = list[Notification]()
-    around(cloud, "state", add_notice=facts.append)
+    notifications = list[Notification]()
+    around(cloud, "state", add_notification=notifications.append)
     stop_by_hand(cloud)
     sweep(cloud)
     cloud.run()
-    lost, again = facts
+    lost, again = notifications
     assert (lost.kind, lost.reason, lost.over) == (NotificationKind.LOST, "ClusterStopped", False)
     assert (again.kind, again.key) == (NotificationKind.READY, lost.key)
 

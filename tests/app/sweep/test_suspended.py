@@ -55,8 +55,8 @@ def sweep(cloud: MemoryCloud) -> None:
 
 def test_drift_is_reported_with_both_values_its_place_an_event_and_a_notification() -> None:
     cloud = in_suspension()
-    facts = list[Notification]()
-    around(cloud, "state", add_notice=facts.append)
+    notifications = list[Notification]()
+    around(cloud, "state", add_notification=notifications.append)
     tag_by_hand(cloud, ONE, cost="b")
     sweep(cloud)
     view = drift_of_cluster("one", cloud.ports)
@@ -66,7 +66,9 @@ def test_drift_is_reported_with_both_values_its_place_an_event_and_a_notificatio
     assert (field["path"], field["git"], field["live"]) == ("tags.cost", '"a"', '"b"')
     assert field["source"].startswith("clusters/one/cluster.yaml:")
     assert in_sync(record(cloud)) == (False, "Drifted")
-    assert [(fact.kind, fact.over) for fact in facts] == [(NotificationKind.DRIFT, False)]
+    assert [(notification.kind, notification.over) for notification in notifications] == [
+        (NotificationKind.DRIFT, False)
+    ]
     assert "Drifted" in [event.reason for event in cloud.state.events("one", 50)]
     assert phases(cloud) == {"one": Phase.SUSPENDED}
 
@@ -150,8 +152,8 @@ def test_the_drift_of_the_fleet_shows_one_that_is_missing_or_stopped_until_it_is
 
 def test_one_that_is_missing_or_stopped_is_announced_and_so_is_its_end() -> None:
     cloud = in_suspension()
-    facts = list[Notification]()
-    around(cloud, "state", add_notice=facts.append)
+    notifications = list[Notification]()
+    around(cloud, "state", add_notification=notifications.append)
     with cloud.azure.called_by(ANN):
         cloud.azure.interventions.stop(ONE)
     sweep(cloud)
@@ -162,15 +164,22 @@ def test_one_that_is_missing_or_stopped_is_announced_and_so_is_its_end() -> None
     sweep(cloud)
     delete_by_hand(cloud, ONE)
     sweep(cloud)
-    lost = [fact for fact in facts if fact.kind is NotificationKind.LOST]
+    lost = [notification for notification in notifications if notification.kind is NotificationKind.LOST]
     stopped, missing = ("ClusterStopped", False), ("ClusterMissing", False)
-    assert [(fact.reason, fact.over) for fact in lost] == [stopped, ("", True), stopped, missing]
-    assert len({fact.id for fact in lost}) == 4
+    assert [(notification.reason, notification.over) for notification in lost] == [
+        stopped,
+        ("", True),
+        stopped,
+        missing,
+    ]
+    assert len({notification.id for notification in lost}) == 4
     assert lost[0].detail.startswith("ClusterStopped: somebody stopped the cluster; stopped 2026-01-01 0")
     assert lost[0].detail.endswith("; it is suspended")
     cloud.run(seconds=3600)
     assert phases(cloud) == {"one": Phase.SUSPENDED}
-    assert [fact for fact in facts if fact.kind is NotificationKind.LOST] == lost
+    assert [
+        notification for notification in notifications if notification.kind is NotificationKind.LOST
+    ] == lost
 
 
 def at_work(cloud: MemoryCloud) -> None:
@@ -192,27 +201,35 @@ def stopped_and_at_work_again(cloud: MemoryCloud) -> None:
 
 def test_one_that_is_back_is_not_said_to_be_stopped_while_azure_works_on_it() -> None:
     cloud = in_suspension(hours=24)
-    facts = list[Notification]()
-    around(cloud, "state", add_notice=facts.append)
+    notifications = list[Notification]()
+    around(cloud, "state", add_notification=notifications.append)
     stopped_and_at_work_again(cloud)
     sweep(cloud)
     assert (in_sync(record(cloud)), found(cloud)) == ((None, "NotCompared"), ([], 0))
-    lost = [fact for fact in facts if fact.kind is NotificationKind.LOST]
-    assert [(fact.reason, fact.over) for fact in lost] == [("ClusterStopped", False), ("", True)]
+    lost = [notification for notification in notifications if notification.kind is NotificationKind.LOST]
+    assert [(notification.reason, notification.over) for notification in lost] == [
+        ("ClusterStopped", False),
+        ("", True),
+    ]
     cloud.clock.advance(6000)
     sweep(cloud)
     assert (in_sync(record(cloud)), list(drifted(record(cloud)))) == ((False, "Drifted"), ["tags.cost"])
-    assert [fact for fact in facts if fact.kind is NotificationKind.LOST] == lost
+    assert [
+        notification for notification in notifications if notification.kind is NotificationKind.LOST
+    ] == lost
 
 
 def test_one_that_an_exemption_has_stopped_is_not_reported_when_it_is_back() -> None:
     cloud = in_suspension(OWN + EXEMPTION, hours=24)
-    facts = list[Notification]()
-    around(cloud, "state", add_notice=facts.append)
+    notifications = list[Notification]()
+    around(cloud, "state", add_notification=notifications.append)
     stopped_and_at_work_again(cloud)
     refresh(["one"], "someone", cloud.ports)
     cloud.run(seconds=300)
-    assert (found(cloud), [fact for fact in facts if not fact.over]) == (([], 0), [])
+    assert (found(cloud), [notification for notification in notifications if not notification.over]) == (
+        ([], 0),
+        [],
+    )
 
 
 def test_it_is_refreshed_by_name() -> None:

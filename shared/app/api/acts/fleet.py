@@ -67,9 +67,9 @@ def _drop_numbers(ports: Ports) -> None:
         state.save_proposal(replace(proposal, number=0, url="", values=(), digest=""))
     for promotion in state.promotions():
         state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
-    known = state.announced()
+    known = state.notifier_record()
     routes = {name: replace(route, issues={}) for name, route in known.routes.items()}
-    state.save_announced(replace(known, routes=routes))
+    state.save_notifier_record(replace(known, routes=routes))
 
 
 # A pause of everything that the app starts by itself.

@@ -228,8 +228,8 @@ class SentMessageView(TypedDict):
 class RouteView(TypedDict):
     """A route, and how it is. ``severity`` is "" for a route that names its ``events``.
 
-    ``sent`` counts its messages, ``pending`` the facts that it has not received, until ``nextAt`` at least.
-    ``problem`` is why it does not deliver, "" for nothing. ``messages`` are the newest ones, newest first.
+    ``sent`` counts its messages, ``pending`` the notifications that it has not received, until ``nextAt`` at
+    least. ``problem`` is why it does not deliver, "" for nothing. ``messages`` has the newest, newest first.
     """
 
     name: str

@@ -12,13 +12,13 @@ from shared.ports import FleetRecord, Ports
 def routes_view(ports: Ports) -> schema.RoutesView:
     """Return each route of the newest plan, and how it is."""
     routes = ports.state.fleet().rules.routes
-    states = ports.state.announced().routes if routes else {}
+    states = ports.state.notifier_record().routes if routes else {}
     return {"routes": [_view(route, states.get(route.name, RouteState())) for route in routes]}
 
 
 def failing_routes(fleet: FleetRecord, ports: Ports) -> list[schema.FailingRoute]:
     """Return the routes that do not deliver; a fleet without routes costs no read."""
-    states = ports.state.announced().routes if fleet.rules.routes else {}
+    states = ports.state.notifier_record().routes if fleet.rules.routes else {}
     return [
         {
             "route": name,

@@ -157,6 +157,6 @@ def release_cluster(context: StepContext) -> Outcome:
 # The end of a job at a cluster that is not in Azure: nothing of it is compared there.
 
 
-def verified_elsewhere(api: KubernetesApi, applied: AppliedRevision) -> Done:
+def verified_attached(api: KubernetesApi, applied: AppliedRevision) -> Done:
     """Return the end of the job."""
     return Done(str(applied), running=RunningVersions(nodes=len(api.list("v1", "Node")), flux=applied))

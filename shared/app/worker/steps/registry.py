@@ -90,8 +90,8 @@ _WITH_EXTENSION: dict[Step, StepFunction] = {
     Step.VERIFY: verify_configurations,
 }
 """The steps that differ where Flux is Microsoft's extension."""
-_ELSEWHERE: dict[Step, StepFunction] = {Step.ACCESS: attached.ensure_owner}
-"""The steps that differ where the cluster is not in Azure."""
+_ATTACHED: dict[Step, StepFunction] = {Step.ACCESS: attached.ensure_owner}
+"""The steps that differ for an attached cluster."""
 
 
 def _refused(context: StepContext) -> Fail | None:
@@ -125,7 +125,7 @@ def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Ou
         context = replace(context, ports=without_writes(ports))
     elif inside:
         context = replace(context, ports=knowing_whose(context))
-    others = _WITH_EXTENSION if context.desired.has_extension else _ELSEWHERE if is_attached else {}
+    others = _WITH_EXTENSION if context.desired.has_extension else _ATTACHED if is_attached else {}
     run = others.get(step, FUNCTIONS[step])
     try:
         return run(context)

@@ -94,9 +94,9 @@ def not_removed(context: StepContext, live: Json, *, started: bool) -> Wait | Fa
 
     ``started``: Azure has accepted it before, in this life of the cluster.
 
-    Costs two calls to GitHub, which it counts only where the head has moved. The tree is read even where the
-    record names the head as the commit that removed the cluster: whoever can write the record could have
-    written that too. The lease guard knows how old the read of the head is.
+    Costs two calls to the git host, which it counts only where the head has moved. The tree is read even
+    where the record names the head as the commit that removed the cluster: whoever can write the record
+    could have written that too. The lease guard knows how old the read of the head is.
     """
     record, ports = context.record, context.ports
     read, fleet = ports.git_host.read_head(ports.config.branch), ports.state.fleet()

@@ -209,7 +209,7 @@ class SecurityProfile(Section):
     """Certificate authorities that nodes trust."""
 
 
-# Where the kubeconfig of an existing cluster is: a secret of Azure Key Vault, by its name.
+# Where the kubeconfig of an attached cluster is: a secret of Azure Key Vault, by its name.
 
 EXISTING = "existing"
 Provider = Literal["aks", "existing"]

@@ -185,7 +185,7 @@ def unknown_fields(policy: DriftPolicy | None) -> Iterator[Finding]:
 _KUBECONFIG: Path = ("existing", "kubeconfig")
 
 
-def is_elsewhere(spec: Node) -> bool:
+def is_attached(spec: Node) -> bool:
     """Return whether a merged spec is that of a cluster outside Roadstead."""
     provider = spec.child("provider")
     return provider is not None and provider.value == EXISTING
@@ -217,7 +217,7 @@ def _is_of_aks(key: str) -> bool:
     return key in _OF_AKS
 
 
-def findings_elsewhere(spec: ClusterSpec) -> Iterator[Finding]:
+def attached_findings(spec: ClusterSpec) -> Iterator[Finding]:
     """Yield the violations in the spec of a cluster outside Roadstead."""
     yield from unknown_fields(spec.drift)
     yield from broken_references(spec)

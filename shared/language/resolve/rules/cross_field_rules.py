@@ -22,7 +22,7 @@ from shared.language.model.cluster.spec import ClusterSpec, ExistingSpec
 from shared.language.resolve.problems import Path
 from shared.language.resolve.rules.access_rules import zone_of_another_region
 from shared.language.resolve.rules.aks_rules import broken_rules
-from shared.language.resolve.rules.common_rules import broken_references, findings_elsewhere, unknown_fields
+from shared.language.resolve.rules.common_rules import attached_findings, broken_references, unknown_fields
 from shared.language.resolve.rules.refusal import (
     DNS,
     PODS,
@@ -152,7 +152,7 @@ _LONGEST_GROUP = 80
 def findings(spec: ClusterSpec, *, adopted: bool = False) -> Iterator[Finding]:
     """Yield the violations in a spec whose fields are all valid by themselves."""
     if isinstance(spec, ExistingSpec):
-        yield from findings_elsewhere(spec)
+        yield from attached_findings(spec)
         return
     network = spec.network_profile or NetworkProfile()
     yield from _of_network(network, network if adopted else completed(spec).network_profile)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from shared.app.access.azure_state import busy, running_of, state_of, vanished
 from shared.app.access.context import StepContext
 from shared.app.worker.steps import drain
-from shared.app.worker.steps.attached import verified_elsewhere
+from shared.app.worker.steps.attached import verified_attached
 from shared.app.worker.steps.bootstrap_secrets import remove_former_secrets
 from shared.app.worker.steps.flux.components import rollout_wait
 from shared.app.worker.steps.flux.pinned import instance_wait
@@ -137,7 +137,7 @@ def verify(context: StepContext) -> Outcome:
     if waiting:
         return waiting
     attached = context.desired.is_attached
-    ended = verified_elsewhere(api, applied) if attached else verified_in_azure(context, applied)
+    ended = verified_attached(api, applied) if attached else verified_in_azure(context, applied)
     if not isinstance(ended, Done):
         return ended
     note = "; ".join(filter(None, (str(applied), remove_former_secrets(context, api))))
@@ -156,19 +156,19 @@ def verified_in_azure(context: StepContext, applied: AppliedRevision | None) -> 
     note = str(applied or "Azure shows no revision that Flux applied")
     if context.job.recipe is Recipe.SLEEP:
         return Done(note)
-    existing = context.azure(GetCluster(context.cluster))
-    if existing is None:
+    live = context.azure(GetCluster(context.cluster))
+    if live is None:
         return vanished(context)
-    if state_of(existing) == "Deleting":
+    if state_of(live) == "Deleting":
         return Restart(f"somebody deletes the cluster {context.record.name} in Azure")
-    running = running_of(existing, context.owner, applied)
-    ended = _compared(context, existing)
+    running = running_of(live, context.owner, applied)
+    ended = _compared(context, live)
     needed = bool(context.desired.spec.node_pools) or not context.desired.has_extension
-    behind = drain.behind(context, existing) if needed and context.enters else None
+    behind = drain.behind(context, live) if needed and context.enters else None
     return behind or replace(ended, note=note, running=running)
 
 
-def _compared(context: StepContext, existing: Json) -> Done:
+def _compared(context: StepContext, live: Json) -> Done:
     """Return the end of the job with how Azure shows the cluster, and what differs although it has ended.
 
     One that differs, also in a field that the job leaves as it is, is compared again by the next sweep. What
@@ -177,21 +177,21 @@ def _compared(context: StepContext, existing: Json) -> Done:
     alone. A later job of the same generation, such as a correction, accepts nothing.
     """
     before, record, desired = context.record.observation.verified, context.record, context.desired
-    beyond = beyond_git(desired, context.owner, existing)
+    beyond = beyond_git(desired, context.owner, live)
     known = before.now(beyond) if before else Verification(unmanaged=tuple(beyond))
     if record.observed_generation != record.generation:
         known = replace(known, unmanaged=tuple(name for name in beyond if _is_accepted(name, known)))
-    found = drift_of(desired, context.owner, existing, known.unmanaged)
+    found = drift_of(desired, context.owner, live, known.unmanaged)
     shown = [
         difference
         for difference in found
         if difference.path not in desired.left
         and not ignores(desired.spec.drift, difference.path, context.ports.clock())
     ]
-    digest = "" if busy(existing["properties"]) or found or desired.left else live_digest(existing)
+    digest = "" if busy(live["properties"]) or found or desired.left else live_digest(live)
     return Done(
         verified=known.compared(digest, beyond),
-        in_sync=not (busy(existing["properties"]) or shown),
+        in_sync=not (busy(live["properties"]) or shown),
         added=tuple(difference for difference in shown if difference.left_alone),
     )
 
