@@ -247,7 +247,7 @@ def test_the_defaults_of_settings_are_those_of_the_code() -> None:
 
 
 def test_the_page_on_errors_is_generated_from_the_table_of_advice() -> None:
-    assert PAGES["docs/errors.md"] == error_page.page(), "run python -m cli.pages.error_page > docs/errors.md"
+    assert PAGES["docs/errors.md"] == error_page.page(), "make generate writes it again"
 
 
 def test_the_wording_check_finds_what_the_vocabulary_replaces() -> None:

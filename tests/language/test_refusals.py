@@ -5,33 +5,12 @@ Both are compared with refusals.yaml, which has answers that are recorded or doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.support.refused_specs import problems_of, refusal_of, spec_of
+from tests.support.refused_specs import ANSWERS, Answer, problems_of, refusal_of, spec_of
 
-
-@dataclass(frozen=True)
-class Answer:
-    """A request, and what AKS answers to it; without a rule, AKS takes it."""
-
-    source: str
-    spec: dict[str, Any]
-    code: str = ""
-    rule: str = ""
-    field: str = ""
-
-
-def answers() -> list[Answer]:
-    text = (Path(__file__).parent / "refusals.yaml").read_text()
-    return [Answer(**entry) for entry in yaml.safe_load(text)]
-
-
-ANSWERS = answers()
 IDS = [f"{number}-{answer.rule or 'taken'}" for number, answer in enumerate(ANSWERS)]
 
 

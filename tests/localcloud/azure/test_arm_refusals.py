@@ -17,6 +17,7 @@ from localcloud.azure.world.refusals import (
 from shared.resource_ids import ClusterId
 from tests.support.azure_cloud import CLUSTER, Cloud, rule
 from tests.support.refused_companions import CONFIGURATIONS, EXTENSIONS, MAINTENANCE, VALID
+from tests.support.refused_specs import ANSWERS
 from tests.support.refused_writes import CREATED, POOLS, POOLS_OF, POOLS_UPDATED, SUBSCRIPTION, UPDATED
 
 ELSEWHERE = {
@@ -24,6 +25,10 @@ ELSEWHERE = {
     "no-stop-with-auto-provisioning",
 }
 """Rules with a test of their own."""
+HOW = (
+    "add what AKS refuses of a new cluster to tests/language/refusals.yaml, with its source and a request "
+    "that it takes; what it refuses of a change to tests/support/refused_writes.py"
+)
 
 
 def test_every_rule_has_an_example_and_a_source() -> None:
@@ -33,9 +38,10 @@ def test_every_rule_has_an_example_and_a_source() -> None:
     ]
     names = [refusal.name for refusal in rules]
     examples = {*CREATED, *UPDATED, *POOLS, *POOLS_OF, *POOLS_UPDATED, *MAINTENANCE, *ELSEWHERE}
-    examples |= {*EXTENSIONS, *CONFIGURATIONS}
+    examples |= {*EXTENSIONS, *CONFIGURATIONS, *(answer.rule for answer in ANSWERS if answer.rule)}
     assert sorted(names) == sorted(set(names))
-    assert set(names) == examples
+    assert set(names) - examples == set(), HOW
+    assert examples - set(names) == set(), "no rule has these names"
     assert [refusal.name for refusal in rules if not refusal.source or not refusal.message] == []
     assert [path for path, source in {**fixed.CLUSTER, **fixed.POOL}.items() if not source] == []
 
