@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from shared.azure.changes.field_effects import Effect
+from shared.azure.changes.writes import planned_effect
 from shared.azure.companions.companion import Companion, writes_of
 from shared.azure.companions.companion_kinds import KINDS, companions_to_remove, kind_of
 from shared.azure.companions.identity_access import CredentialCompanion, RoleCompanion
+from shared.azure.companions.managed_namespaces import NamespaceCompanion
 from shared.azure.companions.policies import PolicyCompanion
 from shared.json_tree import Json
 from tests.support.arm_bodies import desired
@@ -62,6 +65,13 @@ def test_a_stored_form_has_the_ids_of_its_companions(kind: type[Companion]) -> N
     (wanted,) = kind.of(of)
     assert kind.stored(of.document()) == (wanted.key,)
     assert [each for each in KINDS if each.ids_among([wanted.key])] == [kind] == [kind_of(f"{wanted.path}.x")]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not NamespaceCompanion])
+def test_a_plan_says_of_an_entry_that_goes_whether_its_resource_goes(kind: type[Companion]) -> None:
+    effect = planned_effect(f"spec.{kind.entries}[shop]", "shop", None)
+    stays = not kind.is_removed
+    assert (effect is Effect.UNMANAGED) is stays, "_REMOVED of shared/azure/changes/writes.py"
 
 
 def test_what_a_commit_takes_is_to_go_but_windows_and_what_it_brings_again() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.access.companions import CREDENTIALS, ROLES
+from shared.app.access.companions import COMPANIONS, CREDENTIALS, ROLES
 from shared.app.check import companions as checked
 from shared.cluster.record import ClusterRecord
 from simulation.actors.grants import Grants
@@ -113,8 +113,8 @@ def test_a_restored_record_has_to_say_what_a_lost_commit_took(monkeypatch: pytes
     rule = fleet.grants()
     fleet.restore()
     rule.check()
-    others = [kind for kind in checked.KINDS if kind not in (CREDENTIALS, ROLES)]
-    monkeypatch.setattr(checked, "KINDS", others)
+    others = [kind for kind in COMPANIONS if kind not in (CREDENTIALS, ROLES)]
+    monkeypatch.setattr(checked, "COMPANIONS", others)
     with pytest.raises(RuleViolated, match="git grants"):
         rule.check()
 

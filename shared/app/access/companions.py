@@ -361,3 +361,5 @@ ROLES = WrittenCompanions(
 )
 NAMESPACES = CompanionCalls(NamespaceCompanion, _namespaces)
 """The step of the systems writes these, each in an operation of its own."""
+COMPANIONS: Sequence[CompanionCalls[Any]] = (WINDOWS, POLICIES, IDENTITIES, CREDENTIALS, ROLES, NAMESPACES)
+"""In the order of ``companion_kinds``, in which a record lists their differences."""

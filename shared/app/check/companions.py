@@ -11,17 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from shared.app.access.companions import (
-    CREDENTIALS,
-    IDENTITIES,
-    NAMESPACES,
-    POLICIES,
-    ROLES,
-    WINDOWS,
-    CompanionCalls,
-    Reads,
-    assignments,
-)
+from shared.app.access.companions import COMPANIONS, POLICIES, CompanionCalls, Reads, assignments
 from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited
 from shared.app.outbox import send
@@ -43,8 +33,6 @@ from shared.resource_ids import SubscriptionId
 
 log = logging.getLogger(__name__)
 
-KINDS: Sequence[CompanionCalls[Any]] = (WINDOWS, POLICIES, IDENTITIES, CREDENTIALS, ROLES, NAMESPACES)
-"""In the order in which a record lists their differences."""
 SharedReads = dict[AzureCall[Any], Any]
 """What Azure has answered to the clusters of a message, by what was asked."""
 
@@ -99,7 +87,7 @@ def read_companions(record: ClusterRecord, reads: SharedReads, ports: Ports) -> 
 
 def _read_companions(record: ClusterRecord, shared: SharedReads, ports: Ports) -> CompanionReading:
     reads = _CheckReads(StepContext.of(record, ports), shared)
-    found = [_differences(kind, reads) for kind in KINDS]
+    found = [_differences(kind, reads) for kind in COMPANIONS]
     known = [differences for differences in found if differences is not None]
     whole = tuple(difference for differences in known for difference in differences)
     return CompanionReading(whole if len(known) == len(found) else None, _read_compliance(record, ports))

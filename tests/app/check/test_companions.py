@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.access.companions import COMPANIONS
 from shared.app.api.acts.cluster import replay
 from shared.azure.companions.companion import Companion
 from shared.azure.companions.companion_kinds import KINDS
@@ -199,8 +200,10 @@ CASES = (
 of_each_kind = pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind.noun)
 
 
-def test_each_kind_has_a_case() -> None:
-    assert tuple(case.kind for case in CASES) == KINDS
+@pytest.mark.always
+def test_each_kind_has_its_calls_and_a_case() -> None:
+    assert tuple(calls.companion for calls in COMPANIONS) == KINDS, "shared/app/access/companions.py"
+    assert tuple(case.kind for case in CASES) == KINDS, "CASES of tests/app/check/test_companions.py"
 
 
 @of_each_kind

@@ -16,7 +16,7 @@ from shared.language.model.cluster.drift import WHOLE_CLUSTER, DriftPolicy
 from shared.language.model.cluster.flux import EVENT_KEY, Flux
 from shared.language.model.cluster.flux_source import GIT, MAIN, OCI, FluxSource, SecretReference
 from shared.language.model.cluster.grants import BootstrapSecret
-from shared.language.model.cluster.spec import FIELDS, ClusterProperties, ClusterSpec
+from shared.language.model.cluster.spec import FIELDS, OPERATION_FIELDS, ClusterSpec
 from shared.language.model.node_pool import PoolProperties
 from shared.language.resolve.problems import Path, Problem, nearest, problem_at
 from shared.language.resolve.repository_layout import CLASSES
@@ -150,12 +150,14 @@ def foreign_vaults(
 
 # The rules of a drift policy: each names fields in which a cluster in Azure is compared with git.
 
-_COMPARED = (
-    *(info.alias or name for name, info in ClusterProperties.model_fields.items()),
-    *("nodePools", "maintenanceWindows", "policies", "tags", "sku", "identity", "azure"),
-    *("extendedLocation", "kind", "identities", "federatedCredentials", "roleAssignments"),
-    "managedNamespaces",
+_OF_AKS = frozenset(
+    (info.alias or name)
+    for name, info in ClusterSpec.model_fields.items()
+    if (info.alias or name) not in FIELDS
 )
+_OF_NO_DIFFERENCE = {*OPERATION_FIELDS, "subscriptionId", "resourceGroup", "location", "minNodeImageVersion"}
+"""What of that no difference is in: what Roadstead does, and where the cluster is."""
+_COMPARED = (*sorted(_OF_AKS - _OF_NO_DIFFERENCE), "managedNamespaces")
 _COMPARED_OF_POOLS = (
     *(info.alias or name for name, info in PoolProperties.model_fields.items()),
     *("azure", "enableAutoScaling", "minNodeImageVersion"),
@@ -213,13 +215,6 @@ def fields_of_aks(own: Node, below: Node) -> Iterator[Problem]:
 
 def _is_of_aks(key: str) -> bool:
     return key in _OF_AKS
-
-
-_OF_AKS = frozenset(
-    (info.alias or name)
-    for name, info in ClusterSpec.model_fields.items()
-    if (info.alias or name) not in FIELDS
-)
 
 
 def findings_elsewhere(spec: ClusterSpec) -> Iterator[Finding]:
