@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from localcloud.azure.wire import arm_routes
+from localcloud.azure.wire.api_versions import check_version
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
@@ -18,7 +20,7 @@ from shared.cluster.failures.errors import ReconcileError
 from shared.ports.azure import AzureCall, Conditional
 from tests.support.azure_operations import OPERATIONS, example
 from tests.support.azure_ports import SUBSCRIPTION, Azure, StaticCredential
-from tests.support.deployed_rights import CLIENTS
+from tests.support.deployed_rights import CLIENTS, request_of
 
 BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOtherHandlers": AKS_OTHER}
 """What the local Azure calls the buckets that all clusters of a subscription share."""
@@ -32,6 +34,18 @@ def test_each_operation_calls_an_existing_method_of_the_library(kind: type[Azure
     options = {"etag": "a", "match_condition": None} if isinstance(operation, Conditional) else {}
     assert signature.bind(*operation.place, *operation.arguments, **options)
     assert set(options) <= set(signature.parameters)
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_the_local_azure_has_a_method_and_a_route_for_each_operation(kind: type[AzureCall[Any]]) -> None:
+    method, path = request_of(kind)
+    world = "localcloud/azure/world/azure_world.py"
+    assert hasattr(AzureWorld(ManualClock(), plane=NullPlane()), kind.name), f"{world}: no {kind.name}"
+    assert arm_routes.find(method, path), (
+        f"localcloud/azure/wire/arm_routes.py: _TABLE has no {method} {path}"
+    )
+    if kind.request is not None:
+        check_version(path, kind.request.version, "eastus")
 
 
 @pytest.mark.parametrize("kind", OPERATIONS)

@@ -27,7 +27,7 @@ OPERATIONS: list[type[AzureCall[Any]]] = [
 
 
 def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
-    """Return the operation on what ``Azure.with_cluster`` has created."""
+    """Return the operation on what ``Azure.with_cluster`` has created; any other field has its own name."""
     target = {
         **{"GroupId": CLUSTER.group, "ClusterId": CLUSTER},
         **{"RegionId": RegionId(SUBSCRIPTION, "eastus"), "SubscriptionId": SubscriptionId(SUBSCRIPTION)},
@@ -69,4 +69,4 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         if kind.name == "query_policy_states"
         else events_between(ManualClock()(), ManualClock()()),
     }
-    return kind(**{field.name: given[field.name] for field in fields(kind)})
+    return kind(**{field.name: given.get(field.name, field.name) for field in fields(kind)})

@@ -81,7 +81,12 @@ def _apps(queue: str, role: str) -> frozenset[App]:
 
 
 def permission_of(kind: type[AzureCall[Any]]) -> str:
-    """Return the permission for an operation, from the request that the client library makes of it."""
+    """Return the permission for an operation."""
+    return action_of(*request_of(kind))
+
+
+def request_of(kind: type[AzureCall[Any]]) -> tuple[str, str]:
+    """Return the method and the path of the request that the client library makes of an operation."""
     operation, recorder = example(kind), _Recorder()
     with suppress(_Sent):
         if kind.request is not None:
@@ -89,7 +94,7 @@ def permission_of(kind: type[AzureCall[Any]]) -> str:
         client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder)
         answer = attrgetter(kind.sdk)(client)(*operation.place, *operation.arguments)
         list(answer)  # a list sends its request when it is read
-    return action_of(*recorder.request)
+    return recorder.request
 
 
 class _Sent(Exception):

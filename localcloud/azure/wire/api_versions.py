@@ -21,7 +21,7 @@ Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.catalog import REGIONS
@@ -39,31 +39,35 @@ _RESOURCES = (
 )
 _OPERATIONS = ("2016-03-30", *_AKS)
 """The links of a long-running operation of AKS have the version 2016-03-30 (recordings of azure-cli)."""
-_MONITOR = ("2015-04-01",)
-_BELOW = {
-    "extensions": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-03-01"),
-    "fluxconfigurations": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-04-01"),
-}
-_EXTENSION_TYPES = ("2023-05-01-preview", "2024-11-01-preview", "2026-05-01")
-_OF_LOCATIONS = "/providers/microsoft.kubernetesconfiguration/locations/"
-_BELOW_CLUSTER = re.compile(r"/providers/microsoft\.kubernetesconfiguration/(?P<type>\w+)", re.IGNORECASE)
-_OF_PROVIDERS = {
-    "microsoft.alertsmanagement": ("2018-05-05", "2019-05-05-preview", "2023-07-12-preview"),
-    "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
-    "microsoft.authorization": ("2015-07-01", "2022-04-01"),
-    "microsoft.policyinsights": ("2018-04-04", "2019-10-01"),
-    "microsoft.costmanagement": ("2023-11-01", "2024-08-01", "2025-03-01"),
-    "microsoft.compute": ("2019-04-01", "2021-07-01", "2024-03-01", "2024-07-01", "2024-11-01"),
-    "microsoft.network": ("2023-09-01", "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01"),
-}
-_FEATURES = ("2015-12-01", "2021-07-01")
 _POLICY_ASSIGNMENTS = (
     *("2019-09-01", "2020-03-01", "2020-09-01", "2021-06-01", "2022-06-01", "2023-04-01", "2024-04-01"),
     *("2024-05-01", "2025-01-01", "2025-03-01", "2025-11-01"),
 )
-"""Versions of other providers: the last one that a path names counts."""
-_ALERT_RULES = ("2021-08-01", "2022-06-15", "2023-12-01", "2026-03-01")
-_ACTIVITY = re.compile(r"/providers/microsoft\.insights/eventtypes/", re.IGNORECASE)
+_OF_TYPES: Mapping[str, Sequence[str]] = {
+    "microsoft.alertsmanagement": ("2018-05-05", "2019-05-05-preview", "2023-07-12-preview"),
+    "microsoft.authorization": ("2015-07-01", "2022-04-01"),
+    "microsoft.authorization/policyassignments": _POLICY_ASSIGNMENTS,
+    "microsoft.compute": ("2019-04-01", "2021-07-01", "2024-03-01", "2024-07-01", "2024-11-01"),
+    "microsoft.costmanagement": ("2023-11-01", "2024-08-01", "2025-03-01"),
+    "microsoft.features": ("2015-12-01", "2021-07-01"),
+    "microsoft.insights/eventtypes": ("2015-04-01",),
+    "microsoft.insights/scheduledqueryrules": ("2021-08-01", "2022-06-15", "2023-12-01", "2026-03-01"),
+    "microsoft.kubernetesconfiguration": (),
+    "microsoft.kubernetesconfiguration/extensions": ("2022-11-01", "2023-05-01", "2024-11-01", "2025-03-01"),
+    "microsoft.kubernetesconfiguration/fluxconfigurations": (
+        *("2022-11-01", "2023-05-01", "2024-11-01", "2025-04-01"),
+    ),
+    "microsoft.kubernetesconfiguration/locations": (
+        *("2023-05-01-preview", "2024-11-01-preview", "2026-05-01"),
+    ),
+    "microsoft.managedidentity": ("2018-11-30", "2023-01-31", "2024-11-30"),
+    "microsoft.network": ("2023-09-01", "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01"),
+    "microsoft.policyinsights": ("2018-04-04", "2019-10-01"),
+    "microsoft.resources/tags": _RESOURCES,
+}
+"""The versions of a provider, or of a type of it: the last one that a path names counts."""
+_FEATURES = "/providers/microsoft.features/"
+"""What a path has before the provider whose features it names."""
 _TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
 
 
@@ -72,42 +76,14 @@ def check_version(path: str, version: str, location: str) -> None:
     if not version:
         message = "The api-version query parameter (?api-version=) is required for all requests."
         raise ArmError(400, "MissingApiVersionParameter", message)
-    if "/providers/microsoft.features/" in path.lower():
-        if version not in _FEATURES:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _FEATURES))
-        return
-    provider, _, kind = path.lower().rpartition("/providers/")[2].partition("/")
-    if provider in _OF_PROVIDERS:
-        of_policies = kind.startswith("policyassignments")
-        taken = _POLICY_ASSIGNMENTS if of_policies else _OF_PROVIDERS[provider]
+    last = path.lower().partition(_FEATURES)[1] or path.lower().rpartition("/providers/")[2]
+    named = f"{last.removeprefix('/providers/')}/"
+    of_type = max((name for name in _OF_TYPES if named.startswith(f"{name}/")), key=len, default="")
+    match = _TYPE.search(path)
+    if of_type or match is None:
+        taken = _OF_TYPES.get(of_type, _RESOURCES)
         if version not in taken:
             raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, taken))
-        return
-    if provider == "microsoft.resources" and kind.startswith("tags"):
-        if version not in _RESOURCES:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _RESOURCES))
-        return
-    if provider == "microsoft.insights" and kind.startswith("scheduledqueryrules"):
-        if version not in _ALERT_RULES:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _ALERT_RULES))
-        return
-    if _OF_LOCATIONS in path.lower():
-        if version not in _EXTENSION_TYPES:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _EXTENSION_TYPES))
-        return
-    match, below = _TYPE.search(path), _BELOW_CLUSTER.search(path)
-    if below is not None:
-        taken = _BELOW.get(below["type"].lower(), ())
-        if version not in taken:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, taken))
-        return
-    if _ACTIVITY.search(path):
-        if version not in _MONITOR:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _MONITOR))
-        return
-    if match is None:
-        if version not in _RESOURCES:
-            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _RESOURCES))
         return
     kind = _kind(match["rest"])
     known = _OPERATIONS if kind.startswith("locations/operation") else _AKS

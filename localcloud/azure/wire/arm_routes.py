@@ -34,11 +34,17 @@ _LOCATION = re.compile(r"location eq '([^']+)'")
 
 def route(world: AzureWorld, request: Request) -> Response:
     """Answer a request, or raise ArmError."""
-    for method, pattern, handler in _ROUTES:
-        match = pattern.fullmatch(request.path)
-        if match and method == request.method:
-            return handler(world, request, match)
-    raise ArmError(404, "NotFound", f"There is no {request.method} {request.path} here.")
+    found = find(request.method, request.path)
+    if found is None:
+        raise ArmError(404, "NotFound", f"There is no {request.method} {request.path} here.")
+    handler, at = found
+    return handler(world, request, at)
+
+
+def find(method: str, path: str) -> tuple[Handler, re.Match[str]] | None:
+    """Return what answers a request, and the parts of its path."""
+    matches = ((handler, pattern.fullmatch(path)) for verb, pattern, handler in _ROUTES if verb == method)
+    return next(((handler, match) for handler, match in matches if match), None)
 
 
 def _subscriptions(world: AzureWorld, _: Request, _at: re.Match[str]) -> Response:
