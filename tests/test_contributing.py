@@ -65,14 +65,14 @@ def test_each_step_has_a_recipe_and_a_function() -> None:
     assert set(Step) - {*FUNCTIONS} == set(), "shared/app/worker/steps/registry.py: FUNCTIONS has each"
 
 
-def test_each_step_of_a_cluster_is_a_row_of_the_concepts() -> None:
+def test_each_step_of_a_cluster_is_in_the_table_of_the_concepts() -> None:
     page = (ROOT / CONCEPTS).read_text()
-    rows = [
+    lines = [
         f"| `{step}` | `{step.condition}` | {step.deadline / 60:g} min |" for step in STEPS[Recipe.PROVISION]
     ]
-    missing = [row for row in rows if row not in page]
+    missing = [line for line in lines if line not in page]
     assert missing == [], f"{CONCEPTS}: the table of conditions has no {', '.join(missing)}"
-    assert "\n".join(rows) in page, f"{CONCEPTS}: the order is that of STEPS"
+    assert "\n".join(lines) in page, f"{CONCEPTS}: the order is that of STEPS"
 
 
 @pytest.mark.parametrize("recipe", list(Recipe))
@@ -80,4 +80,6 @@ def test_the_architecture_has_the_steps_of_each_recipe(recipe: Recipe) -> None:
     page = (ROOT / ARCHITECTURE).read_text()
     (shown,) = re.findall(rf"^\| {recipe} [^\n]*\| ([^|\n]+) \|$", page, re.MULTILINE)
     steps = [step.strip().lower() for step in re.sub(r" \([^)]*\)", "", shown).split(",")]
-    assert steps == [step.replace("-", " ") for step in STEPS[recipe]], f"{ARCHITECTURE}: the line {recipe}"
+    assert steps == [step.replace("-", " ") for step in STEPS[recipe]], (
+        f"{ARCHITECTURE}: the line of {recipe}"
+    )

@@ -151,7 +151,8 @@ def test_every_local_setting_is_set_in_azure_or_is_local_only() -> None:
 
 def test_every_setting_that_the_app_reads_is_set_in_azure_or_is_local_only() -> None:
     all_names = {name.lower() for name in app_settings() | LOCAL_ONLY} | {"website_hostname"}
-    assert set(Settings.model_fields) <= all_names
+    lacking = sorted(name.upper() for name in Settings.model_fields if name not in all_names)
+    assert lacking == [], f"infra/main.bicep, or LOCAL_ONLY of tests/test_infra.py: {', '.join(lacking)}"
 
 
 def test_each_git_host_of_the_app_can_be_deployed() -> None:

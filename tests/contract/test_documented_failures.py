@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.azure.world.failures.documented import documented
+from localcloud.azure.world.failures.documented import documented, failures
 from shared.app.access.azure_state import provisioning_error
 from shared.cluster.failures.azure_failures import entry_for, operation_failure
+from shared.cluster.failures.catalogue import AZURE
 from shared.cluster.failures.errors import ReconcileError
 from shared.ports.azure import DeleteCluster, PutCluster
 from tests.support.azure_ports import CLUSTER, Azure, body
@@ -17,9 +18,23 @@ ANY_TIME = 3600
 
 
 def test_every_failure_of_the_local_azure_is_expected_here() -> None:
-    assert {failure.name for failure in documented().values()} == set(ENTRIES)
+    unexpected = {failure.name for failure in documented().values()} ^ set(ENTRIES)
+    assert unexpected == set(), "tests/support/documented_failures.py: ENTRIES has the entry of each"
     assert {failure.when for failure in documented().values()} == {"request", "operation", "delete"}
     assert all(failure.page for failure in documented().values())
+
+
+def test_the_local_azure_fails_with_each_code_of_the_tables() -> None:
+    known = {failure.body["code"].lower() for failure in failures().values()} | {*failures()}
+    lacking = [
+        f"{code} of {entry.key}"
+        for entry in AZURE.entries
+        if not entry.family
+        for code in entry.codes
+        if code and code.lower() not in known
+    ]
+    names = "documented.json has the body that a source shows, listed.json a code whose name alone is public"
+    assert lacking == [], f"localcloud/azure/world/failures/: {names}: {', '.join(lacking)}"
 
 
 def test_each_body_has_its_entry() -> None:

@@ -29,7 +29,10 @@ from shared.ports.azure import (
     GetKubeconfig,
     GetPoolUpgradeProfile,
     GetRoleAssignment,
+    GetTags,
     GetUpgradeProfile,
+    ListAlertRules,
+    ListAlerts,
     ListClusters,
     ListClusterUsages,
     ListComputeUsages,
@@ -59,6 +62,7 @@ from shared.ports.azure import (
 from shared.ports.azure.clusters import ListActivity
 from shared.ports.azure.costs import GetCosts, following
 from shared.resource_ids import ManagedIdentityId, RegionId, SubscriptionId
+from tests.support.azure_operations import OPERATIONS
 from tests.support.azure_ports import CLUSTER, StaticCredential
 from tests.support.cluster_records import NOW
 from tests.support.function_calls import call
@@ -93,6 +97,12 @@ STATE = {
     "policyDefinitionReferenceId": "y",
     "complianceState": "NonCompliant",
     "timestamp": "2026-01-01T12:00:00Z",
+}
+ALERT = {
+    "severity": "Sev1",
+    "monitorCondition": "Fired",
+    "alertRule": "r",
+    "targetResource": CLUSTER.resource,
 }
 UPGRADES = {"kubernetesVersion": "1.36.1", "upgrades": [{"kubernetesVersion": "1.37.0"}]}
 BILLED = {
@@ -139,9 +149,14 @@ READS: list[tuple[AzureCall[Any], dict[str, Any]]] = [
     (GetRoleAssignment(HERE, CLUSTER.resource, "x"), RESOURCE | {"properties": {"principalId": "p"}}),
     (ListPolicyAssignments(CLUSTER.group), RESOURCE | {"properties": {"parameters": {"a": {"value": 1}}}}),
     (QueryPolicyStates(CLUSTER, "x"), STATE),
+    (GetTags(CLUSTER.group), RESOURCE | {"properties": {"tags": {"a": "b"}}}),
+    (ListAlertRules(CLUSTER.group), RESOURCE | {"properties": {"enabled": True}}),
+    (ListAlerts(HERE, ""), RESOURCE | {"properties": {"essentials": ALERT}}),
     (ListActivity(HERE, filter="x"), EVENT),
     (GetCosts(HERE, "2026-10-01", "2026-10-30"), BILLED),
 ]
+OF_CLUSTERS = {GetCluster, ListClusters}
+"""What is read of these has tests of its own below."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -197,6 +212,14 @@ def test_a_list_whose_pages_link_to_each_other_ends(
     inbox.answers += pages * 20
     with pytest.raises(Unavailable, match="earlier one"):
         list(every_document(azure, operation)) if isinstance(operation, PageCall) else azure.call(operation)
+
+
+@pytest.mark.always
+def test_each_read_has_an_answer_here() -> None:
+    reads = {kind for kind in OPERATIONS if not kind.writes}
+    here = {type(operation) for operation, _ in READS}
+    lacking = sorted(kind.__name__ for kind in reads - here - OF_CLUSTERS)
+    assert lacking == [], f"READS has no document of {', '.join(lacking)}"
 
 
 def imports(azure: ArmAzure, cloud: MemoryCloud) -> tuple[int, Any]:

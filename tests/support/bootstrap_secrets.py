@@ -8,11 +8,10 @@ from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.object_store import At, WriteMode
 from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import files, live, world
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import push, require_ready
 
 AGE = """\
   bootstrapSecrets:
@@ -38,7 +37,7 @@ def hydrated(extra: str = AGE) -> MemoryCloud:
     cloud = with_value()
     push(cloud, files(extra))
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     return cloud
 
 

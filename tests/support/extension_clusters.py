@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.kubeconfig import Kubeconfig
 from shared.ports import KubernetesApi
 from shared.resource_ids import ClusterId
 from tests.support.one_cluster import ONE, files, record
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, push, require_ready
 
 PRIVATE = "  apiServerAccessProfile: {enablePrivateCluster: true}\n"
 FLUX = "  flux: {install: extension}\n"
@@ -73,7 +72,7 @@ def hydrated(
     cloud = without_a_way()
     push(cloud, fleet(PRIVATE + extra) | dict(more))
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     return cloud
 
 

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from tests.support.one_cluster import files
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import push, require_ready
 
 FILE = "flux/gotk-components.yaml"
 NAMESPACE = "flux-system"
@@ -58,7 +57,7 @@ def brought(cloud: MemoryCloud, content: dict[str, bytes]) -> str:
     seen = len(cloud.state.events("one", limit=500))
     push(cloud, content)
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     events = cloud.state.events("one", limit=500)
     return "\n".join(event.message for event in events[: len(events) - seen])
 

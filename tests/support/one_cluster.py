@@ -16,7 +16,7 @@ from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId, ObjectRef
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, step_until
+from tests.support.pipeline_runs import phases, push, require_ready, step_until
 from tests.support.workloads import run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -64,7 +64,7 @@ def ready(extra: str = "", *, fleet: Callable[[str], dict[str, bytes]] = files) 
     cloud = MemoryCloud(throttle=False)
     push(cloud, fleet(extra))
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     return cloud
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
+from shared.app.api.views.why import why_view
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
 from shared.app.worker.worker import INVOCATION_SECONDS
@@ -63,11 +64,24 @@ def status(cloud: MemoryCloud, commit: str) -> tuple[str, str]:
     return found.state, found.description
 
 
+def require_ready(cloud: MemoryCloud, *names: str) -> None:
+    """Raise AssertionError unless these clusters are Ready and no other exists; it says what `why` says."""
+    found = phases(cloud)
+    if found == dict.fromkeys(names, Phase.READY):
+        return
+    said = [str(found)]
+    for name in dict.fromkeys((*names, *found)):
+        view = why_view(name, cloud.ports)
+        plan = view["plan"] if view else None
+        said += [f"{name} {view['doing']}: {view['problem']}{plan['reason'] if plan else ''}"] if view else []
+    raise AssertionError("\n".join(said))
+
+
 def ready(*names: str) -> MemoryCloud:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet(*names))
     cloud.run()
-    assert phases(cloud) == dict.fromkeys(names, Phase.READY)
+    require_ready(cloud, *names)
     return cloud
 
 

@@ -12,11 +12,10 @@ import json
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.cluster.record_parts import Phase
 from shared.ports import FleetConfig, Timing
 from tests.support.flux_components import FILE, deployment, fleet
 from tests.support.one_cluster import branch_files
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import push, require_ready
 
 URL = "https://app.example"
 KEY, NEXT_KEY = "a-key-of-this-cluster-alone-1", "a-key-of-this-cluster-alone-2"
@@ -100,7 +99,7 @@ def reporting(extra: str = EVENTS) -> MemoryCloud:
     cloud = cloud_with_key()
     push(cloud, reporting_files(extra))
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     return cloud
 
 

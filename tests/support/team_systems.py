@@ -7,7 +7,6 @@ from shared.app.outbox import send
 from shared.cluster.failures.errors import Dependency
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.queues.messages import PlanRequest
-from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import KINDS, SYSTEM
@@ -15,7 +14,7 @@ from shared.plan.plan import Item
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.one_cluster import SUBSCRIPTION
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import push, require_ready
 
 URL = "https://github.com/example/fleet"
 DEPLOYMENT = b"""\
@@ -112,5 +111,5 @@ def hydrated(of_system: str, extra: str = "") -> MemoryCloud:
     files["clusters/one/cluster.yaml"] += extra.encode()
     push(cloud, files)
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     return cloud

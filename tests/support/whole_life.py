@@ -18,7 +18,6 @@ from shared.app.api.acts.times import OrderKind, order_sleep
 from shared.app.api.acts.tries import begin_try
 from shared.cluster.queues.envelopes import job_message
 from shared.cluster.recipes import Step
-from shared.cluster.record_parts import Phase
 from shared.configuration.settings import App
 from shared.platform.pins import roots_of
 from tests.support import fleet_files
@@ -40,7 +39,7 @@ from tests.support.identity_access import (
     with_identity,
 )
 from tests.support.one_cluster import ONE, WINDOW, files, pool
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import push, require_ready
 from tests.support.policies import ADDON, DENY, POLICIES
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import NAMESPACE
@@ -84,7 +83,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
     push(cloud, files(newer + '  minNodeImageVersion: "202511.01"\n'))
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     check(cloud)
     sweep(cloud)
     for tags in ({"own": "x"}, {"own": "y"}):
@@ -97,7 +96,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     end = cloud.clock() + timedelta(hours=1)
     assert order_sleep(OrderKind.SLEEP, "one", end, "ops", cloud.ports).status == 202
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
     _with_namespace(cloud, newer)
     _with_extension(cloud, newer)
     _gate(cloud, newer)
@@ -141,7 +140,7 @@ def _with_namespace(cloud: CloudWithRights, extra: str) -> None:
     for more in (systems, {}):
         push(cloud, files_of_fleet | more)
         cloud.run()
-        assert phases(cloud) == {"one": Phase.READY}
+        require_ready(cloud, "one")
 
 
 def _with_extension(cloud: CloudWithRights, extra: str) -> None:
@@ -155,10 +154,10 @@ def _with_extension(cloud: CloudWithRights, extra: str) -> None:
         of_two = {"clusters/two/cluster.yaml": fleet_files.cluster("two", extra=flux)}
         push(cloud, files(extra) | FOLLOWED | of_two)
         cloud.run()
-        assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+        require_ready(cloud, "one", "two")
     push(cloud, files(extra))
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
 
 
 def _gate(cloud: CloudWithRights, extra: str) -> None:
@@ -171,7 +170,7 @@ def _gate(cloud: CloudWithRights, extra: str) -> None:
     for wanted in (gated, files(extra)):
         push(cloud, wanted)
         cloud.run()
-        assert phases(cloud) == {"one": Phase.READY}
+        require_ready(cloud, "one")
 
 
 def _call_the_rest(cloud: CloudWithRights) -> None:
@@ -243,7 +242,7 @@ def _contest(cloud: CloudWithRights, extra: str) -> None:
     ports = cloud.acting_as(App.CONTROL, cloud.ports)
     assert call(ports, "takeover", name="one")[0] == 202
     cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    require_ready(cloud, "one")
 
 
 def _delete(cloud: CloudWithRights) -> None:
@@ -265,7 +264,7 @@ def _delete(cloud: CloudWithRights) -> None:
         _send_present_message(cloud, "deletes")
         cloud.broker.send("jobs", Draft(b"not a message", session="one"))
         cloud.run()
-        assert phases(cloud) == {"one": Phase.READY}
+        require_ready(cloud, "one")
 
 
 def _send_present_message(cloud: CloudWithRights, queue: str) -> None:

@@ -163,7 +163,10 @@ class GetTags(AzureCall[Mapping[str, str]]):
 
     def result(self, answer: Json) -> Mapping[str, str]:
         """Return the tags; a group may have none."""
-        return {**(answer["properties"].get("tags") or {})}
+        tags = answer["properties"].get("tags") or {}
+        if not isinstance(tags, Mapping):
+            raise Unavailable(f"Azure shows no object as the tags of {self.target.name}")
+        return {name: str(value) for name, value in tags.items()}
 
 
 @dataclass(frozen=True)
