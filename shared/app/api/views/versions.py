@@ -76,14 +76,13 @@ def _channels(ports: Ports) -> list[schema.ChannelView]:
     rules = ports.state.fleet().rules.channels
     known = {(pull.target, pull.what): pull for pull in ports.state.channel_pulls()} if rules else {}
     return [
-        {
-            "environment": rule.environment,
-            "what": rule.what.value,
-            "channel": rule.channel,
-            "proposed": pull.values[0].value if is_open else "",
-            "pullRequest": pull.url if is_open else "",
-            "problem": pull.problem,
-        }
+        projected(
+            schema.ChannelView,
+            rule,
+            pull,
+            proposed=pull.values[0].value if is_open else "",
+            pullRequest=pull.url if is_open else "",
+        )
         for rule in rules
         for pull in [known.get((rule.environment, rule.what)) or Promotion(rule.environment)]
         for is_open in [bool({*pull.values} - {*pull.declined, *pull.merged})]
