@@ -21,7 +21,7 @@ from shared.cluster.findings.conditions import (
 )
 from shared.cluster.recipes import Step
 from shared.cluster.record import READY, ClusterRecord
-from shared.cluster.record_parts import Phase
+from shared.cluster.record_parts import STUCK, Phase
 from shared.cluster.sleep import CHANGES_WAIT
 from shared.frozen import dataclass, field
 from shared.kubernetes.kubeconfig import SOON
@@ -209,7 +209,7 @@ class ClusterSummary:
     @property
     def stuck(self) -> bool:
         """Whether nobody works on it until a person has acted, as people see it."""
-        return self.needs_action or self.shown_phase in (Phase.FAILED, Phase.STALLED)
+        return self.needs_action or self.shown_phase in STUCK
 
     @property
     def tried(self) -> str:
@@ -236,10 +236,14 @@ class ClusterSummary:
 def reason_of(record: ClusterRecord) -> str:
     """Return why a job waits or ended, for people: of a documented failure first what it means."""
     failure = record.job.step.failure
-    stuck = record.phase in (Phase.FAILED, Phase.STALLED) and not record.finding
-    if failure is None or not failure.entry or not stuck:
+    if failure is None or not failure.entry or not _has_own_failure(record):
         return record.job.reason
     return f"{failure.kind}: {explained(failure.kind, failure.entry).removesuffix('.')}: {failure.message}"
+
+
+def _has_own_failure(record: ClusterRecord) -> bool:
+    """Return whether its job has failed or stalled, and no sweep or check has found something since."""
+    return record.phase in STUCK and not record.finding
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
@@ -309,7 +313,7 @@ def since_of(record: ClusterRecord) -> datetime:
 def _cause_of(record: ClusterRecord) -> SummaryCause:
     failure = record.job.step.failure
     required = cut(record.job.next_run.action_required, REASON_LIMIT) if record.needs_action else ""
-    if failure is None or record.finding or record.phase not in (Phase.FAILED, Phase.STALLED):
+    if failure is None or not _has_own_failure(record):
         return SummaryCause(action_required=required)
     return SummaryCause(failure.kind, failure.entry, required)
 

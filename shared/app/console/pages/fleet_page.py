@@ -18,13 +18,12 @@ from shared.app.console.pages.rollouts_page import Cells, cells_of
 from shared.app.console.render import capital
 from shared.app.console.visit import Page, Visit
 from shared.app.health import health_view
-from shared.cluster.record_parts import Phase
+from shared.cluster.record_parts import STUCK
 from shared.frozen import dataclass, field, replace
 from shared.rollouts.waits import WaitReason
 from shared.sentences import many, removals
 
 RECENT = timedelta(days=1)
-_STUCK = frozenset({Phase.FAILED.value, Phase.STALLED.value})
 CELLS = 60
 """The most cells of a stage here."""
 _RESUMES = "an Operator, who resumes it"
@@ -176,9 +175,9 @@ def _of_clusters(view: schema.FleetView) -> Iterator[Need]:
     for cause in view["attention"]:
         phase, names, count = cause["phase"], tuple(cause["clusters"]), cause["clusterCount"]
         who, where = cause["who"] or "an Operator", _where(cause)
-        need = Need("", who, cause["since"], cause["detail"], where, urgent=phase in _STUCK)
+        need = Need("", who, cause["since"], cause["detail"], where, urgent=phase in STUCK)
         if count == 1:
-            act, address = "replay" if phase in _STUCK else "", ("/clusters", *names)
+            act, address = "replay" if phase in STUCK else "", ("/clusters", *names)
             one = replace(
                 need, what=f"{names[0]}: {phase}", address=address, act=act, path={"name": names[0]}
             )
