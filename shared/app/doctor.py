@@ -48,22 +48,18 @@ def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = N
         )
     findings += of_control(reading, fleet, ports.state.count_dead_letters(), ports.git_host.name)
     return {
-        "apps": [_examined(app, known.get(app)) for app in APPS],
+        "apps": [
+            projected(schema.ExaminedApp, row, app=app, examinedAt=exact(row.at) if row else None)
+            for app in APPS
+            for row in [known.get(app)]
+        ],
         "findings": [
             projected(schema.FindingView, finding, app=app) for app, finding in dict.fromkeys(findings)
         ],
     }
 
 
-def _examined(app: str, row: Examination | None) -> schema.ExaminedApp:
-    if row is None:
-        return {"app": app, "examinedAt": None, "version": "", "functions": []}
-    return {"app": app, "examinedAt": exact(row.at), "version": row.version, "functions": [*row.functions]}
-
-
-def absent(
-    known: Mapping[str, Examination], asked: datetime, now: datetime
-) -> Iterator[tuple[str, ExaminationFinding]]:
+def absent(known: Mapping[str, Examination], asked: datetime, now: datetime) -> Iterator[tuple[str, ExaminationFinding]]:
     """Yield the apps that have not answered since a time."""
     for app in APPS:
         row, remedy = known.get(app), _LIST.format(function_app(app))

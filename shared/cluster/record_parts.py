@@ -39,6 +39,10 @@ class Phase(StrEnum):
     """Likewise, of a Deleting cluster outside Azure: nothing that runs there is deleted."""
 
 
+STUCK = frozenset({Phase.FAILED, Phase.STALLED})
+"""The phases in which a cluster makes no progress, and may make none before a person acts."""
+
+
 class ConditionReason(StrEnum):
     """Why a condition has its status, where that is not the class of an error."""
 

@@ -44,6 +44,9 @@ class Outage:
     since: datetime
     attempts: int
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
 
 @dataclass(frozen=True)
 class SentMessage:

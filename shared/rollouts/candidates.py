@@ -320,7 +320,7 @@ def _has_started(record: ClusterRecord, member: Member | None) -> bool:
 def _candidate(record: ClusterRecord, desired: Desired, generation: int, now: datetime) -> Candidate:
     until, summary = _suspended_until(desired, now), summary_of(record)
     suspended = record.phase is Phase.SUSPENDED and until is not None
-    aside = suspended or record.contested or summary.absence.found or summary.stays_asleep(now)
+    aside = suspended or record.contested or summary.sweep.found or summary.stays_asleep(now)
     member = Member(record.name, record.uid, generation, 0, 0, record.digest, until)
     return Candidate(member, place_of(desired), desired.digest, aside=aside)
 

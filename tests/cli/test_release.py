@@ -63,6 +63,10 @@ def test_the_head_of_the_fleet_counts_releases_apart(url: str) -> None:
     assert "1 release needs approval (roadstead approve " in roadstead("status", ROADSTEAD_URL=url).stdout
 
 
+def test_the_first_page_of_the_console_counts_releases_apart(cloud: MemoryCloud) -> None:
+    assert "1 release of the newest commit: approval needed" in shown(cloud.ports, "/").text
+
+
 def test_an_approval_asks_to_release_what_it_releases(cloud: MemoryCloud, url: str) -> None:
     commit = cloud.repository.head("main")[:8]
     done = roadstead("approve", commit, ROADSTEAD_URL=url)

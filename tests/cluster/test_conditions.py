@@ -75,13 +75,13 @@ def test_a_cluster_that_is_deleted_or_replayed_is_not_ready() -> None:
     assert shown(accept_retry(failed, now=NOW), STALLED) == (False, "Provisioning", 1)
 
 
-def test_only_a_cluster_that_was_verified_and_has_no_job_is_idle_also_by_its_summary() -> None:
+def test_only_a_cluster_that_was_verified_and_has_no_job_is_idle() -> None:
     lost = after(verified(), Fail(ClusterStopped("somebody stopped it")))
     for current in (verified(), lost):
-        assert (current.idle, summary_of(current).idle) == (True, True)
+        assert current.idle
     failed = after(change(verified()), Fail(QuotaExceeded("no vCPUs")))
     for current in (record(), change(verified()), accept_retry(lost, now=NOW), failed):
-        assert (current.idle, summary_of(current).idle) == (False, False)
+        assert not current.idle
 
 
 def test_what_a_change_took_is_not_what_a_later_correction_of_it_took() -> None:

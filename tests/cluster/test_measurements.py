@@ -103,7 +103,7 @@ def of_metric(metric: Metric, found: Sequence[Measurement]) -> dict[tuple[str, .
 
 
 def test_each_phase_has_a_value_also_when_no_cluster_is_in_it() -> None:
-    ready = replace(summary_of(record(Step.VERIFY)), phase=Phase.READY)
+    ready = replace(summary_of(record(Step.VERIFY)), shown_phase=Phase.READY)
     found = list(of_fleet([ready, ready], Gaps()))
     assert of_metric(CLUSTERS, found) == {(phase.value,): 2 * (phase is Phase.READY) for phase in Phase}
     assert of_metric(GAPS, found) == {(): 0}

@@ -18,7 +18,7 @@ from shared.cluster.outcomes import Fail, Wait
 from shared.cluster.queues.continuations import continuations_of
 from shared.cluster.recipes import Step
 from shared.cluster.record_parts import CompanionState, Phase
-from shared.cluster.reporting.summary import summary_of
+from shared.cluster.reporting.summary import SummaryDetails, summary_of
 from shared.cluster.transitions.apply_outcome import apply_outcome
 from shared.language.model.cluster.drift import DriftAction
 from shared.ports import FleetRecord, GroupMember, Source, State
@@ -164,7 +164,7 @@ def test_summaries_have_details_only_where_they_are_asked_for(state: State) -> N
     )
     (plain,), (detailed,) = state.summaries(), state.summaries(details=True)
     assert plain == detailed == summary_of(saved)
-    assert plain.details is None
+    assert plain.details == SummaryDetails()
     assert detailed.details == summary_of(saved).details
     assert detailed.details is not None
     assert (detailed.details.cluster_class, detailed.details.labels) == ("small", {"a": "b"})

@@ -24,7 +24,7 @@ def summary(name: str, *, generation: int = 1, phase: Phase = Phase.READY) -> Cl
     observed = generation if phase is Phase.READY else generation - 1
     ready_since = NOW - timedelta(days=1) if phase is Phase.READY else None
     return ClusterSummary(
-        name, f"uid-{name}", phase, Step.VERIFY, "", generation, observed, False,
+        name, f"uid-{name}", phase, phase, Step.VERIFY, "", generation, observed, False,
         SummaryPlace("", "eastus", "", ""),
         times=SummaryTimes(ready_since=ready_since),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Objects of the API from values that have the same fields.
+"""Objects of the API, filled from values that have the same fields.
 
 ``tools/projections.py`` has mypy check each call: that the values have the fields, and of which types.
 """

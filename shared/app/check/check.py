@@ -92,7 +92,7 @@ def handle(message: CheckMessage, ports: Ports) -> None:
 
 def _handle(message: CheckMessage, ports: Ports) -> None:
     if not message.clusters:
-        names = [summary.name for summary in ports.state.summaries() if summary.at_rest]
+        names = [summary.name for summary in ports.state.summaries() if summary.sweep.at_rest]
         send_all(checks_of(names, message.check), ports)
         if not names:
             record_end("check", ports)

@@ -223,8 +223,8 @@ def _known(summary: ClusterSummary, found: FleetCosts) -> KnownCost:
     return KnownCost(
         summary.name,
         summary.place.environment,
-        details.labels.get(OWNER, "") if details else "",
-        tuple(system.name for system in details.systems) if details else (),
+        details.labels.get(OWNER, ""),
+        tuple(system.name for system in details.systems),
         summary.phase is Phase.SLEEPING,
         listed.clusters[name] if listed else None,
         billed.clusters[name] if billed else None,

@@ -221,7 +221,7 @@ def _pools(
     """Return a node pool to ask about each kind of image of a region: AKSUbuntu-2204gen2containerd."""
     examples = dict[tuple[RegionId, str], str]()
     for summary in summaries:
-        for image in summary.details.images if summary.details else ():
+        for image in summary.details.images:
             if image_version(image):
                 examples.setdefault((_place(summary), image.rpartition("-")[0]), summary.name)
     records = {record.name: record for record in ports.state.clusters_named(sorted({*examples.values()}))}

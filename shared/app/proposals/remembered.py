@@ -41,7 +41,7 @@ def due(
         {*known, *(summary.name for summary in summaries.values() if summary.divergence.proposed)}
     ):
         summary, proposal = summaries.get(name), known.get(name)
-        if summary is not None and not summary.at_rest:
+        if summary is not None and not summary.sweep.at_rest:
             continue
         digest = summary.divergence.proposed if summary else None
         if (

@@ -241,7 +241,7 @@ def compare(
         )
         if summary.sleeps_soundly and is_awake(live, owner, in_pools=summary.schedule.in_pools):
             look_at_sleep(summary.name, ports)
-        if not summary.at_rest:
+        if not summary.sweep.at_rest:
             continue
         try:
             if live is not None and busy(live["properties"]):

@@ -91,14 +91,14 @@ def is_suspect(summary: ClusterSummary, live: Json | None, owner: OwnerTags) -> 
     does a missing or stopped one that its policy has created or started again: it was too often, Azure was at
     work, or its job would run.
     """
-    if summary.absence.recreated and (live is None or is_stopped(live)):
+    if summary.sweep.recreated and (live is None or is_stopped(live)):
         return True
-    found = verdict(live, owner, unfinished=summary.unfinished)
+    found = verdict(live, owner, unfinished=summary.sweep.unfinished)
     if found or finding_of_sweep(summary.finding) or live is None:
         return (found.error.kind if found else "") != finding_of_sweep(summary.finding)
-    if summary.absence.found:  # in a suspension, which has no finding
+    if summary.sweep.found:  # in a suspension, which has no finding
         return True
-    return not busy(live["properties"]) and live_digest(live) != summary.divergence.digest
+    return not busy(live["properties"]) and live_digest(live) != summary.sweep.digest
 
 
 def is_awake(live: Json | None, owner: OwnerTags, *, in_pools: bool) -> bool:
@@ -110,12 +110,8 @@ def is_awake(live: Json | None, owner: OwnerTags, *, in_pools: bool) -> bool:
 
 def is_incomplete(summary: ClusterSummary, asked_since: datetime, now: datetime) -> bool:
     """Return whether a sweep reads the record again of a cluster that it found missing or stopped."""
-    ended = bool(summary.absence.exempt_until) and now.date() > date.fromisoformat(
-        summary.absence.exempt_until
-    )
-    return ended or (
-        summary.absence.unnamed_since is not None and summary.absence.unnamed_since >= asked_since
-    )
+    ended = bool(summary.sweep.exempt_until) and now.date() > date.fromisoformat(summary.sweep.exempt_until)
+    return ended or (summary.sweep.unnamed_since is not None and summary.sweep.unnamed_since >= asked_since)
 
 
 def owner_of(summary: ClusterSummary, installations: Sequence[str], config: FleetConfig) -> OwnerTags:
@@ -127,7 +123,7 @@ def owner_of(summary: ClusterSummary, installations: Sequence[str], config: Flee
         summary.name,
         config.previous_repository,
         installation=Installation(mine, config.branch) if mine else None,
-        life=summary.life or summary.uid,
+        life=summary.sweep.life or summary.uid,
         overruled=tuple(installations[1:]),
     )
 

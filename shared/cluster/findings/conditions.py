@@ -16,7 +16,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.job import Failure
 from shared.cluster.record import READY, ClusterRecord, finding_of_sweep
-from shared.cluster.record_parts import Absence, Condition, ConditionReason, Phase
+from shared.cluster.record_parts import STUCK, Absence, Condition, ConditionReason, Phase
 from shared.frozen import replace
 from shared.language.model.cluster.drift import DriftRule
 from shared.masking import cut
@@ -65,7 +65,7 @@ def with_summary(record: ClusterRecord, now: datetime) -> ClusterRecord:
     when the job makes no progress: by itself it may never do so again.
     """
     job, phase = record.job, record.phase
-    stalled = phase in (Phase.STALLED, Phase.FAILED)
+    stalled = phase in STUCK
     failure = job.step.failure if record.failed or record.refused else None
     set_to = {}
     if job.active and not record.sleep_job_runs:

@@ -248,7 +248,7 @@ def of_fleet(summaries: Sequence[ClusterSummary], gaps: Gaps) -> Iterator[Measur
     phases = Counter(summary.shown_phase for summary in summaries)
     for phase in Phase:
         yield Measurement(CLUSTERS, phases[phase], {"phase": phase})
-    details = [summary.details for summary in summaries if summary.details]
+    details = [summary.details for summary in summaries]
     statuses = Counter(item for detail in details for item in detail.conditions.items())
     for kind in (READY, IN_SYNC, *HealthCondition, STALLED):
         for status, name in ((True, "True"), (False, "False"), (None, "Unknown")):

@@ -10,10 +10,18 @@ from shared.azure.availability.retirements import AHEAD, support_ends
 from shared.cluster.divergence.drift import Drift, digest_of_proposal
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.advice import explained
-from shared.cluster.findings.conditions import IN_SYNC, found_of, is_exempt, unnamed_since
-from shared.cluster.recipes import STEPS, Recipe, Step
+from shared.cluster.findings.conditions import (
+    IN_SYNC,
+    found_of,
+    is_at_rest,
+    is_exempt,
+    is_unfinished,
+    shown_phase,
+    unnamed_since,
+)
+from shared.cluster.recipes import Step
 from shared.cluster.record import READY, ClusterRecord
-from shared.cluster.record_parts import Phase
+from shared.cluster.record_parts import STUCK, Phase
 from shared.cluster.sleep import CHANGES_WAIT
 from shared.frozen import dataclass, field
 from shared.kubernetes.kubeconfig import SOON
@@ -33,10 +41,10 @@ class SystemSummary:
     """
 
     name: str
-    owners: tuple[str, ...] = ()
-    namespaces: tuple[str, ...] = ()
-    unhealthy: int = 0
-    revision: str | None = None
+    owners: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    unhealthy: int
+    revision: str | None
 
 
 @dataclass(frozen=True)
@@ -57,9 +65,9 @@ class SummaryDetails:
     ``MORE`` those of which only the number is stored.
     """
 
-    cluster_class: str
-    labels: Mapping[str, str]
-    conditions: Mapping[str, bool | None]
+    cluster_class: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, bool | None] = field(default_factory=dict)
     drift: Mapping[str, int] = field(default_factory=dict)
     versions: tuple[str, str] = ("", "")
     images: tuple[str, ...] = ()
@@ -82,16 +90,13 @@ class SummaryPlace:
 class SummaryDivergence:
     """How the cluster differs from git.
 
-    ``stays`` is the sentence for a version that runs although git has an older one, "" for none.
-
-    ``digest`` is that of the cluster in Azure in which nothing differs, "" for none; ``drifted`` counts the
-    fields that differ, ``proposed`` is a digest of those that a pull request is to take into the manifest, ""
-    for none. ``to_approve`` counts the corrections that wait for an approval. ``differs_since`` is since when
-    a Ready cluster has differed, None for one that does not. ``unplanned``: it is not known which commit its
-    Flux is to pull, so another plan comes.
+    ``drifted`` counts the fields that differ, ``proposed`` is a digest of those that a pull request is to
+    take into the manifest, "" for none. ``to_approve`` counts the corrections that wait for an approval.
+    ``differs_since`` is since when a Ready cluster has differed, None for one that does not. ``unplanned``:
+    it is not known which commit its Flux is to pull, so another plan comes. ``stays`` is the sentence for a
+    version that runs although git has an older one, "" for none.
     """
 
-    digest: str = ""
     drifted: int = 0
     to_approve: int = 0
     differs_since: datetime | None = None
@@ -101,8 +106,12 @@ class SummaryDivergence:
 
 
 @dataclass(frozen=True)
-class SummaryAbsence:
-    """What a sweep found of the whole cluster.
+class SummarySweep:
+    """What a sweep compares with the list of a subscription, and what one found of the whole cluster.
+
+    ``at_rest``: sweeps compare it, and ``unfinished``: its last job says why it is not Ready. ``digest`` is
+    that of the cluster in Azure in which nothing differs, "" for none, and ``life`` that of the cluster in
+    Azure, "" where it is the ``uid``.
 
     ``recreated``: it is missing or stopped, and its policy has it created or started again. ``found``: a
     sweep found something, also of a suspended cluster, which has no ``finding``. ``exempt_until`` is the last
@@ -110,6 +119,10 @@ class SummaryAbsence:
     known who deleted or stopped the cluster, None where that is not asked.
     """
 
+    at_rest: bool = False
+    unfinished: bool = False
+    digest: str = ""
+    life: str = ""
     recreated: bool = False
     found: bool = False
     exempt_until: str = ""
@@ -162,15 +175,15 @@ class SummarySchedule:
 class ClusterSummary:
     """A cluster in a list of thousands; ``reason`` is ``reason_of`` it, cut to ``REASON_LIMIT``.
 
-    ``lost`` and ``finding`` are those of the record. ``life`` is that of the cluster in Azure, "" where it is
-    the ``uid``. ``trial`` is the last try, which may be over. ``warned`` is the first day on which it is
-    warned of something that ends, None where nothing is known to end. ``details`` are None where they were
-    not asked for.
+    ``shown_phase`` is the phase that people see. ``lost`` and ``finding`` are those of the record. ``trial``
+    is the last try, which may be over. ``warned`` is the first day on which it is warned of something that
+    ends, None where nothing is known to end. ``details`` are empty where they were not asked for.
     """
 
     name: str
     uid: str
     phase: Phase
+    shown_phase: Phase
     step: Step
     reason: str
     generation: int
@@ -179,11 +192,10 @@ class ClusterSummary:
     place: SummaryPlace
     lost: bool = False
     finding: str = ""
-    details: SummaryDetails | None = field(default=None, compare=False)
+    details: SummaryDetails = field(default_factory=SummaryDetails, compare=False)
     divergence: SummaryDivergence = SummaryDivergence()
-    absence: SummaryAbsence = SummaryAbsence()
+    sweep: SummarySweep = SummarySweep()
     times: SummaryTimes = SummaryTimes()
-    life: str = ""
     trial: Trial | None = None
     warned: date | None = None
     schedule: SummarySchedule = SummarySchedule()
@@ -197,24 +209,12 @@ class ClusterSummary:
     @property
     def stuck(self) -> bool:
         """Whether nobody works on it until a person has acted, as people see it."""
-        return self.needs_action or self.shown_phase in (Phase.FAILED, Phase.STALLED)
+        return self.needs_action or self.shown_phase in STUCK
 
     @property
     def tried(self) -> str:
         """Which commit of a pull request it may have instead of its own, as a sentence; "" for none."""
         return str(self.trial) if self.trial and not self.trial.back else ""
-
-    @property
-    def shown_phase(self) -> Phase:
-        """The phase that people see."""
-        if self.phase is Phase.DELETING and self.place.attached:
-            return Phase.RELEASING
-        return Phase.EXEMPT if self.absence.exempt_until and self.phase is Phase.FAILED else self.phase
-
-    @property
-    def idle(self) -> bool:
-        """Whether the record is idle: a cluster whose job is active has the phase of that job."""
-        return bool(self.finding) or self.phase is Phase.READY
 
     @property
     def sleeps_soundly(self) -> bool:
@@ -232,25 +232,18 @@ class ClusterSummary:
         sleeps = self.phase in (Phase.UPDATING, Phase.SLEEPING) and self.times.ready_since is not None
         return self.phase is Phase.READY or sleeps
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether the record may be at rest; that of a failed recreation is not, and says so itself."""
-        unchanged = self.phase in (Phase.FAILED, Phase.SUSPENDED) and self.step in STEPS[Recipe.PROVISION]
-        return self.idle or (unchanged and self.observed_generation > 0)
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether the record is unfinished, unless a sweep has found something after a failure."""
-        return self.phase is Phase.SUSPENDED or (self.phase is Phase.FAILED and not self.finding)
-
 
 def reason_of(record: ClusterRecord) -> str:
     """Return why a job waits or ended, for people: of a documented failure first what it means."""
     failure = record.job.step.failure
-    stuck = record.phase in (Phase.FAILED, Phase.STALLED) and not record.finding
-    if failure is None or not failure.entry or not stuck:
+    if failure is None or not failure.entry or not _has_own_failure(record):
         return record.job.reason
     return f"{failure.kind}: {explained(failure.kind, failure.entry).removesuffix('.')}: {failure.message}"
+
+
+def _has_own_failure(record: ClusterRecord) -> bool:
+    """Return whether its job has failed or stalled, and no sweep or check has found something since."""
+    return record.phase in STUCK and not record.finding
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
@@ -261,6 +254,7 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         name=record.name,
         uid=record.uid,
         phase=record.phase,
+        shown_phase=shown_phase(record),
         step=record.job.step.name,
         reason=cut(reason_of(record), REASON_LIMIT),
         generation=record.generation,
@@ -286,7 +280,6 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             ends=ends,
         ),
         divergence=SummaryDivergence(
-            digest=observed.verified.digest if observed.verified else "",
             drifted=drift.count if drift else 0,
             to_approve=len(drift.to_approve) if drift and record.idle else 0,
             differs_since=_differs_since(record),
@@ -294,14 +287,17 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
             unplanned=any(not pin.is_known for pin in record.desired.pins.values()),
             stays=next((text for f in drift.fields if (text := f.never_back)), "") if drift else "",
         ),
-        absence=SummaryAbsence(
+        sweep=SummarySweep(
+            at_rest=is_at_rest(record),
+            unfinished=is_unfinished(record),
+            digest=observed.verified.digest if observed.verified else "",
+            life=record.azure.life,
             recreated=record.recreated or record.started_again,
             found=bool(found_of(record)),
             exempt_until=observed.loss.expires if observed.loss and is_exempt(record) else "",
             unnamed_since=unnamed_since(record),
         ),
         times=_times_of(record),
-        life=record.azure.life,
         trial=record.divergence.trial,
         warned=min((end.warned for end in ends), default=None),
         schedule=SummarySchedule(_asleep_until(record), record.sleeps_in_pools, pull.number if pull else 0),
@@ -317,7 +313,7 @@ def since_of(record: ClusterRecord) -> datetime:
 def _cause_of(record: ClusterRecord) -> SummaryCause:
     failure = record.job.step.failure
     required = cut(record.job.next_run.action_required, REASON_LIMIT) if record.needs_action else ""
-    if failure is None or record.finding or record.phase not in (Phase.FAILED, Phase.STALLED):
+    if failure is None or not _has_own_failure(record):
         return SummaryCause(action_required=required)
     return SummaryCause(failure.kind, failure.entry, required)
 

@@ -58,8 +58,8 @@ class Clusters(TableRepository):
     def summaries(self, *, details: bool = False) -> RecordList[ClusterSummary]:
         """Return the summaries of the whole fleet, by name; this reads no record as a whole.
 
-        Only with ``details`` they are sure to have any. Where a summary is missing, or cannot be read, its
-        record is read as a whole.
+        Without ``details`` few of them have any. Where a summary is missing, or cannot be read, its record is
+        read as a whole.
         """
         read, columns = (_detailed, ("summary", "details")) if details else (_short, ("summary",))
         return self._repeated(read, summary_of, columns)
@@ -232,7 +232,7 @@ def readable(name: str, state: Clusters) -> ClusterRecord | None:
 
 _CONTINUATION = StoredText[Continuation](Continuation)
 _SUMMARY = StoredText[ClusterSummary](ClusterSummary)
-_DETAILS = StoredText[SummaryDetails | None](SummaryDetails)
+_DETAILS = StoredText[SummaryDetails](SummaryDetails)
 """One property each: the client takes as long for a property as for parsing a whole summary."""
 
 

@@ -40,12 +40,13 @@ def summary(
     return ClusterSummary(
         **texts,
         phase=phase,
+        shown_phase=phase,
         step=Step.VERIFY,
         generation=1,
         observed_generation=1,
         contested=False,
         place=SummaryPlace(environment, location, "", ""),
-        details=SummaryDetails("", {}, {}, versions=versions),
+        details=SummaryDetails(versions=versions),
         times=SummaryTimes(since),
     )
 

@@ -82,18 +82,15 @@ class ClusterSelection:
 
     def matches(self, summary: ClusterSummary) -> bool:
         """Return whether a cluster is in the list."""
-        named = self.names is None or summary.name in self.names
         return (
-            named
-            and self._matches_details(summary.details)
-            and (
-                (not self.phases or summary.shown_phase in self.phases)
-                and self.environment in ("", summary.place.environment)
-                and self.location in ("", summary.place.location)
-                and summary.name.startswith(self.prefix)
-                and self.text in summary.name
-                and (not self.cause or (summary.stuck and self.cause == cause_id(summary)))
-            )
+            (self.names is None or summary.name in self.names)
+            and (not self._by_details or self._matches_details(summary.details))
+            and (not self.phases or summary.shown_phase in self.phases)
+            and self.environment in ("", summary.place.environment)
+            and self.location in ("", summary.place.location)
+            and summary.name.startswith(self.prefix)
+            and self.text in summary.name
+            and (not self.cause or (summary.stuck and self.cause == cause_id(summary)))
         )
 
     def of(self, summaries: Sequence[ClusterSummary]) -> Sequence[ClusterSummary]:
@@ -102,11 +99,7 @@ class ClusterSelection:
             return summaries
         return [summary for summary in summaries if self.matches(summary)]
 
-    def _matches_details(self, details: SummaryDetails | None) -> bool:
-        if not self._by_details:
-            return True
-        if details is None:
-            return False
+    def _matches_details(self, details: SummaryDetails) -> bool:
         labels, conditions = details.labels, details.conditions
         return (
             self.cluster_class in ("", details.cluster_class)
@@ -135,7 +128,7 @@ def cause_id(summary: ClusterSummary) -> str:
 
 
 def _version_key(summary: ClusterSummary) -> str:
-    git, runs = summary.details.versions if summary.details else ("", "")
+    git, runs = summary.details.versions
     return ".".join(f"{number:04}" for number in numbers(runs or git))
 
 

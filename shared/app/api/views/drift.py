@@ -89,8 +89,7 @@ def _unread(listings: Sequence[Listing]) -> str:
 
 def _is_found_inside(summary: ClusterSummary) -> bool:
     """Return whether a check found something inside a cluster, or could not read it."""
-    conditions = summary.details.conditions if summary.details else {}
-    return any(not conditions.get(kind, True) for kind in HealthCondition)
+    return any(not summary.details.conditions.get(kind, True) for kind in HealthCondition)
 
 
 def _inside(records: Iterable[ClusterRecord]) -> Iterator[schema.InsideFinding]:
@@ -103,9 +102,7 @@ def _inside(records: Iterable[ClusterRecord]) -> Iterator[schema.InsideFinding]:
 
 def _is_found(summary: ClusterSummary) -> bool:
     """Return whether a sweep found something of a whole cluster that no exemption ignores."""
-    return (
-        bool(summary.absence.found or finding_of_sweep(summary.finding)) and not summary.absence.exempt_until
-    )
+    return bool(summary.sweep.found or finding_of_sweep(summary.finding)) and not summary.sweep.exempt_until
 
 
 def _differs(record: ClusterRecord) -> bool:

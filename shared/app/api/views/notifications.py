@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.app.api import schema
-from shared.app.api.projection import iso, projected
+from shared.app.api.projection import projected
 from shared.notifications.record import RouteState
 from shared.notifications.routes import Route
 from shared.ports import FleetRecord, Ports
@@ -20,13 +20,9 @@ def failing_routes(fleet: FleetRecord, ports: Ports) -> list[schema.FailingRoute
     """Return the routes that do not deliver; a fleet without routes costs no read."""
     states = ports.state.notifier_record().routes if fleet.rules.routes else {}
     return [
-        {
-            "route": name,
-            "problem": f"{state.outage.kind}: {state.outage.message}",
-            "since": iso(state.outage.since),
-        }
+        projected(schema.FailingRoute, outage, route=name, problem=str(outage))
         for name, state in states.items()
-        if state.outage
+        if (outage := state.outage)
     ]
 
 
@@ -38,7 +34,7 @@ def _view(route: Route, state: RouteState) -> schema.RouteView:
         state,
         severity="" if route.events else route.severity,
         pending=len(state.missing),
-        problem=f"{outage.kind}: {outage.message}" if outage else "",
+        problem=str(outage or ""),
         failingSince=outage.since if outage else None,
         nextAt=state.next_at if state.missing else None,
         messages=[*reversed(state.messages)],

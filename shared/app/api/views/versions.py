@@ -23,12 +23,10 @@ from shared.azure.availability.retirements import retires_on, stale
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.findings.readiness import METRIC_NOTE, readiness_of, wanted_version
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails
 from shared.language.desired import Desired
 from shared.ports import Ports
 from shared.ports.state import Promotion, ReadinessRecord
 
-NOT_READ = SummaryDetails("", {}, {})
 SHOWN = 20
 
 
@@ -45,14 +43,14 @@ def versions_view(ports: Ports) -> schema.VersionsView:
     changing: Counter[str] = Counter()
     ending: defaultdict[tuple[date, str], list[str]] = defaultdict(list)
     for summary in ports.state.summaries(details=True):
-        for end in (summary.details or NOT_READ).ends:
+        for end in summary.details.ends:
             if end.warned <= today:
                 ending[end.on, end.what].append(summary.name)
         if summary.place.attached:
             continue
-        environment, (wanted, running) = summary.place.environment, _versions(summary)
+        environment, (wanted, running) = summary.place.environment, summary.details.versions
         versions[environment][running or "unknown"] += 1
-        images[environment].update((summary.details or NOT_READ).images or ("unknown",))
+        images[environment].update(summary.details.images or ("unknown",))
         changing[environment] += bool(running and not _has(running, wanted))
     support = {version: retires_on(version, today) for found in versions.values() for version in found}
     return {
@@ -78,14 +76,13 @@ def _channels(ports: Ports) -> list[schema.ChannelView]:
     rules = ports.state.fleet().rules.channels
     known = {(pull.target, pull.what): pull for pull in ports.state.promotions()} if rules else {}
     return [
-        {
-            "environment": rule.environment,
-            "what": rule.what.value,
-            "channel": rule.channel,
-            "proposed": pull.values[0].value if is_open else "",
-            "pullRequest": pull.url if is_open else "",
-            "problem": pull.problem,
-        }
+        projected(
+            schema.ChannelView,
+            rule,
+            pull,
+            proposed=pull.values[0].value if is_open else "",
+            pullRequest=pull.url if is_open else "",
+        )
         for rule in rules
         for pull in [known.get((rule.environment, rule.what)) or Promotion(rule.environment)]
         for is_open in [bool({*pull.values} - {*pull.declined, *pull.merged})]
@@ -123,10 +120,6 @@ def _told(record: ClusterRecord, now: datetime) -> Mapping[tuple[str, str], _Tol
     return {**retirements, **certificates}
 
 
-def _versions(summary: ClusterSummary) -> tuple[str, str]:
-    return (summary.details or NOT_READ).versions
-
-
 def _has(running: str, wanted: str) -> bool:
     """Return whether what runs is the version that git has, which may be without its last number."""
     return running == wanted or running.startswith(f"{wanted}.")
@@ -143,8 +136,8 @@ def systems_view(ports: Ports) -> schema.SystemsView:
     revisions: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for summary in ports.state.summaries(details=True):
         details = summary.details
-        unread = details is None or details.conditions.get(HealthCondition.PLATFORM) is None
-        for system in details.systems if details else ():
+        unread = details.conditions.get(HealthCondition.PLATFORM) is None
+        for system in details.systems:
             view = found.setdefault(
                 system.name,
                 {

@@ -18,12 +18,12 @@ from shared.app.console.pages.rollouts_page import Cells, cells_of
 from shared.app.console.render import capital
 from shared.app.console.visit import Page, Visit
 from shared.app.health import health_view
-from shared.cluster.record_parts import Phase
+from shared.cluster.record_parts import STUCK
 from shared.frozen import dataclass, field, replace
 from shared.rollouts.waits import WaitReason
+from shared.sentences import many, removals
 
 RECENT = timedelta(days=1)
-_STUCK = frozenset({Phase.FAILED.value, Phase.STALLED.value})
 CELLS = 60
 """The most cells of a stage here."""
 _RESUMES = "an Operator, who resumes it"
@@ -116,27 +116,25 @@ def _of_fleet(view: schema.FleetView) -> Iterator[OpenTask]:
     if view["paused"]:
         yield OpenTask(capital(view["paused"]), "an Operator", act="resume", label="Resume")
     if view["needsApprovalCount"]:
-        what = f"{_counted(view['needsApprovalCount'], 'delete')} of the newest commit: approval needed"
-        names, address = tuple(view["needsApproval"]), ("/plans", view["commit"])
-        count = view["needsApprovalCount"]
-        yield OpenTask(
-            what, "an Approver", names=names, address=address, label="Look and approve", count=count
-        )
+        count, names = view["needsApprovalCount"], tuple(view["needsApproval"])
+        what = f"{removals(count, view['needsReleaseCount'])} of the newest commit: approval needed"
+        address = ("/plans", view["commit"])
+        yield OpenTask(what, "an Approver", names=names, address=address, label="Look and approve", count=count)
     if view["notCreatedCount"]:
-        what = f"{_counted(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
+        what = f"{many(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
         names, address = tuple(view["notCreated"]), ("/plans", view["commit"])
         yield OpenTask(
             what, "who writes the manifest", names=names, address=address, count=view["notCreatedCount"]
         )
     if view["correctionCount"]:
-        what = f"{_counted(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
+        what = f"{many(view['correctionCount'], 'cluster')} with a correction of drift: approval needed"
         names = tuple(view["corrections"])
         count, address = view["correctionCount"], ("/clusters", names[0])
         yield OpenTask(
             what, "an Approver", names=names, address=address, label="Look and approve", count=count
         )
     if view["endingCount"]:
-        what = f"{_counted(view['endingCount'], 'cluster')} with a version or a certificate that ends soon"
+        what = f"{many(view['endingCount'], 'cluster')} with a version or a certificate that ends soon"
         names, count = tuple(view["ending"]), view["endingCount"]
         yield OpenTask(what, "who upgrades the clusters", names=names, address=("/versions",), count=count)
 
@@ -145,7 +143,7 @@ def _of_manifests(view: schema.FleetView, plans: list[schema.PlanSummary]) -> It
     """Yield that manifests of the newest commit are invalid, where no cluster is missing for that."""
     newest = next((plan for plan in plans if plan["commit"] == view["commit"]), None)
     if newest and newest["problemCount"] and not view["notCreatedCount"]:
-        what = f"{_counted(newest['problemCount'], 'problem')} in the manifests of the newest commit"
+        what = f"{many(newest['problemCount'], 'problem')} in the manifests of the newest commit"
         detail = "What they are about stays as it was at the last valid commit."
         yield OpenTask(
             what, "who writes the manifests", newest["plannedAt"], detail, address=("/plans", view["commit"])
@@ -166,10 +164,8 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[OpenTask]:
                 yield OpenTask(what, who, since, gate["reason"], address=address, label=label)
         spent = sum(len(group["failed"]) for stage in view["stages"] for group in stage["groups"])
         if view["state"] == "Waiting" and spent:
-            what = f"The rollout of {commit} is halted: {_counted(spent, 'cluster')} failed"
-            yield OpenTask(
-                what, _ENDS[WaitReason.BUDGET], None, view["progress"], address=address, urgent=True
-            )
+            what = f"The rollout of {commit} is halted: {many(spent, 'cluster')} failed"
+            yield OpenTask(what, _ENDS[WaitReason.BUDGET], None, view["progress"], address=address, urgent=True)
         if view["state"].startswith(("Paused", "Stopped")):
             what, waits = f"The rollout of {commit}: {view['state'].lower()}", view["waiting"]
             who = next((_ENDS[reason] for wait in waits if (reason := wait["reason"]) in _ENDS), _RESUMES)
@@ -181,15 +177,15 @@ def _of_clusters(view: schema.FleetView) -> Iterator[OpenTask]:
     for cause in view["attention"]:
         phase, names, count = cause["phase"], tuple(cause["clusters"]), cause["clusterCount"]
         who, where = cause["who"] or "an Operator", _where(cause)
-        need = OpenTask("", who, cause["since"], cause["detail"], where, urgent=phase in _STUCK)
+        need = OpenTask("", who, cause["since"], cause["detail"], where, urgent=phase in STUCK)
         if count == 1:
-            act, address = "replay" if phase in _STUCK else "", ("/clusters", *names)
+            act, address = "replay" if phase in STUCK else "", ("/clusters", *names)
             one = replace(
                 need, what=f"{names[0]}: {phase}", address=address, act=act, path={"name": names[0]}
             )
             yield replace(one, label="Replay" if act else "")
         else:
-            what = f"{_counted(count, 'cluster')}: {phase}{', for the same reason' if need.detail else ''}"
+            what = f"{many(count, 'cluster')}: {phase}{', for the same reason' if need.detail else ''}"
             query = {"cause": cause["cause"]}
             yield replace(need, what=what, names=names, count=count, label="Select them", query=query)
 
@@ -205,12 +201,14 @@ def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[OpenT
         what = f"Notifications by the route {route['route']} fail"
         yield OpenTask(what, "who runs Roadstead", route["since"], route["problem"])
     if view["deadLetterCount"]:
-        what = f"{_counted(view['deadLetterCount'], 'message')} in a dead-letter queue"
+        what = f"{many(view['deadLetterCount'], 'message')} in a dead-letter queue"
         yield OpenTask(what, "an Operator", address=("/activity",))
     sweep = view["sweep"]
     for problem in sweep["problems"] if sweep else ():
         what = f"The clusters of the subscription {problem['subscription']} cannot be listed"
         yield OpenTask(what, "the subscription's owner", problem["listedAt"], problem["problem"])
+    if sweep and sweep["paths"]["problem"]:
+        yield OpenTask(capital(sweep["paths"]["problem"]), "who runs Roadstead")
     for orphan in sweep["orphans"] if sweep else ():
         what = f"{orphan['cluster']} has this fleet's tags, and the fleet does not know it"
         yield OpenTask(what, "who runs Roadstead", orphan["since"], orphan["resource"])
@@ -229,7 +227,3 @@ def _where(cause: schema.AttentionView) -> str:
         name = " in ".join(filter(None, (place["environment"], place["location"])))
         told.append(f"{name} ({place['clusterCount']})" if several else name)
     return ", ".join(told)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"

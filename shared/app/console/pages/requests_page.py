@@ -37,7 +37,7 @@ def make(visit: Visit) -> Page:
     made = [
         (found, Requester(labels[REQUESTED_BY_ID], labels.get(REQUESTED_BY, "")))
         for found in ports.state.summaries(details=True)
-        if REQUESTED_BY_ID in (labels := found.details.labels if found.details else {})
+        if REQUESTED_BY_ID in (labels := found.details.labels)
     ]
     chosen = {
         "classes": _once(name for rule in rules for name in rule.classes),
