@@ -16,15 +16,14 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from handlers.queues import handle_request
+from handlers.queues import handle
 from localcloud.memory.crashes import Counter as Calls
 from localcloud.memory.crashes import Tripwire
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud
 from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
-from shared.app.worker import worker
-from shared.cluster.job import Delay, JobQueue
-from shared.cluster.queues.messages import JobMessage, QueueRequest, message_of
+from shared.cluster.job import Delay
+from shared.cluster.queues.messages import JobMessage, message_of
 from shared.ports import Ports
 from shared.ports.process import Stays, TokenCache
 
@@ -68,12 +67,12 @@ class Host:
         """Run the function with a message; return how long its calls take."""
         self.spent = 0.0
         if self.queue == "plans":
-            handle_request(message_of(body, QueueRequest), self.ports)
+            handle(self.queue, body, self.ports)
         elif self.queue in JOB_QUEUES:
-            message = message_of(body, JobMessage)
-            self._waits.begins(message.cluster)
-            worker.handle(message, JobQueue(self.queue), self.ports)
-            self._waits.ended(message.cluster)
+            cluster = message_of(body, JobMessage).cluster
+            self._waits.begins(cluster)
+            handle(self.queue, body, self.ports)
+            self._waits.ended(cluster)
         return self.spent
 
 
