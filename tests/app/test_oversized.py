@@ -18,7 +18,7 @@ from shared.cluster.record_parts import Phase
 from shared.language.resolve.cluster_resolver import MAX_RESOLVED_BYTES
 from tests.support import fleet_files
 from tests.support.function_calls import call
-from tests.support.pipeline_runs import phases, push, ready, status
+from tests.support.pipeline_runs import phases, push, ready, record_of, status
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -69,8 +69,7 @@ def test_a_change_that_is_refused_as_too_large_keeps_the_cluster_as_it_was() -> 
     commit = push(cloud, files)
     cloud.run()
     assert cloud.state.cluster("large") == before
-    changed = cloud.state.cluster("one")
-    assert changed is not None
+    changed = record_of(cloud, "one")
     assert (changed.generation, changed.observed_generation) == (2, 2)
     assert "(the cluster stays at its last valid spec)" in status(cloud, commit)[1]
     assert cloud.state.fleet().problem is None

@@ -13,7 +13,7 @@ from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout_acts import ActKind
 from tests.support.crash_points import crash_points, wire
 from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.sample import sample
 from tests.support.staged_fleets import NAMESPACE
 
@@ -45,8 +45,7 @@ def whole_run(counter: Counter) -> None:
     assert [pulled(cloud, name) for name in NAMES] == [first, first]
     assert phases(cloud) == dict.fromkeys(NAMES, Phase.READY)
     assert status(cloud, commit)[1].endswith(f"; 1 pin goes back from {commit[:8]}")
-    record = cloud.state.cluster("dev")
-    assert record is not None
+    record = record_of(cloud, "dev")
     assert record.generation == 3
     plan = cloud.state.plan(commit)
     assert plan is not None

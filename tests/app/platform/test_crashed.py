@@ -16,7 +16,7 @@ from shared.kubernetes.flux_readiness import commit_of, last_applied
 from shared.resource_ids import ObjectRef
 from tests.support.crash_points import crash_points, wire
 from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
-from tests.support.pipeline_runs import phases, push, pushed, status
+from tests.support.pipeline_runs import phases, push, pushed, record_of, status
 from tests.support.sample import sample
 from tests.support.staged_fleets import NAMESPACE, tags
 
@@ -48,8 +48,7 @@ def assert_applied(cloud: MemoryCloud, commit: str) -> None:
     """Check that each Flux has applied a commit, whose branch and status say so."""
     assert phases(cloud) == dict.fromkeys(NAMES, Phase.READY)
     for name in NAMES:
-        record = cloud.state.cluster(name)
-        assert record is not None
+        record = record_of(cloud, name)
         assert (record.desired.pin or record).commit == pulled(cloud, name) == commit
         live = cloud.kubernetes.connect(record.desired.id).get(SYNC)
         assert commit_of(last_applied(live)) == commit

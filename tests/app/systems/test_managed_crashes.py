@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import NOTHING_REMOVED, Phase
 from shared.resource_ids import ObjectRef
 from tests.support.crash_points import crash_points
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 from tests.support.sample import sample
 from tests.support.team_systems import cluster_id, fleet, system
 
@@ -32,8 +32,7 @@ def whole_run(counter: Counter) -> None:
     after(cloud, shop="")
     assert managed(cloud) == set()
     assert [namespace(cloud, name) for name in ("shop", "pay")] == before
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert record.removals == NOTHING_REMOVED
 
 
