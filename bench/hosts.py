@@ -7,7 +7,6 @@ So no worker waits for Flux in its message here: ``bench.parallel`` models that.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +16,7 @@ from itertools import count
 from typing import Any
 
 from handlers.queues import handle
+from localcloud.functions.host_config import read_host_json
 from localcloud.memory.crashes import Counter as Calls
 from localcloud.memory.crashes import Tripwire
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud
@@ -29,9 +29,8 @@ from shared.ports.process import Stays, TokenCache
 
 SECONDS = {"state": 0.01, **dict.fromkeys(QUEUES, 0.01), "git_host": 0.2, "azure": 0.2, "kubernetes": 0.05}
 """How long a call of a port takes."""
-_BUS = json.loads((ROOT / "host.json").read_text())["extensions"]["serviceBus"]
-SESSIONS: int = _BUS["maxConcurrentSessions"]
-IDLE = float(_BUS["sessionIdleTimeout"].rpartition(":")[2])
+BUS = read_host_json(ROOT / "host.json").service_bus
+SESSIONS = BUS.max_concurrent_sessions
 TIMER = 60.0
 
 
@@ -175,7 +174,7 @@ class Hosts:
             self.cloud.broker.release_session(host.queue, lock)
             host.free += 1
         else:
-            self._later(IDLE, lambda: self._serve(host, lock, idle=True))
+            self._later(BUS.session_idle_seconds, lambda: self._serve(host, lock, idle=True))
 
     def _complete(self, host: Host, lock: SessionLock, delivery: Delivery) -> None:
         self.cloud.broker.complete(host.queue, delivery.lock_token)
