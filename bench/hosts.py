@@ -7,7 +7,6 @@ So no worker waits for Flux in its message here: ``bench.parallel`` models that.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,23 +15,22 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from handlers.queues import handle_request
+from handlers.queues import handle
+from localcloud.functions.host_config import read_host_json
 from localcloud.memory.crashes import Counter as Calls
 from localcloud.memory.crashes import Tripwire
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, MemoryCloud
 from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
-from shared.app.worker import worker
-from shared.cluster.job import Delay, JobQueue
-from shared.cluster.queues.messages import JobMessage, QueueRequest, message_of
+from shared.cluster.job import Delay
+from shared.cluster.queues.messages import JobMessage, message_of
 from shared.ports import Ports
 from shared.ports.process import Stays, TokenCache
 
 SECONDS = {"state": 0.01, **dict.fromkeys(QUEUES, 0.01), "git_host": 0.2, "azure": 0.2, "kubernetes": 0.05}
 """How long a call of a port takes."""
-_BUS = json.loads((ROOT / "host.json").read_text())["extensions"]["serviceBus"]
-SESSIONS: int = _BUS["maxConcurrentSessions"]
-IDLE = float(_BUS["sessionIdleTimeout"].rpartition(":")[2])
+BUS = read_host_json(ROOT / "host.json").service_bus
+SESSIONS = BUS.max_concurrent_sessions
 TIMER = 60.0
 
 
@@ -68,12 +66,12 @@ class Host:
         """Run the function with a message; return how long its calls take."""
         self.spent = 0.0
         if self.queue == "plans":
-            handle_request(message_of(body, QueueRequest), self.ports)
+            handle(self.queue, body, self.ports)
         elif self.queue in JOB_QUEUES:
-            message = message_of(body, JobMessage)
-            self._waits.begins(message.cluster)
-            worker.handle(message, JobQueue(self.queue), self.ports)
-            self._waits.ended(message.cluster)
+            cluster = message_of(body, JobMessage).cluster
+            self._waits.begins(cluster)
+            handle(self.queue, body, self.ports)
+            self._waits.ended(cluster)
         return self.spent
 
 
@@ -176,7 +174,7 @@ class Hosts:
             self.cloud.broker.release_session(host.queue, lock)
             host.free += 1
         else:
-            self._later(IDLE, lambda: self._serve(host, lock, idle=True))
+            self._later(BUS.session_idle_seconds, lambda: self._serve(host, lock, idle=True))
 
     def _complete(self, host: Host, lock: SessionLock, delivery: Delivery) -> None:
         self.cloud.broker.complete(host.queue, delivery.lock_token)

@@ -14,17 +14,16 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Any
 
+from bench.hosts import BUS, SESSIONS
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.ports import Kubernetes, Ports
 from shared.ports.process import Stays, TokenCache
 
-SESSIONS = 16
-"""As ``maxConcurrentSessions`` in host.json."""
-SESSION_IDLE = timedelta(seconds=0.5)
-"""As ``sessionIdleTimeout`` in host.json: a job that does not wait stays with its worker."""
+SESSION_IDLE = timedelta(seconds=BUS.session_idle_seconds)
+"""A job that does not wait stays with its worker."""
 LOCK_SECONDS = 300.0
-"""As ``maxAutoLockRenewalDuration`` in host.json."""
+"""As ``functionTimeout`` in host.json: nothing renews a lock here, and no delivery lasts longer."""
 
 
 @dataclass

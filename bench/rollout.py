@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from bench.parallel import SESSIONS, ParallelCloud
+from bench.hosts import SESSIONS
+from bench.parallel import ParallelCloud
 from localcloud.azure.world import request_limits
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.kubernetes.world.controllers import Delays

@@ -40,6 +40,12 @@ NeededReason = Annotated[
     str,
     typer.Option("--reason", metavar="TEXT", help="Why, which is needed; the audit and the events show it."),
 ]
+OfEnvironment = Annotated[
+    str, typer.Option("--environment", metavar="NAME", help="Only of this environment.")
+]
+WithLabels = Annotated[
+    str, typer.Option("--label", metavar="LABELS", help="Only with labels, such as team=shop,tier.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

@@ -43,8 +43,8 @@ _EXAMINED = {"plans": "control", "jobs": "worker", "deletes": "deleter"}
 """The app that an examination on a queue is of."""
 
 
-def handle_request(request: QueueRequest, ports: Ports) -> None:
-    """Hand a message of the queue ``plans`` to whom it is for."""
+def _plan(body: bytes, ports: Ports) -> None:
+    request = message_of(body, QueueRequest)
     if isinstance(request, SweepRequest):
         from shared.app.sweep import sweep
 
@@ -71,37 +71,32 @@ def handle_request(request: QueueRequest, ports: Ports) -> None:
         planner.handle(request, ports)
 
 
-def handle_preview(request: QueueRequest, ports: Ports) -> None:
-    """Hand a message of the queue ``previews`` to whom it is for."""
-    if isinstance(request, TryRequest):
-        from shared.app import tries
-
-        tries.handle(request, ports)
-    else:
-        from shared.app.pull_requests import pull_requests
-
-        pull_requests.handle(request, ports)
-
-
-def _receive(
-    message: func.ServiceBusMessage, queue: str, ports: Ports, handle: Callable[[bytes, Ports], None]
-) -> None:
-    """Handle the body of a message behind the door, or let the message wait; measure how long it did.
+def handle(queue: str, body: bytes, ports: Ports) -> None:
+    """Hand a message of a queue with sessions to whom it is for.
 
     An examination needs nothing of its message: so an app answers one of any version.
     """
+    if _is_examination(queue, body):
+        from shared.app import examination
+
+        examination.examine(_EXAMINED[queue], ports)
+    else:
+        _FUNCTIONS[queue][1](body, ports)
+
+
+def _is_examination(queue: str, body: bytes) -> bool:
+    return queue in _EXAMINED and EXAMINATION in body
+
+
+def _receive(message: func.ServiceBusMessage, queue: str, ports: Ports) -> None:
+    """Handle the body of a message behind the door, or let the message wait; measure how long it did."""
 
     def inside(body: bytes, ports: Ports) -> None:
-        if queue in _EXAMINED and EXAMINATION in body:
-            from shared.app import examination
-
-            examination.examine(_EXAMINED[queue], ports)
-            return
         sent = message.enqueued_time_utc  # the time for which it was scheduled, where it was
-        if sent is not None:
+        if sent is not None and not _is_examination(queue, body):
             waited = (ports.clock() - (sent if sent.tzinfo else sent.replace(tzinfo=UTC))).total_seconds()
             ports.services.telemetry.record([Measurement(QUEUE_DELAY, max(0.0, waited), {"queue": queue})])
-        handle(body, ports)
+        handle(queue, body, ports)
 
     ports.process.tally.add(f"{RECEIVED} {queue}")
     receive(queue, message.session_id or "", message.get_body(), inside, ports)
@@ -110,7 +105,14 @@ def _receive(
 def _preview(body: bytes, ports: Ports) -> None:
     request = message_of(body, QueueRequest)
     with about(commit=commit_of(request)):
-        handle_preview(request, ports)
+        if isinstance(request, TryRequest):
+            from shared.app import tries
+
+            tries.handle(request, ports)
+        else:
+            from shared.app.pull_requests import pull_requests
+
+            pull_requests.handle(request, ports)
 
 
 def _work(body: bytes, ports: Ports) -> None:
@@ -138,7 +140,7 @@ def _job_of(queue: JobQueue) -> Callable[[bytes, Ports], None]:
 
 
 _FUNCTIONS: Mapping[str, tuple[str, Callable[[bytes, Ports], None]]] = {
-    "plans": ("planner", lambda body, ports: handle_request(message_of(body, QueueRequest), ports)),
+    "plans": ("planner", _plan),
     "previews": ("previewer", _preview),
     "jobs": ("worker", _work),
     "changes": ("changer", _job_of(JobQueue.CHANGES)),
@@ -155,7 +157,7 @@ one.
 def blueprint(ports: Ports, queue: str) -> func.Blueprint:
     """Return the function of a queue with sessions."""
     bp = func.Blueprint()
-    name, handle = _FUNCTIONS[queue]
+    name, _ = _FUNCTIONS[queue]
 
     @bp.function_name(name)
     @bp.service_bus_queue_trigger(
@@ -163,7 +165,7 @@ def blueprint(ports: Ports, queue: str) -> func.Blueprint:
     )
     @counted(name, ports)
     def function(message: func.ServiceBusMessage) -> None:
-        _receive(message, queue, ports, handle)
+        _receive(message, queue, ports)
 
     return bp
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings, strategies
 
+from localcloud.azure.wire.identity_server import IdentityServer
 from localcloud.common.certificates import Authority
 from shared import masking
 from shared.masking import Masker
@@ -167,3 +168,10 @@ def written() -> Iterator[io.StringIO]:
     yield out
     logger.removeHandler(handler)
     logging.setLogRecordFactory(factory)
+
+
+@pytest.fixture(scope="module")
+def identity() -> Iterator[IdentityServer]:
+    """The managed identity endpoint of Azure, and the issuer of its tokens."""
+    with IdentityServer(header="open-sesame") as server:
+        yield server

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from localcloud.common.kubeconfig import kubeconfig
 from shared.json_tree import Json
 from shared.resource_ids import ClusterId
 
@@ -85,7 +86,9 @@ class NullPlane:
     def start(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> str:
         """Remember the nodes; return a kubeconfig whose server does not resolve."""
         self.nodes[cluster] = list(nodes)
-        return _KUBECONFIG.format(name=cluster.name)
+        return kubeconfig(
+            cluster.name, f"https://{cluster.name}.invalid:443", "none", "clusterUser", {"token": "none"}
+        )
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[KubernetesNode]) -> None:
         """Remember the nodes."""
@@ -104,19 +107,3 @@ class NullPlane:
     def stop(self, cluster: ClusterId) -> None:
         """Remove the cluster."""
         self.nodes.pop(cluster, None)
-
-
-_KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: {name}
-contexts:
-- name: {name}
-  context: {{cluster: {name}, user: clusterUser}}
-clusters:
-- name: {name}
-  cluster: {{server: "https://{name}.invalid:443"}}
-users:
-- name: clusterUser
-  user: {{token: none}}
-"""

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
+from handlers.queues import handle
 from localcloud.azure.world.access.directory import FUNCTION_APP
 from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
@@ -32,7 +33,6 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.memory.connections import Connections
 from localcloud.memory.crashes import Counter, Crash, Tripwire
-from localcloud.memory.memory_app import handle, run_timers
 from localcloud.memory.memory_builds import BUILDS
 from localcloud.memory.memory_endpoints import MemoryEndpoints
 from localcloud.memory.memory_monitor import MemoryMonitor
@@ -49,10 +49,12 @@ from localcloud.servicebus.world.broker_values import (
 )
 from localcloud.tables.memory_state import MemoryState
 from shared.app.door import NotReady, enter, receive
+from shared.app.followed import plan_moved_sources
 from shared.app.http_result import HttpResult
 from shared.app.intake import flux_event
 from shared.app.intake.flux_event import EventKeys
-from shared.app.recovery import dead_letters
+from shared.app.planner.recovery import end_recovery
+from shared.app.recovery import dead_letters, missed_work
 from shared.app.sweep import events
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.job import JobQueue
@@ -67,6 +69,14 @@ TIMER_SECONDS = 300.0
 QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 EVENTS = "events"
 """The queue of Azure's events, which has no sessions."""
+TIMERS = (
+    end_recovery,
+    missed_work.plan_missed_head,
+    plan_moved_sources,
+    missed_work.wake_notifier,
+    missed_work.resend_overdue,
+    missed_work.put_to_sleep,
+)
 JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
 
@@ -271,8 +281,14 @@ class MemoryCloud:
             self.run_timers(self.ports)
 
     def run_timers(self, ports: Ports) -> None:
-        """Run the timers once, on an instance that handles anything."""
-        run_timers(ports)
+        """Run the timers once, on an instance that handles anything; one that fails runs again next time."""
+        try:
+            inside = enter(ports)
+        except NotReady:
+            return
+        for timer in TIMERS:
+            with suppress(Crash, ReconcileError):
+                timer(inside)
 
     def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
         """Deliver the next message of an accepted session, and complete or abandon it as the Functions host

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from shared.cluster.failures.errors import Dependency, ReconcileError, Unavailable
+
+T = TypeVar("T")
+_NOBODY = "nobody listens there"
 
 
 @dataclass
@@ -23,23 +27,17 @@ class MemoryEndpoints:
 
     def status(self, url: str) -> int:
         """Return the status of an address."""
-        self._look(url)
-        found = self.statuses.get(url, Unavailable("nobody listens there"))
-        self.asked.append((url, None if isinstance(found, ReconcileError) else found))
-        if isinstance(found, ReconcileError):
-            raise found
-        return found
+        return self._answered(url, self.statuses.get(url, Unavailable(_NOBODY)))
 
     def query(self, url: str, query: str) -> Sequence[float]:
         """Return the values of a query, whatever the address of the Prometheus."""
-        self._look(url)
-        found = self.values.get(query, Unavailable("nobody listens there"))
+        return self._answered(url, self.values.get(query, Unavailable(_NOBODY)))
+
+    def _answered(self, url: str, found: T | ReconcileError) -> T:
+        host = urlsplit(url).netloc
+        if host not in self.hosts:
+            raise Dependency(f"nobody has allowed {host} in ROLLOUT_CHECK_HOSTS")
         self.asked.append((url, None if isinstance(found, ReconcileError) else found))
         if isinstance(found, ReconcileError):
             raise found
         return found
-
-    def _look(self, url: str) -> None:
-        host = urlsplit(url).netloc
-        if host not in self.hosts:
-            raise Dependency(f"nobody has allowed {host} in ROLLOUT_CHECK_HOSTS")

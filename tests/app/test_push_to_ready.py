@@ -14,7 +14,7 @@ from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
 from shared.resource_ids import GroupId
 from tests.support import fleet_files
-from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, record_of, status
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -57,8 +57,7 @@ def test_a_second_run_over_a_finished_cluster_writes_nothing_but_the_request_to_
     files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
     push(cloud, files)
     cloud.run()
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert (record.generation, record.observed_generation, record.phase) == (2, 2, Phase.READY)
     assert accepted(cloud) == writes
     assert written == ["apply GitRepository", "apply Kustomization"]
@@ -91,8 +90,7 @@ def test_node_counts_and_pools_follow_git() -> None:
     commit = push(cloud, files)
     cloud.run()
     assert status(cloud, commit) == ("success", "1 of 1 clusters in sync (1 update)")
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
     assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {
@@ -110,8 +108,7 @@ def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_created() ->
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
-    removed = cloud.state.cluster("two")
-    assert removed is not None
+    removed = record_of(cloud, "two")
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -209,8 +206,7 @@ def test_a_revert_is_a_new_generation() -> None:
     cloud.repository.reset(first)
     accept(Push("back", "back", first), cloud.ports)
     cloud.run()
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert (record.generation, record.observed_generation) == (3, 3)
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
@@ -221,8 +217,7 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     cloud.state.delete(record)
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
@@ -250,8 +245,7 @@ def test_a_failed_creation_is_reported_and_a_commit_that_changes_it_retries_it()
     state, description = status(cloud, commit)
     assert state == "failure"
     assert "A value of the manifest" in description
-    failed = cloud.state.cluster("one")
-    assert failed is not None
+    failed = record_of(cloud, "one")
     assert "no vCPUs are left in eastus" in failed.job.reason
     files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)

@@ -23,7 +23,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import files, pool
 from tests.support.one_cluster import ready as ready_with_pool
 from tests.support.one_cluster import record as one
-from tests.support.pipeline_runs import accepted, phases, push, ready, status
+from tests.support.pipeline_runs import accepted, phases, push, ready, record_of, status
 from tests.support.replaced_ports import frozen, on_azure
 
 pytestmark = pytest.mark.lives
@@ -33,8 +33,7 @@ def test_a_resource_that_vanishes_during_a_job_is_created_again() -> None:
     cloud = MemoryCloud()
 
     def vanishes() -> None:
-        record = cloud.state.cluster("one")
-        assert record is not None
+        record = record_of(cloud, "one")
         cloud.ports.azure.call(DeleteCluster(record.desired.id, etag=None))
         cloud.clock.advance(10)
         cloud.azure.complete_due()
@@ -96,8 +95,7 @@ def test_a_creation_without_effect_is_sent_twice_and_then_reported() -> None:
     on_azure(cloud, PutCluster, vanishes)
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert "accepted the creation of the cluster one twice, and it does not exist" in record.job.reason
     assert len(writes) == 2
 
@@ -116,8 +114,7 @@ def test_a_cluster_that_always_vanishes_is_not_created_indefinitely() -> None:
     push(cloud, fleet_files.fleet("one"))
     cloud.run(24 * 3600)
     assert phases(cloud) == {"one": Phase.FAILED}
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert "; the job started again 5 times for such reasons" in record.job.reason
     assert accepted(cloud)["create", "one"] <= 12
 
@@ -136,8 +133,7 @@ def test_a_delete_without_effect_is_sent_twice_and_then_reported(kind: type[Writ
     cloud.run(24 * 3600)
     assert len(sent) == 2
     assert phases(cloud) == {"one": Phase.FAILED}
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert "twice, and it still exists" in record.job.reason
     on_azure(cloud, kind, azure.call)
     push(cloud, fleet_files.fleet() | {"README.md": b"the next commit tries again"})

@@ -21,7 +21,7 @@ from shared.json_tree import Json
 from shared.ports import CommitStatus, Message
 from shared.ports.azure import AzureCall, GetCluster, PutCluster, WriteResponse
 from tests.support import fleet_files
-from tests.support.pipeline_runs import accepted, phases, push, ready, status
+from tests.support.pipeline_runs import accepted, phases, push, ready, record_of, status
 from tests.support.replaced_ports import around, on_azure
 
 pytestmark = pytest.mark.lives
@@ -243,8 +243,7 @@ def test_a_step_that_always_kills_its_worker_fails_and_is_reported() -> None:
     on_azure(cloud, PutCluster, dies)
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert "the worker died 8 times in cluster" in record.job.reason
     assert len(deaths) == 8
 

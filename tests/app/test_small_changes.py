@@ -10,12 +10,11 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.cluster.job import JobQueue
 from shared.cluster.queues.envelopes import job_message
-from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports.azure import PutGroup
 from tests.support.fleet_files import all_at_once, cluster, fleet
 from tests.support.hand_overs import CONFIG, CUT, plan_step, plan_steps
-from tests.support.pipeline_runs import accepted, deliver_due, phases, push
+from tests.support.pipeline_runs import accepted, deliver_due, phases, push, record_of
 from tests.support.replaced_ports import frozen_before
 
 pytestmark = pytest.mark.lives
@@ -37,12 +36,6 @@ def ready_fleet() -> MemoryCloud:
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.READY}
     return cloud
-
-
-def record_of(cloud: MemoryCloud, name: str) -> ClusterRecord:
-    found = cloud.state.cluster(name)
-    assert found is not None
-    return found
 
 
 def queued(cloud: MemoryCloud, queue: str) -> set[str]:

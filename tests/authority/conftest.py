@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from shared.adapters.kubernetes import KubernetesConnections
 from shared.resource_ids import ClusterId
 from tests.authority.node_agent import NodeAgent
 from tests.authority.real_cluster import RealCluster
+from tests.authority.real_fleet import RealFleet, real_fleet
 from tests.authority.real_world import RealWorld, Refused
 from tests.support.kubernetes_ports import NOWHERE, Setting
 
@@ -93,3 +95,10 @@ def _lost_races_pass() -> Iterator[None]:
     except Refused as error:
         if error.status not in (404, 409):
             raise
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[RealFleet]:
+    """A fleet whose one cluster is real."""
+    with real_fleet(tmp_path) as running:
+        yield running

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shared.json_tree import Json
 from shared.ports import KubernetesApi
-from tests.authority.real_fleet import RealFleet, real_fleet
+from tests.authority.real_fleet import RealFleet
 from tests.support.workloads import budget, pod
 
 pytestmark = pytest.mark.timeout(600)
 POLICY = "admissionregistration.k8s.io/v1"
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[RealFleet]:
-    with real_fleet(tmp_path) as running:
-        yield running
 
 
 def pools(size: str) -> str:

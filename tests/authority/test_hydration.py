@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from localcloud.keyvault.example_secrets import AGE_KEY
 from shared.resource_ids import ObjectRef
 from tests.authority.flux_components import components
-from tests.authority.real_fleet import NAME, RealFleet, real_fleet
+from tests.authority.real_fleet import NAME, RealFleet
 from tests.authority.sealed_secrets import SealingKey, controller
 from tests.support.pulling_systems import ROLES
 from tests.support.sops_files import encrypted
@@ -56,12 +54,6 @@ metadata: {name: own, namespace: shop}
 spec: {interval: 1m, url: oci://example.azurecr.io/shop, provider: azure}
 """
 STOLEN = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: stolen}\n"
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[RealFleet]:
-    with real_fleet(tmp_path) as running:
-        yield running
 
 
 def in_vault(fleet: RealFleet, **values: str) -> None:

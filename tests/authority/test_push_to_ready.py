@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -12,19 +10,13 @@ import pytest
 from shared.resource_ids import ObjectRef
 from tests.authority.flux_components import NAMESPACE, components, retired_controller
 from tests.authority.programs import KUSTOMIZE
-from tests.authority.real_fleet import READY_SECONDS, RealFleet, real_fleet
+from tests.authority.real_fleet import READY_SECONDS, RealFleet
 
 pytestmark = pytest.mark.timeout(1200)
 ALONE = {"namespaces", "configmaps", "secrets", "clusterroles", "gitrepositories", "kustomizations"}
 """Of these kinds Roadstead has one object; what it has several of is listed."""
 SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", "flux-system", "flux-system")
 OWNER = ObjectRef("v1", "ConfigMap", "platform-info", "platform")
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[RealFleet]:
-    with real_fleet(tmp_path) as running:
-        yield running
 
 
 def test_a_second_apply_writes_nothing_but_the_request_that_flux_reconciles(fleet: RealFleet) -> None:

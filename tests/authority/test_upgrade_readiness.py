@@ -6,14 +6,13 @@ metric is tested by the suite of the port, with a version of a custom resource.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 import pytest
 
 from shared.app.api import schema
 from shared.ports import KubernetesApi
-from tests.authority.real_fleet import NAME, RealFleet, real_fleet
+from tests.authority.real_fleet import NAME, RealFleet
 from tests.support.upgrade_blockers import deployment, webhook
 from tests.support.workloads import budget, pod
 
@@ -22,12 +21,6 @@ MOST_READS = 12
 """Budgets, pods, two kinds of workloads and of webhooks, endpoints, nodes, what Flux applies, the metrics."""
 OF_READINESS = ("poddisruptionbudgets", "pods", "webhookconfigurations", "endpointslices", "metrics")
 """How the paths end that a reading alone has."""
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[RealFleet]:
-    with real_fleet(tmp_path) as running:
-        yield running
 
 
 def read(fleet: RealFleet) -> schema.ClusterReadiness:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -294,12 +294,6 @@ def test_all_works_without_javascript(browser: Browser) -> None:
         assert opened.address == "/sign-in"
         opened.open("/clusters")
         assert opened.address.startswith("/sign-in?next=")
-
-
-@pytest.fixture
-def identity() -> Iterator[IdentityServer]:
-    with IdentityServer(header="open-sesame") as server:
-        yield server
 
 
 def test_a_page_says_that_its_session_has_ended_an_hour_after_the_sign_in(

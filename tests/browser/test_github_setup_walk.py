@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from shared.github_app import INSTALLATION, KEY, WEBHOOK
 from tests.support.browsers import Tab, tab
 from tests.support.registering import Registering, registering
 from tests.support.served_api import served
-
-
-@pytest.fixture
-def identity() -> Iterator[IdentityServer]:
-    with IdentityServer(header="open-sesame") as server:
-        yield server
 
 
 def free_port() -> int:

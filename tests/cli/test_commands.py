@@ -17,7 +17,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.prices.price_file import Prices, written
 from shared.rollouts.rollout import Rollout
 from tests.support import fleet_files
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, record_of
 from tests.support.recorded_prices import DAY
 from tests.support.roadstead_command import GROUPS, commands, on_terminal, options, roadstead, write
 from tests.support.served_api import served
@@ -154,8 +154,7 @@ def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -
 
 
 def test_a_pipe_gets_whole_lines_and_a_terminal_wrapped_ones(cloud: MemoryCloud, url: str) -> None:
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     piped = roadstead("status", "one", ROADSTEAD_URL=url).stdout.splitlines()
     subscription = next(line for line in piped if line.startswith("location"))
     assert subscription.endswith(record.document["spec"]["subscriptionId"])

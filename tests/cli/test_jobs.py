@@ -18,7 +18,7 @@ from shared.cluster.queues.messages import PreviewRequest
 from shared.ports import DeadLetter
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, ADMIN_KEY
-from tests.support.pipeline_runs import failed, phases, push
+from tests.support.pipeline_runs import failed, phases, push, record_of
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
 pytestmark = pytest.mark.lives
@@ -220,8 +220,7 @@ def test_text_from_elsewhere_moves_no_cursor(cloud: MemoryCloud, url: str) -> No
             "jobs", f"7:{escape}", cloud.clock(), f"Too{escape}", f"ten{escape}", f"escaped{escape}", 5
         )
     )
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     escaped = replace(record.job.next_run, reason=f"no{escape}")
     cloud.state.save(replace(record, job=replace(record.job, next_run=escaped)))
     for command in (["dead-letters"], ["status"], ["status", "one"], ["why", "one"]):

@@ -24,12 +24,6 @@ SCOPE = f"{API}/.default"
 NO_KEY: dict[str, Any] = {"ROADSTEAD_KEY": ""}
 
 
-@pytest.fixture(scope="module")
-def identity() -> Iterator[IdentityServer]:
-    with IdentityServer(header="open-sesame") as server:
-        yield server
-
-
 @pytest.fixture
 def cloud() -> MemoryCloud:
     return failed()[0]

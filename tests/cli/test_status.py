@@ -24,7 +24,7 @@ from shared.cluster.failures.errors import Unauthenticated
 from shared.ports import BranchHead
 from tests.support import fleet_files
 from tests.support.one_cluster import ENTRA
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, record_of
 from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.replaced_ports import around
 from tests.support.roadstead_command import OWN, ROADSTEAD, on_terminal, plain, roadstead
@@ -275,8 +275,7 @@ def test_what_a_service_sends_is_shown_as_it_is_and_never_as_markup(
     cloud: MemoryCloud, url: str, request_id: str
 ) -> None:
     """An API server names its requests itself: kubernetes.io/docs/reference/config-api/apiserver-audit.v1."""
-    record = cloud.state.cluster("three")
-    assert record is not None
+    record = record_of(cloud, "three")
     assert record.job.step.failure is not None
     failure = replace(record.job.step.failure, request_id=request_id)
     job = replace(record.job, step=replace(record.job.step, failure=failure))
@@ -326,8 +325,7 @@ def test_an_argument_that_nothing_can_be_sent_with_is_one_line_and_exit_code_2(
 def test_a_terminal_without_unicode_shows_what_it_has_no_letter_for_as_its_number(
     cloud: MemoryCloud, url: str
 ) -> None:
-    record = cloud.state.cluster("three")
-    assert record is not None
+    record = record_of(cloud, "three")
     job = replace(
         record.job, next_run=replace(record.job.next_run, reason="\N{GREEK SMALL LETTER ALPHA} waits")
     )

@@ -37,7 +37,7 @@ from shared.ports import Monitor
 from shared.rollouts.monitored import Series, judged
 from shared.rollouts.strategy import GateCheck
 from tests.support.odd_bodies import odd_bodies
-from tests.support.receivers import Inbox, https_inbox
+from tests.support.receivers import Inbox
 
 pytestmark = pytest.mark.lives
 
@@ -180,12 +180,6 @@ def matrix(*series: list[list[Any]], **more: Any) -> str:
 def table(columns: dict[str, str], *rows: list[Any], **more: Any) -> str:
     listed = [{"name": name, "type": kind} for name, kind in columns.items()]
     return json.dumps({"tables": [{"name": "PrimaryResult", "columns": listed, "rows": rows}], **more})
-
-
-@pytest.fixture
-def inbox(trusted: Authority) -> Iterator[Inbox]:
-    with https_inbox(trusted) as found:
-        yield found
 
 
 def answered(inbox: Inbox, status: int, body: str, workspace: str = "shop") -> MonitorWorkspaces:

@@ -22,7 +22,7 @@ from shared.ports.state.plans import PLANS
 from tests.support import fleet_files
 from tests.support.damaged_records import Entity, without
 from tests.support.function_calls import ADMIN, functions
-from tests.support.pipeline_runs import push, status
+from tests.support.pipeline_runs import push, record_of, status
 from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
@@ -82,8 +82,7 @@ def test_one_unreadable_record_stops_nobody_and_everybody_says_it(
     assert (state, description.startswith("three: ")) == ("failure", True)
     changed = {write["resource"].rsplit("/", 1)[-1] for write in cloud.azure.accepted[accepted:]}
     assert "three" not in " ".join(changed)
-    one = cloud.state.cluster("one")
-    assert one is not None
+    one = record_of(cloud, "one")
     assert (one.phase, one.observed_generation) == (Phase.READY, 2)
     assert ask(cloud, "sync", "POST")[1]["queued"] is False
 
@@ -92,8 +91,7 @@ def test_one_unreadable_record_stops_nobody_and_everybody_says_it(
     cloud.clock.advance(60)
     cloud.run()
     assert status(cloud, commit)[0] == "success"
-    three = cloud.state.cluster("three")
-    assert three is not None
+    three = record_of(cloud, "three")
     assert (three.phase, three.observed_generation) == (Phase.READY, 2)
 
 
@@ -132,8 +130,7 @@ def test_a_job_whose_record_cannot_be_read_waits_and_goes_on_by_itself(stored: S
     resend_overdue(cloud.ports)
     repair()
     cloud.run()
-    three = cloud.state.cluster("three")
-    assert three is not None
+    three = record_of(cloud, "three")
     assert (three.phase, three.observed_generation) == (Phase.READY, 2)
 
 

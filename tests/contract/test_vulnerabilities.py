@@ -18,7 +18,7 @@ from shared.adapters.vulnerabilities import MAX_BYTES, VulnerabilityReports
 from shared.cluster.failures.errors import ReconcileError, Throttled, Unavailable, Unexpected
 from shared.ports import Vulnerabilities
 from tests.support.odd_bodies import odd_bodies
-from tests.support.receivers import Inbox, https_inbox, slow_server
+from tests.support.receivers import Inbox, slow_server
 
 SECRET = "a-text-of-the-answer-4821"
 IMAGE = "vhd-releases/AKSUbuntu-gen2-2204containerd/202601.13.0"
@@ -62,12 +62,6 @@ def test_a_version_of_kubernetes_has_a_report_of_containers_alone(trusted: Autho
 
 
 # Answers that differ from what was expected
-
-
-@pytest.fixture
-def inbox(trusted: Authority) -> Iterator[Inbox]:
-    with https_inbox(trusted) as found:
-        yield found
 
 
 def test_what_an_earlier_release_had_is_not_what_a_release_has(inbox: Inbox) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -52,12 +51,6 @@ def cloud() -> MemoryCloud:
     push(made, files)
     made.run()
     return made
-
-
-@pytest.fixture
-def identity() -> Iterator[IdentityServer]:
-    with IdentityServer(header="open-sesame") as server:
-        yield server
 
 
 def test_the_link_on_a_commit_status_opens_after_a_sign_in(

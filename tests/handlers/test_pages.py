@@ -14,7 +14,7 @@ from shared.app.api.acts.approval import approve
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, record_of
 
 pytestmark = pytest.mark.lives
 
@@ -97,8 +97,7 @@ def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> Non
 
 
 def test_clusters_are_filtered_sorted_and_counted(cloud: MemoryCloud) -> None:
-    broken = cloud.state.cluster("three")
-    assert broken is not None
+    broken = record_of(cloud, "three")
     cloud.state.save(replace(broken, phase=Phase.FAILED))
 
     def names(**params: str) -> list[str]:

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.language.desired import Desired
 from tests.support import fleet_files
 from tests.support.function_calls import call
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, record_of
 
 
 def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
@@ -22,8 +22,7 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
     status, body = call(ports, "recorded")
     assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
     first = body["clusters"][0]
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert Desired(first["document"]).digest == record.digest == first["digest"]
     facts = {
         "name": "one",

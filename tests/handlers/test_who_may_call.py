@@ -199,12 +199,6 @@ def test_the_host_checks_no_keys_because_every_function_decides_itself(deployed:
 
 
 @pytest.fixture(scope="module")
-def identity() -> Iterator[IdentityServer]:
-    with IdentityServer(header="open-sesame") as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def url(identity: IdentityServer) -> Iterator[str]:
     with served(MemoryCloud().ports, AuthSettings(identity.authority, (API,))) as address:
         yield address

@@ -12,8 +12,7 @@ from localcloud.azure.world.catalog import OFFERED, support_plans
 from shared import promotions
 from shared.app.planner import carry_out
 from shared.app.proposals import channels, evaluation
-from shared.app.proposals.evaluation import give, held_by
-from shared.app.proposals.head import Head
+from shared.app.proposals.evaluation import give
 from shared.app.proposals.own_pull import OwnBranch
 from shared.azure.availability import channels as offered
 from shared.azure.availability.channels import Known
@@ -25,15 +24,11 @@ from simulation.channel_values import CHANNEL as RULE
 from simulation.invariants.proposed_promotions import MAIN
 from simulation.invariants.proposed_promotions import RULE as PROMOTION
 from tests.simulation.mutations import mutation
+from tests.simulation.promotion_mutations import merged_at_once, unheld
 
 
 def a_channel_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
-    def merge(own: Promotion, pull: Any, found: Any, text: Any, head: Head) -> Promotion:
-        given, ports = give(own, pull, found, text, head), head.ports
-        ports.git_host.move_branch(ports.config.branch, head.commit, given.commits[-1])
-        return given
-
-    patch.setattr(channels, "give", merge)
+    merged_at_once(patch, channels)
 
 
 def a_version_that_no_region_lists_is_proposed(patch: pytest.MonkeyPatch) -> None:
@@ -46,20 +41,12 @@ def a_channel_gives_every_environment_its_version(patch: pytest.MonkeyPatch) -> 
     patch.setattr(carry_out, "channels_of", lambda environments, _: of(environments, ()))
 
 
-def _unheld(patch: pytest.MonkeyPatch, reason: HoldReason) -> None:
-    def held(*args: Any) -> HoldReason | None:
-        found = held_by(*args)
-        return None if found is reason else found
-
-    patch.setattr(channels, "held_by", held)
-
-
 def a_channel_gives_what_a_commit_took_back(patch: pytest.MonkeyPatch) -> None:
-    _unheld(patch, HoldReason.WITHDRAWN)
+    unheld(patch, channels, HoldReason.WITHDRAWN)
 
 
 def a_channel_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
-    _unheld(patch, HoldReason.DECLINED)
+    unheld(patch, channels, HoldReason.DECLINED)
 
 
 def an_offered_version_is_never_proposed(patch: pytest.MonkeyPatch) -> None:

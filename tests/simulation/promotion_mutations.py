@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -10,9 +11,8 @@ import pytest
 from shared.app.proposals import evaluation, promote
 from shared.app.proposals.evaluation import give, held_by
 from shared.app.proposals.head import Head
-from shared.ports import FleetRecord
 from shared.ports.state import Promotion
-from shared.promotions import HoldReason, Promotable, Proof, Value, proven, value_of
+from shared.promotions import HoldReason, Promotable, Proof, proven, value_of
 from simulation.actors.kinds import PROMOTIONS
 from simulation.invariants.proposed_promotions import MAIN, RULE
 from tests.simulation.mutations import mutation
@@ -37,29 +37,37 @@ def the_soak_of_a_promotion_is_over_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(promote, "_waits", waits)
 
 
-def _unheld(patch: pytest.MonkeyPatch, reason: HoldReason) -> None:
-    def held(promotion: Promotion, fleet: FleetRecord, value: Value) -> HoldReason | None:
-        found = held_by(promotion, fleet, value)
+def unheld(patch: pytest.MonkeyPatch, proposer: ModuleType, reason: HoldReason) -> None:
+    """Let what proposes values know no hold for one reason."""
+
+    def held(*args: Any) -> HoldReason | None:
+        found = held_by(*args)
         return None if found is reason else found
 
-    patch.setattr(promote, "held_by", held)
+    patch.setattr(proposer, "held_by", held)
 
 
-def a_rule_gives_what_a_commit_took_back(patch: pytest.MonkeyPatch) -> None:
-    _unheld(patch, HoldReason.WITHDRAWN)
+def merged_at_once(patch: pytest.MonkeyPatch, proposer: ModuleType) -> None:
+    """Let what proposes values move the branch, and not wait for a merge."""
 
-
-def a_rule_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
-    _unheld(patch, HoldReason.DECLINED)
-
-
-def a_promotion_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
-    def merge(promotion: Promotion, pull: Any, found: Any, text: Any, head: Head) -> Promotion:
-        given, ports = give(promotion, pull, found, text, head), head.ports
+    def merge(own: Promotion, pull: Any, found: Any, text: Any, head: Head) -> Promotion:
+        given, ports = give(own, pull, found, text, head), head.ports
         ports.git_host.move_branch(ports.config.branch, head.commit, given.commits[-1])
         return given
 
-    patch.setattr(promote, "give", merge)
+    patch.setattr(proposer, "give", merge)
+
+
+def a_rule_gives_what_a_commit_took_back(patch: pytest.MonkeyPatch) -> None:
+    unheld(patch, promote, HoldReason.WITHDRAWN)
+
+
+def a_rule_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
+    unheld(patch, promote, HoldReason.DECLINED)
+
+
+def a_promotion_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
+    merged_at_once(patch, promote)
 
 
 def a_pull_request_stays_at_what_was_proven_first(patch: pytest.MonkeyPatch) -> None:

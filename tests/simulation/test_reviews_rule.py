@@ -21,6 +21,7 @@ from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
 from simulation.staging import MISTYPED
 from simulation.workloads import Workloads
+from tests.support.pipeline_runs import record_of
 
 PROTECTED = RequestedFleet({"a": DesiredCluster("a", protected=True)})
 
@@ -55,9 +56,7 @@ class Reviewed:
     def created(self) -> ClusterRecord:
         """Return the record of the cluster once it is planned."""
         self.cloud.run()
-        record = self.cloud.state.cluster("a")
-        assert record is not None
-        return record
+        return record_of(self.cloud, "a")
 
     def deleted(self, record: ClusterRecord, commit: str) -> None:
         """Let the delete of a cluster be accepted at a commit."""

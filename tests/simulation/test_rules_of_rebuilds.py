@@ -22,6 +22,7 @@ from simulation.operators import Operators, cluster_id
 from simulation.oracle import Oracle
 from simulation.rule import RuleViolated
 from simulation.workloads import Workloads
+from tests.support.pipeline_runs import record_of
 
 MONTH = 30 * 86400
 GRANTED = RequestedFleet({"a": DesiredCluster("a", grants=("web",))})
@@ -50,9 +51,7 @@ class Fleet:
     @property
     def record(self) -> ClusterRecord:
         """The record of the cluster."""
-        record = self.cloud.state.cluster("a")
-        assert record is not None
-        return record
+        return record_of(self.cloud, "a")
 
     def grants(self) -> Grants:
         """Return the rule of what is granted, which has seen what there is."""

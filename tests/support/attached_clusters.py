@@ -11,7 +11,7 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.kubeconfig import OWNER_MAP
 from shared.ports import FleetConfig, KubernetesApi
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 
 SECRET = "kube-harbour"
 MANIFEST = """\
@@ -51,9 +51,7 @@ def attached(extra: str = "", config: FleetConfig | None = None) -> MemoryCloud:
 
 
 def record(cloud: MemoryCloud, name: str = "harbour") -> ClusterRecord:
-    found = cloud.state.cluster(name)
-    assert found is not None
-    return found
+    return record_of(cloud, name)
 
 
 def api(cloud: MemoryCloud, name: str = "harbour") -> KubernetesApi:

@@ -13,6 +13,7 @@ from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Condition
 from shared.resource_ids import ClusterId
+from tests.support.pipeline_runs import record_of
 
 FLUX_INTERVALS = 700.0
 """Seconds after which Flux has fetched and applied what git has: more than its interval of ten minutes."""
@@ -48,8 +49,7 @@ def take_tokens(cloud: MemoryCloud, cluster: ClusterId, number: int) -> None:
 
 def refused_since(cloud: MemoryCloud, name: str) -> None:
     """Let the record of a cluster have a spec that the current rules refuse."""
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     spec = {**record.document["spec"], "sku": "nonsense"}
     saved = cloud.state.save(replace(record, document={**record.document, "spec": spec}))
     assert saved.desired.problem

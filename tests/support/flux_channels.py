@@ -7,14 +7,11 @@ import re
 
 from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.intake.accept import accept
-from shared.app.outbox import send
-from shared.cluster.queues.messages import PromoteRequest
 from shared.ports.state import Promotion
 from shared.promotions import Promotable
 from tests.support.operator_clusters import FILE, OPERATOR
-from tests.support.pipeline_runs import push, pushed
-from tests.support.promotions import decided, files
+from tests.support.pipeline_runs import push
+from tests.support.promotions import files
 
 BRANCH = "roadstead/flux/example/development"
 ARTIFACT = "oci://ghcr.io/controlplaneio-fluxcd/flux-operator-manifests"
@@ -80,13 +77,6 @@ def begun(tree: dict[str, bytes], cloud: MemoryCloud | None = None) -> MemoryClo
     return cloud
 
 
-def asked_again(cloud: MemoryCloud) -> None:
-    """Ask as a sweep does, once what is listed is read again."""
-    cloud.clock.advance(7 * 3600)
-    send(PromoteRequest(), cloud.ports)
-    cloud.run()
-
-
 def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
     return [pull for pull in cloud.repository.pulls.listed(state=state) if pull.head == BRANCH]
 
@@ -95,9 +85,3 @@ def stored(cloud: MemoryCloud) -> Promotion:
     found = cloud.state.promotion("development", Promotable.COMPONENTS)
     assert found is not None
     return found
-
-
-def merge(cloud: MemoryCloud, pull: PullRecord) -> None:
-    record = cloud.repository.pulls.merged_into_base(pull.number)
-    accept(pushed(cloud, record.merge_commit), cloud.ports)
-    decided(cloud, pull.number, "closed")

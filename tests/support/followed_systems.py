@@ -8,7 +8,7 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.sync_objects import SOURCE_API
 from shared.plan.holds import Hold
 from shared.resource_ids import ObjectRef
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 from tests.support.staged_fleets import DEV, PROD, staged
 from tests.support.team_systems import DEPLOYMENT, URL, system
 
@@ -45,8 +45,7 @@ def settle(cloud: MemoryCloud) -> None:
 
 def at(cloud: MemoryCloud, name: str) -> str:
     """Return the commit that Flux pulls for the system on a cluster, "" where it is not there."""
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     ref = ObjectRef(SOURCE_API, "GitRepository", "shop", "shop")
     live = cloud.kubernetes.connect(record.desired.id).get(ref)
     return str(live["spec"]["ref"].get("commit") or "") if live else ""

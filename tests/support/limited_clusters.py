@@ -12,7 +12,7 @@ from shared.azure.rate_limits import Bucket, Limit
 from shared.cluster.record import ClusterRecord
 from tests.support import fleet_files
 from tests.support.hand_overs import CONFIG
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, record_of
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 
@@ -23,8 +23,7 @@ def cloud_with_record() -> tuple[MemoryCloud, ClusterRecord]:
     push(cloud, fleet_files.fleet("one"))
     while not cloud.state.clusters():
         assert cloud.step()
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     return cloud, record
 
 

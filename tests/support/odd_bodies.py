@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
+import pytest
+
+from shared.cluster.failures.errors import ReconcileError
+from tests.support.receivers import Inbox
 from tests.support.sample import sample
+
+JSON = {"Content-Type": "application/json"}
 
 DEEP = "[" * 30_000
 """As JSON: deeper than any parser here goes."""
@@ -42,6 +49,35 @@ def odd_bodies(body: Any, most: int = 50) -> Iterator[bytes]:
     for odd in bodies:
         gc.collect(0)  # no garbage is due while a deep one fills the stack: its finalizers would need some
         yield odd
+
+
+def takes_any(
+    ask: Callable[[], object],
+    inbox: Inbox,
+    body: Any,
+    *,
+    headers: dict[str, str] = JSON,
+    before: Callable[[], object] = lambda: None,
+) -> None:
+    """Ask for a body in each of its odd forms: what comes of it is a result or an error of ours.
+
+    ``before`` is done before each, such as to empty a cache.
+    """
+    for odd in odd_bodies(body):
+        before()
+        inbox.default = (200, headers, odd)
+        with suppress(ReconcileError):
+            ask()
+
+
+def refuses_any(
+    ask: Callable[[], object], inbox: Inbox, status: int, body: Any, headers: dict[str, str] = JSON
+) -> None:
+    """Answer with a refusal in each of its odd forms: each is an error of ours."""
+    for odd in odd_bodies(body):
+        inbox.default = (status, headers, odd)
+        with pytest.raises(ReconcileError):
+            ask()
 
 
 def _changed(value: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId, ObjectRef
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, require_ready, step_until
+from tests.support.pipeline_runs import phases, push, record_of, require_ready, step_until
 from tests.support.workloads import run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -78,9 +78,7 @@ def tombstoned() -> MemoryCloud:
 
 def record(cloud: MemoryCloud) -> ClusterRecord:
     """Return the cluster's record."""
-    found = cloud.state.cluster("one")
-    assert found is not None
-    return found
+    return record_of(cloud, "one")
 
 
 def advice(cloud: MemoryCloud) -> str:

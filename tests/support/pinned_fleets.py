@@ -10,6 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.http_result import HttpResult
 from shared.kubernetes.flux_objects import SOURCE
 from tests.support import fleet_files
+from tests.support.pipeline_runs import record_of
 
 NAMES = ("dev", "prod")
 PORTS = ("state", "git_host", "kubernetes", "azure", "plans", "jobs", "changes")
@@ -33,7 +34,6 @@ def at_once(act: Callable[[], HttpResult]) -> None:
 
 def pulled(cloud: MemoryCloud, name: str) -> str:
     """Return the commit that Flux pulls on a cluster."""
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
     return str((live or {})["spec"]["ref"]["branch"]).removeprefix("roadstead/pin/")

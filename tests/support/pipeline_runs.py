@@ -12,6 +12,7 @@ from shared.app.api.views.why import why_view
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import Push
 from shared.app.worker.worker import INVOCATION_SECONDS
+from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports import Ports
 from tests.support import fleet_files
@@ -20,6 +21,13 @@ from tests.support import fleet_files
 def pushed(cloud: MemoryCloud, commit: str) -> Push:
     """Return the delivery of a push of this moment."""
     return Push("d1", f"push-{commit}", commit, cloud.clock().replace(microsecond=0))
+
+
+def record_of(cloud: MemoryCloud, name: str) -> ClusterRecord:
+    """Return the record of a cluster that has one."""
+    record = cloud.state.cluster(name)
+    assert record is not None, f"{name} has no record"
+    return record
 
 
 def without_timers(cloud: MemoryCloud, seconds: int) -> None:

@@ -12,6 +12,8 @@ from shared.app.api.views.plans import promotions_view
 from shared.app.http_result import HttpResult
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChange
+from shared.app.outbox import send
+from shared.cluster.queues.messages import PromoteRequest
 from shared.cluster.record_parts import Phase
 from shared.ports.state import Promotion
 from tests.support import fleet_files
@@ -101,6 +103,13 @@ def merge(cloud: MemoryCloud, number: int) -> None:
     record = cloud.repository.pulls.merged_into_base(number)
     accept(pushed(cloud, record.merge_commit), cloud.ports)
     decided(cloud, number, "closed")
+
+
+def asked_again(cloud: MemoryCloud) -> None:
+    """Ask for promotions as each sweep does, once what Azure and registries list is read again."""
+    cloud.clock.advance(7 * 3600)
+    send(PromoteRequest(), cloud.ports)
+    cloud.run()
 
 
 def decided(cloud: MemoryCloud, number: int, action: str) -> None:

@@ -10,7 +10,7 @@ from shared.language.pin import Pin
 from shared.rollouts.rollout import Rollout
 from shared.rollouts.rollout_acts import ActKind
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 
 DEV, PROD = ("a1", "a2", "a3"), ("b1", "b2", "b3", "b4")
 DEFAULT = ""
@@ -96,8 +96,7 @@ def with_file(name: str, content: bytes, files: dict[str, bytes] | None = None) 
 
 def pin(cloud: MemoryCloud, name: str) -> Pin:
     """Return the pin in the record of a cluster."""
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     found = Pin.of(record.document)
     assert found is not None
     return found
@@ -105,8 +104,7 @@ def pin(cloud: MemoryCloud, name: str) -> Pin:
 
 def pulls(cloud: MemoryCloud, name: str) -> str:
     """Return the branch that Flux pulls on a cluster, as the cluster has it."""
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
     assert live is not None
     return str(live["spec"]["ref"]["branch"])

@@ -39,7 +39,7 @@ from tests.support.identity_access import (
     with_identity,
 )
 from tests.support.one_cluster import ONE, WINDOW, files, pool
-from tests.support.pipeline_runs import push, require_ready
+from tests.support.pipeline_runs import push, record_of, require_ready
 from tests.support.policies import ADDON, DENY, POLICIES
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import NAMESPACE
@@ -112,8 +112,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
         f"  apiServerAccessProfile: {{enablePrivateCluster: true, privateDNSZone: {zone}}}\n"
     )
     networked = fleet_files.cluster("net", extra=f"      vnetSubnetID: {subnet}\n{encrypted}{private}")
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     tried = f"{roots_of(record.desired.flux_as_stored)[0]}/tried.yaml"
     more = {"clusters/net/cluster.yaml": networked, tried: NAMESPACE}
     number = Repo(cloud).propose(files(pool()) | more)

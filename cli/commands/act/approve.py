@@ -49,7 +49,7 @@ def approve(
             return
         plan = _find(api, prefix)
         names = _needs_approval(plan)
-        echo(_described(plan, names))
+        echo(_described(plan))
         confirm(_question(plan), "nothing was approved", yes=yes)
         body = {"clusters": names, "reason": reason}
         api.act(schema.Receipt, f"plans/{plan['commit']}/approve", body)
@@ -93,40 +93,27 @@ def _question(plan: schema.PlanView) -> str:
     return "Delete and release all of this?" if any(kept) else "Delete all of this?"
 
 
-def _described(plan: schema.PlanView, names: Sequence[str]) -> RenderableType:
+def _described(plan: schema.PlanView) -> RenderableType:
     """Return what an approval deletes or releases, and why it needs one."""
     items = sorted((item for item in plan["items"] if item["needsApproval"]), key=lambda item: item["reason"])
     lost = [item for item in items if item["removal"] == "loss"]
     of_systems = [item for item in items if item.get("retainedSystems") and item not in lost]
     released = [item for item in items if item["releases"]]
-    kept = (*of_systems, *released, *lost)
-    deleted, parts = len(names) - len(kept), list[RenderableType]()
-    if deleted:
-        clusters = many(deleted, "cluster")
-        what = f"The plan of {plan['commit'][:8]} deletes {clusters}, and everything that runs there:"
-        parts.append(Text(what))
-        parts += _grouped([item for item in items if item not in kept])
-    if released:
-        clusters = many(len(released), "cluster")
-        what = f"The plan of {plan['commit'][:8]} releases {clusters} outside Azure; what runs there stays:"
-        parts.append(Text(what))
-        parts += _grouped(released, "bold")
-    if of_systems:
-        clusters = many(len(of_systems), "cluster")
-        what = f"The plan of {plan['commit'][:8]} deletes namespaces on {clusters}, and everything in them:"
-        parts.append(Text(what))
-        parts += _grouped(of_systems)
-    if lost:
-        clusters = many(len(lost), "cluster")
-        what = (
-            f"With the plan of {plan['commit'][:8]} Flux deletes what no commit brings back, on {clusters}:"
-        )
-        parts.append(Text(what))
-        parts += _grouped(lost)
+    deleted = [item for item in items if item not in (*of_systems, *released, *lost)]
+    named, parts = f"plan of {plan['commit'][:8]}", list[RenderableType]()
+    for found, style, does in (
+        (deleted, "bold red", f"The {named} deletes {{}}, and everything that runs there:"),
+        (released, "bold", f"The {named} releases {{}} outside Azure; what runs there stays:"),
+        (of_systems, "bold red", f"The {named} deletes namespaces on {{}}, and everything in them:"),
+        (lost, "bold red", f"With the {named} Flux deletes what no commit brings back, on {{}}:"),
+    ):
+        if found:
+            parts.append(Text(does.format(many(len(found), "cluster"))))
+            parts += _grouped(found, style)
     return Group(*parts)
 
 
-def _grouped(items: Sequence[schema.PlanItem], style: str = "bold red") -> Iterator[RenderableType]:
+def _grouped(items: Sequence[schema.PlanItem], style: str) -> Iterator[RenderableType]:
     """Yield the clusters with one reason, and the reason once."""
     for reason, same in groupby(items, key=lambda item: item["reason"]):
         yield from (Text(f"  {item['cluster']}", style=style) for item in same)

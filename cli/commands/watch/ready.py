@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from cli.errors import CommandError, ExitCode, NoAnswer
 from cli.fleet_api.polling import polled
-from cli.options import Address, Reason, cluster_name
+from cli.options import Address, OfEnvironment, Reason, WithLabels, cluster_name
 from cli.terminal.output import Output, OutputOption, show
 from cli.terminal.render_cluster import readiness as rendered
 from shared.app.api import schema
@@ -35,13 +35,8 @@ def ready(
     to: Annotated[
         str, typer.Option("--to", metavar="VERSION", help="Such as 1.38; without it the one in git.")
     ] = "",
-    environment: Annotated[
-        str, typer.Option("--environment", metavar="NAME", help="Only of this environment.")
-    ] = "",
-    label: Annotated[
-        str,
-        typer.Option("--label", metavar="LABELS", help="Only with labels, such as team=shop,tier."),
-    ] = "",
+    environment: OfEnvironment = "",
+    label: WithLabels = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Read the clusters now, and show them once that is done.")
     ] = False,

@@ -12,7 +12,7 @@ import typer
 
 from cli.errors import ApiError
 from cli.fleet_api.commits import whole_commit
-from cli.options import Address, cluster_name, commit_id
+from cli.options import Address, OfEnvironment, WithLabels, cluster_name, commit_id
 from cli.terminal.output import Output, OutputOption, console, show
 
 if TYPE_CHECKING:
@@ -35,18 +35,13 @@ def status(
     phase: Annotated[
         str, typer.Option("--phase", metavar="PHASE", help="Only in these phases, such as Failed,Stalled.")
     ] = "",
-    environment: Annotated[
-        str, typer.Option("--environment", metavar="NAME", help="Only of this environment.")
-    ] = "",
+    environment: OfEnvironment = "",
     location: Annotated[str, typer.Option("--location", metavar="REGION", help="Only in this region.")] = "",
     prefix: Annotated[
         str, typer.Option("--prefix", metavar="TEXT", help="Only with names that begin so.")
     ] = "",
     cluster_class: Annotated[str, typer.Option("--class", metavar="NAME", help="Only of this class.")] = "",
-    label: Annotated[
-        str,
-        typer.Option("--label", metavar="LABELS", help="Only with labels, such as team=shop,tier."),
-    ] = "",
+    label: WithLabels = "",
     condition: Annotated[
         str,
         typer.Option("--condition", metavar="CONDITIONS", help="Only with conditions, such as Ready=False."),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import yaml
 from werkzeug.wrappers import Request
 
 from localcloud.common.certificates import Authority
+from localcloud.common.kubeconfig import coded, kubeconfig
 from shared.resource_ids import ClusterId
 
 
@@ -19,29 +18,12 @@ def common_name(cluster: ClusterId) -> str:
     return f"cluster-{hashlib.sha256(cluster.resource.encode()).hexdigest()[:24]}"
 
 
-def kubeconfig(cluster: ClusterId, url: str, authority: Authority) -> str:
+def new_kubeconfig(cluster: ClusterId, url: str, authority: Authority) -> str:
     """Return a kubeconfig with a new client certificate, as AKS gives one for local accounts."""
     certificate, key = authority.client_pair(common_name(cluster))
+    sign_in = {"client-certificate-data": coded(certificate), "client-key-data": coded(key)}
     user = f"clusterUser_{cluster.resource_group}_{cluster.name}"
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": cluster.name,
-        "contexts": [{"name": cluster.name, "context": {"cluster": cluster.name, "user": user}}],
-        "clusters": [
-            {
-                "name": cluster.name,
-                "cluster": {"server": url, "certificate-authority-data": _coded(authority.pem)},
-            }
-        ],
-        "users": [
-            {
-                "name": user,
-                "user": {"client-certificate-data": _coded(certificate), "client-key-data": _coded(key)},
-            }
-        ],
-    }
-    return yaml.safe_dump(content, sort_keys=False)
+    return kubeconfig(cluster.name, url, authority.pem, user, sign_in)
 
 
 @dataclass(frozen=True)
@@ -64,7 +46,3 @@ class Admission:
             return False
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         return scheme.lower() == "bearer" and bool(token) and self.accepts_token(token)
-
-
-def _coded(data: bytes) -> str:
-    return base64.b64encode(data).decode()

@@ -18,7 +18,7 @@ from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import InsideCluster, KubernetesNode
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServers, RunningServer
-from localcloud.kubernetes.wire.cluster_access import Admission, common_name, kubeconfig
+from localcloud.kubernetes.wire.cluster_access import Admission, common_name, new_kubeconfig
 from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import (
@@ -123,7 +123,7 @@ class KubernetesPlane:
                 with suppress(FileNotFoundError):
                     self._kubeconfig_path(cluster, self._kubeconfig_dir).unlink()
 
-    def kubeconfig(self, cluster: ClusterId) -> str:
+    def new_kubeconfig(self, cluster: ClusterId) -> str:
         """Return the kubeconfig of a started cluster; raise KeyError when it is not started."""
         return self._running[cluster].kubeconfig
 
@@ -164,7 +164,7 @@ class KubernetesPlane:
             log_file=log,
         )
         server = self._servers.serve(door)
-        text = kubeconfig(cluster, server.url, self._authority)
+        text = new_kubeconfig(cluster, server.url, self._authority)
         if self._kubeconfig_dir is not None:
             path = self._kubeconfig_path(cluster, self._kubeconfig_dir)
             path.touch(mode=0o600)

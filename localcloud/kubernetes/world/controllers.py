@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from localcloud.common.clock import in_seconds
 from localcloud.kubernetes.world.deletion.eviction import budget_status
-from localcloud.kubernetes.world.deletion.garbage_collector import collect
+from localcloud.kubernetes.world.deletion.garbage_collector import CollectorApi, collect
 from localcloud.kubernetes.world.deletion.namespace_conditions import terminating_status
 from localcloud.kubernetes.world.kinds import (
     BUDGET,
@@ -25,7 +25,6 @@ from localcloud.kubernetes.world.kinds import (
     REPLICA_SET,
     SERVICE_ACCOUNT,
     STATEFUL_SET,
-    Kinds,
     ResourceKind,
     kinds_of,
 )
@@ -49,10 +48,9 @@ class Delays:
     termination: float = 0.0
 
 
-class ControllerApi(Protocol):
-    """What the controllers need of the API that they work on."""
+class ControllerApi(CollectorApi, Protocol):
+    """What the controllers need of the API that they work on, besides what the collector needs."""
 
-    kinds: Kinds
     clock: Callable[[], datetime]
     missing_images: set[str]
     refused: list[RefusedWrites]
@@ -70,28 +68,12 @@ class ControllerApi(Protocol):
         """Return an object, or None."""
         ...
 
-    def list(self, kind: ResourceKind, namespace: str = "") -> tuple[Sequence[Object], int]:
-        """Return the objects of a kind, and the version they were read at."""
-        ...
-
     def create(self, kind: ResourceKind, namespace: str, body: Any, write: WriteMode) -> Object:
         """Create an object."""
         ...
 
-    def patch(self, at: At, patch: Any, media_type: str, write: WriteMode) -> Object:
-        """Patch an object."""
-        ...
-
     def set_status(self, at: At, status: Mapping[str, Any], *, manager: str) -> None:
         """Write a status."""
-        ...
-
-    def owned(self) -> bool:
-        """Return whether any object has an owner, or waits for a finalizer."""
-        ...
-
-    def delete(self, at: At, options: Deletion = ...) -> Object:
-        """Delete an object."""
         ...
 
     def drop(self, at: At) -> None:

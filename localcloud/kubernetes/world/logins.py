@@ -5,13 +5,13 @@ The kubeconfigs are JSON, which is YAML too. No key is in them: nobody listens b
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from dataclasses import dataclass
 from functools import lru_cache
 
 import yaml
 
+from localcloud.common.kubeconfig import kubeconfig
 from shared.resource_ids import ClusterId
 
 
@@ -33,35 +33,14 @@ def login_of(cluster: ClusterId, number: int) -> ClusterLogin:
 
 def kubeconfig_of(cluster: ClusterId, login: ClusterLogin) -> str:
     """Return the kubeconfig for a local account."""
-    name = cluster.name
-    server = {"server": login.url, "certificate-authority-data": b64encode(login.ca.encode()).decode()}
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": name,
-            "contexts": [{"name": name, "context": {"cluster": name, "user": "clusterUser"}}],
-            "clusters": [{"name": name, "cluster": server}],
-            "users": [{"name": "clusterUser", "user": {}}],
-        }
-    )
+    return kubeconfig(cluster.name, login.url, login.ca, "clusterUser", {})
 
 
 def outside_kubeconfig(name: str, number: int) -> str:
     """Return the kubeconfig of a cluster outside Azure: as its owner writes it, with a token in it."""
     login = login_of(ClusterId("", "", name), number)
     authority = f"-----BEGIN CERTIFICATE-----\n{login.ca}\n-----END CERTIFICATE-----\n"
-    server = {"server": login.url, "certificate-authority-data": b64encode(authority.encode()).decode()}
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": name,
-            "contexts": [{"name": name, "context": {"cluster": name, "user": "roadstead"}}],
-            "clusters": [{"name": name, "cluster": server}],
-            "users": [{"name": "roadstead", "user": {"token": outside_token(name, number)}}],
-        }
-    )
+    return kubeconfig(name, login.url, authority, "roadstead", {"token": outside_token(name, number)})
 
 
 def outside_token(name: str, number: int) -> str:

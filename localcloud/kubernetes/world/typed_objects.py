@@ -6,7 +6,8 @@ refused; defaults are added. An apply refuses both at once, because it must know
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from localcloud.kubernetes.schema import builtin_rules, custom_resources, typed_apply
@@ -24,26 +25,24 @@ from localcloud.kubernetes.world.object_store import Object, WriteMode
 
 def received(kind: ResourceKind, value: Mapping[str, Any], write: WriteMode) -> dict[str, Any]:
     """Return the object of a create or a replace with its known fields and its defaults."""
-    unknown: list[str] = []
-    try:
-        known = _known(kind, value, unknown)
-    except WrongType as error:
-        raise cannot_decode(kind, str(error)) from error
-    if unknown and write.validation == "Strict":
-        raise cannot_decode(kind, _strict(unknown))
-    _warn(unknown, write)
-    return known
+    return _read(kind, value, write, partial(cannot_decode, kind))
 
 
 def after_patch(kind: ResourceKind, value: Mapping[str, Any], write: WriteMode) -> dict[str, Any]:
     """Return the object that a patch resulted in, with its known fields and its defaults."""
+    return _read(kind, value, write, partial(invalid_patch, value))
+
+
+def _read(
+    kind: ResourceKind, value: Mapping[str, Any], write: WriteMode, refusal: Callable[[str], StatusError]
+) -> dict[str, Any]:
     unknown: list[str] = []
     try:
         known = _known(kind, value, unknown)
     except WrongType as error:
-        raise invalid_patch(value, str(error)) from error
+        raise refusal(str(error)) from error
     if unknown and write.validation == "Strict":
-        raise invalid_patch(value, _strict(unknown))
+        raise refusal(_strict(unknown))
     _warn(unknown, write)
     return known
 

@@ -5,7 +5,7 @@ A field that the manifest omits is not in the body, so Azure keeps its own defau
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -103,27 +103,25 @@ _YEAR_MONTH_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 """The only one of the forms of ISO 8601 that ARM takes: "date" of its OpenAPI is full-date of RFC 3339."""
 
 
-def _date(value: str) -> str:
-    try:
-        if _YEAR_MONTH_DAY.fullmatch(value) and date.fromisoformat(value):
-            return value
-    except ValueError:
-        pass
-    raise ValueError(f"must be a date such as 2027-06-30, got {shown(value)}")
-
-
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
+_DAY = "a date such as 2027-06-30"
+_MOMENT = "a time with its zone, such as 2026-05-01T13:00:00Z"
 
 
-def _moment(value: str) -> str:
-    try:
-        if _RFC3339.fullmatch(value) and datetime.fromisoformat(value):
-            return value
-    except ValueError:
-        pass
-    raise ValueError(f"must be a time with its zone, such as 2026-05-01T13:00:00Z, got {shown(value)}")
+def _that_there_is(form: re.Pattern[str], read: Callable[[str], object], what: str) -> AfterValidator:
+    """Return the check of a day or time: it has the form, and the calendar has it."""
+
+    def check(value: str) -> str:
+        try:
+            if form.fullmatch(value) and read(value):
+                return value
+        except ValueError:
+            pass
+        raise ValueError(f"must be {what}, got {shown(value)}")
+
+    return AfterValidator(check)
 
 
 def _utc(value: str) -> str:
@@ -143,10 +141,8 @@ TextFlag = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes
 IpRange = Annotated[
     StrictStr, AfterValidator(_ranges), stated_rule("an address or network such as 192.0.2.7 or 192.0.2.0/24")
 ]
-Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2027-06-30")]
-Moment = Annotated[
-    StrictStr, AfterValidator(_moment), stated_rule("a time with its zone, such as 2026-05-01T13:00:00Z")
-]
+Date = Annotated[StrictStr, _that_there_is(_YEAR_MONTH_DAY, date.fromisoformat, _DAY), stated_rule(_DAY)]
+Moment = Annotated[StrictStr, _that_there_is(_RFC3339, datetime.fromisoformat, _MOMENT), stated_rule(_MOMENT)]
 UtcMoment = Annotated[
     StrictStr, AfterValidator(_utc), stated_rule("a time with its offset, such as 2026-05-01T13:00:00Z")
 ]

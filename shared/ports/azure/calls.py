@@ -132,6 +132,17 @@ class PageCall(AzureCall[DocumentPage]):
     page: str = field(default="", kw_only=True)
 
 
+@dataclass(frozen=True)
+class NamedList(AzureCall[Mapping[str, Json]]):
+    """A list of what is below a cluster, by name."""
+
+    needs = ("name", "properties")
+
+    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
+        """Return the documents by name."""
+        return {str(document["name"]): document for document in answer}
+
+
 class Azure(Protocol):
     """Azure Resource Manager, for resource groups and AKS clusters as ARM JSON."""
 

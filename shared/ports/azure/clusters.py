@@ -17,7 +17,7 @@ from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE,
 from shared.cluster.failures.errors import Dependency, Unavailable
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
-from shared.ports.azure.calls import AzureCall, PageCall, Request, Write
+from shared.ports.azure.calls import AzureCall, NamedList, PageCall, Request, Write
 from shared.resource_ids import ClusterId, GroupId, RegionId, SubscriptionId
 
 _TAGS_VERSION = "2021-04-01"
@@ -337,16 +337,11 @@ class ListVersions(AzureCall[Json]):
 
 
 @dataclass(frozen=True)
-class ListMaintenance(AzureCall[Mapping[str, Json]]):
+class ListMaintenance(NamedList):
     """Return the cluster's maintenance configurations by name; raise Dependency when it does not exist."""
 
     sdk, limits = "maintenance_configurations.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
-    needs = ("name", "properties")
     target: ClusterId
-
-    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
-        """Return the configurations by name."""
-        return {str(configuration["name"]): configuration for configuration in answer}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from shared.azure.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.frozen import dataclass, field
 from shared.json_tree import Json
-from shared.ports.azure.calls import AzureCall, Request, Write
+from shared.ports.azure.calls import AzureCall, NamedList, Request, Write
 from shared.ports.azure.clusters import Unconditional
 from shared.resource_ids import ClusterId, GroupId, ManagedIdentityId, SubscriptionId
 
@@ -93,19 +93,14 @@ def states_of(assignments: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class ListManagedNamespaces(AzureCall[Mapping[str, Json]]):
+class ListManagedNamespaces(NamedList):
     """Return the managed namespaces of a cluster by name; raise Dependency when it does not exist.
 
     ``properties.provisioningState`` of each says how far its last write is.
     """
 
     sdk, limits = "managed_namespaces.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
-    needs = ("name", "properties")
     target: ClusterId
-
-    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
-        """Return the namespaces by name."""
-        return {str(namespace["name"]): namespace for namespace in answer}
 
 
 @dataclass(frozen=True)
@@ -308,16 +303,11 @@ class PutExtension(_WriteBelow):
 
 
 @dataclass(frozen=True)
-class ListFluxConfigurations(_BelowCluster, AzureCall[Mapping[str, Json]]):
+class ListFluxConfigurations(_BelowCluster, NamedList):
     """Return the configurations of the cluster by name, each with the statuses of its objects."""
 
     service, sdk, limits = "fluxconfigurations", "flux_configurations.list", (ARM_READ,)
-    needs = ("name", "properties")
     target: ClusterId
-
-    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
-        """Return the configurations by name."""
-        return {str(configuration["name"]): configuration for configuration in answer}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from shared.app.api.views.clusters import fleet_view
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -72,8 +72,7 @@ def test_clusters_are_listed_by_their_conditions(cloud: MemoryCloud) -> None:
 
 
 def test_clusters_are_listed_by_their_class(cloud: MemoryCloud) -> None:
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     cloud.state.save(replace(record, document={**record.document, "class": "standard"}))
     assert names(cloud, **{"class": "standard"}) == ["one"]
     assert names(cloud, **{"class": "other"}) == []

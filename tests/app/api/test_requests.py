@@ -16,7 +16,7 @@ from shared.cluster.record_parts import Phase
 from shared.language.yaml.parser import parse
 from shared.ports import NewCommit, Pull
 from tests.support.console_pages import browse, shown
-from tests.support.pipeline_runs import phases, pushed
+from tests.support.pipeline_runs import phases, pushed, record_of
 from tests.support.replaced_ports import around, fails_once
 from tests.support.rollbacks import open_pulls
 from tests.support.self_service import ASKED, RULE, SOMEBODY, ask, fleet
@@ -38,8 +38,7 @@ def test_the_pull_request_adds_one_file_and_a_merge_creates_the_cluster() -> Non
     accept(pushed(cloud, merged.merge_commit), cloud.ports)
     cloud.run()
     assert phases(cloud)["test-aks"] is Phase.READY
-    record = cloud.state.cluster("test-aks")
-    assert record is not None
+    record = record_of(cloud, "test-aks")
     assert (record.desired.environment, record.document["spec"]["lifetime"]) == ("development", "8h")
     assert record.desired.labels == {"requested-by": "dana-example.com", "requested-by-id": "7"}
 

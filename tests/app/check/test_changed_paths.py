@@ -16,12 +16,11 @@ from shared.app.api.views.clusters import fleet_view
 from shared.app.check.changed_paths import GIVES_UP, SETTLED, check_changed_paths
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
-from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.checks import condition, refused_since
 from tests.support.one_cluster import branch_files, pool, ready, record, suspended
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 from tests.support.replaced_ports import Noted, around, calls_of
 
 pytestmark = pytest.mark.lives
@@ -40,8 +39,7 @@ def tick(cloud: MemoryCloud, seconds: float = SETTLED.total_seconds() + 30) -> N
 
 
 def checked(cloud: MemoryCloud, name: str = "one") -> bool:
-    found = cloud.state.cluster(name)
-    assert found is not None
+    found = record_of(cloud, name)
     return found.condition(HealthCondition.FLUX) is not None
 
 
@@ -237,12 +235,6 @@ def test_the_check_of_a_cluster_on_which_an_older_job_works_is_requested_too() -
     requested = calls_of(cloud, "jobs", "send")
     check_changed_paths(cloud.ports)
     assert [name for message in requested for name in json.loads(message.body)["clusters"]] == ["one", "two"]
-
-
-def record_of(cloud: MemoryCloud, name: str) -> ClusterRecord:
-    found = cloud.state.cluster(name)
-    assert found is not None
-    return found
 
 
 def test_a_run_costs_two_trees_one_list_of_the_records_and_one_batch_of_requests() -> None:

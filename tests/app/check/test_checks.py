@@ -30,7 +30,7 @@ from tests.support.calls_inside import counted
 from tests.support.checks import check, condition, pass_time, take_tokens
 from tests.support.flux_components import installed, named
 from tests.support.one_cluster import ENTRA, ONE, api, fetched, ready, record
-from tests.support.pipeline_runs import another_worker_for_each_message, phases
+from tests.support.pipeline_runs import another_worker_for_each_message, phases, record_of
 from tests.support.replaced_ports import Around, around
 from tests.support.sweeps import several
 
@@ -102,8 +102,7 @@ def test_a_cluster_that_no_token_is_left_for_holds_up_no_other_one() -> None:
 
 
 def read_of(cloud: MemoryCloud, name: str) -> bool:
-    found = cloud.state.cluster(name)
-    assert found is not None
+    found = record_of(cloud, name)
     return found.condition(HealthCondition.FLUX) is not None
 
 

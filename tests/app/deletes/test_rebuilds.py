@@ -16,10 +16,9 @@ from shared.cluster.record_parts import Phase
 from shared.plan.plan import Action, Item
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files, lost_tables
-from tests.support.crash_points import crash_points
+from tests.support.crash_points import run_with_crashes
 from tests.support.one_cluster import ONE, cluster, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status, step_until
-from tests.support.sample import sample
 
 pytestmark = pytest.mark.lives
 
@@ -179,10 +178,7 @@ def test_a_crash_at_any_point_of_a_rebuild_deletes_and_creates_once() -> None:
         assert (phases(cloud), writes(cloud)) == ({"one": Phase.READY}, (2, 1))
         assert cloud.dead_letters == []
 
-    points = crash_points(rebuild)
-    assert len(points) > 100
-    for point in sample("rebuilds", points, 6):
-        rebuild(Counter(point))
+    run_with_crashes(rebuild, least=100, most=6)
 
 
 def test_tables_that_are_lost_after_a_rebuild_cause_no_other_one() -> None:

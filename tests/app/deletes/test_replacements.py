@@ -14,7 +14,7 @@ from shared.cluster.record_parts import Phase
 from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item
 from tests.support import fleet_files, lost_tables
-from tests.support.crash_points import crash_points
+from tests.support.crash_points import run_with_crashes
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push, ready, status, step_until
 from tests.support.sample import sample
@@ -247,10 +247,7 @@ def test_a_crash_at_any_point_deletes_once_and_only_after_the_new_cluster_is_rea
         assert (accepted(cloud)["create", "two"], accepted(cloud)["delete", "one"]) == (1, 1)
         assert cloud.dead_letters == []
 
-    points = crash_points(replaced)
-    assert len(points) > 100
-    for point in sample("replacements", points, 6):
-        replaced(Counter(point))
+    run_with_crashes(replaced, least=100, most=6)
 
 
 def test_tables_that_are_lost_while_it_waits_delete_nothing() -> None:

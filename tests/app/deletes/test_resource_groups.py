@@ -42,7 +42,7 @@ from shared.resource_ids import GroupId
 from tests.support import fleet_files
 from tests.support.azure_ports import body as azure_body
 from tests.support.one_cluster import ONE, SUBSCRIPTION
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push, record_of
 from tests.support.replaced_ports import around, frozen_before, on_azure
 
 pytestmark = pytest.mark.lives
@@ -327,8 +327,7 @@ def test_a_new_cluster_waits_while_another_one_deletes_the_group(
     def meanwhile() -> None:
         push(cloud, fleet_files.in_one_group("two"))
         cloud.run(8)
-        waits = cloud.state.cluster("two")
-        assert waits is not None
+        waits = record_of(cloud, "two")
         assert waits.job.reason == "one is being deleted, maybe with the resource group rg-shared"
 
     frozen_before(cloud, before, meanwhile)
@@ -345,8 +344,7 @@ def test_a_delete_has_its_step_stored_before_it_reads_who_else_is_in_the_group()
     members = cloud.state.group_members
 
     def read(group: str) -> Sequence[GroupMember]:
-        record = cloud.state.cluster("one")
-        assert record is not None
+        record = record_of(cloud, "one")
         stored.append(record.job.step.name)
         return members(group)
 

@@ -16,11 +16,10 @@ from shared.cluster.record_parts import Phase
 from shared.json_tree import Json
 from shared.ports.azure import DeleteCluster, GetCluster
 from tests.support import fleet_files
-from tests.support.crash_points import crash_points
+from tests.support.crash_points import run_with_crashes
 from tests.support.one_cluster import ONE, files, pool, pools, record, tombstoned
 from tests.support.pipeline_runs import accepted, phases, push, status, step_until
 from tests.support.replaced_ports import frozen, on_azure, plan_at_once
-from tests.support.sample import sample
 
 pytestmark = pytest.mark.lives
 
@@ -80,10 +79,7 @@ def test_a_crash_at_any_point_neither_deletes_nor_loses_a_restored_cluster() -> 
         assert accepted(cloud)["create", "one"] == 1
         assert cloud.dead_letters == []
 
-    points = crash_points(restore)
-    assert len(points) > 100
-    for point in sample("restored clusters", points, 12):
-        restore(Counter(point))
+    run_with_crashes(restore, least=100)
 
 
 def test_a_cluster_that_is_restored_with_another_spec_gets_it_without_a_delete() -> None:

@@ -25,7 +25,7 @@ from shared.ports.process import Stays
 from tests.support import one_cluster
 from tests.support.cluster_records import record
 from tests.support.one_cluster import fetched
-from tests.support.pipeline_runs import another_worker_for_each_message, phases, push
+from tests.support.pipeline_runs import another_worker_for_each_message, phases, push, record_of
 
 
 def fleet(rollout: float = 0.0, places: int = 8) -> MemoryCloud:
@@ -183,8 +183,7 @@ def test_a_worker_that_stays_has_saved_its_lease_and_notices_a_newer_commit() ->
     seen: list[str] = []
 
     def accept_meanwhile(_: ClusterRecord) -> Outcome:
-        current = cloud.state.cluster("one")
-        assert current is not None
+        current = record_of(cloud, "one")
         seen.append(current.job.lease.owner if current.job.lease else "")
         if len(seen) == 2:
             cloud.state.save(accept_change(current, current.desired, commit="d" * 40, now=cloud.clock()))

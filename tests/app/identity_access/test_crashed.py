@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from localcloud.memory.crashes import Counter, Tripwire
+from localcloud.memory.crashes import Counter
 from shared.azure.companions.identity_access import credential_name
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
-from tests.support.crash_points import crash_points
+from tests.support.crash_points import crash_points, wire
 from tests.support.identity_access import ACCESS, ISSUER, assignments, credentials, with_identity
 from tests.support.one_cluster import ONE, files
 from tests.support.pipeline_runs import accepted, phases, push
@@ -27,8 +26,7 @@ def whole_run(counter: Counter) -> None:
     """Create a cluster with both, change both, rename one, and delete the cluster; the host dies once."""
     cloud = with_identity()
     push(cloud, files(ACCESS))
-    wire: object = Tripwire(cloud.ports.azure, counter)
-    cloud.with_ports(lambda ports: replace(ports, azure=wire))  # type: ignore[arg-type]
+    wire(cloud, counter, "azure")
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert list(credentials(cloud)) == [credential_name(ONE, "shop")]

@@ -17,7 +17,7 @@ from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support import fleet_files
 from tests.support.notifications import notifying, storm
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, record_of
 from tests.support.sample import sample
 
 pytestmark = pytest.mark.lives
@@ -33,8 +33,7 @@ def fleet(*names: str) -> dict[str, bytes]:
 def _known_failure(cloud: MemoryCloud) -> None:
     push(cloud, fleet("one"))
     cloud.run()
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     lost = replace(record, phase=Phase.FAILED)
     cloud.state.save(lost)
     cloud.state.add_notification(

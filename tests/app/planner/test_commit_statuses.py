@@ -17,7 +17,7 @@ from shared.cluster.record_parts import Phase
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, Plan
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, ready, status
+from tests.support.pipeline_runs import phases, push, ready, record_of, status
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -175,8 +175,7 @@ def test_a_rebuild_whose_delete_ends_before_its_plan_is_recorded_as_carried_out_
     rebuild = Plan(commit, (Item("one", Action.REBUILD, 2, "a1b2c3d4"),), applied=True)
     cloud.state.save_plan(replace(plan_record, plan=rebuild, open=True, settled=False, reported=""))
     cloud.state.save_fleet(replace(cloud.state.fleet(), commit=before.commit, planning=commit))
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     cloud.state.delete(record)
     report_open_plans(cloud.ports)
     assert status(cloud, commit) == ("pending", "0 of 1 clusters in sync (1 rebuild)")

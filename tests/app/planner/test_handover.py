@@ -26,7 +26,7 @@ from tests.support.hand_overs import (
     plan_steps,
     waiting_plans,
 )
-from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, record_of, status
 from tests.support.replaced_ports import around, frozen
 
 pytestmark = pytest.mark.lives
@@ -55,8 +55,7 @@ def test_a_worker_that_saved_its_step_meanwhile_costs_one_more_read() -> None:
     push(cloud, fleet() | {"clusters/one/cluster.yaml": cluster("one", count=2)})
 
     def step() -> None:
-        record = cloud.state.cluster("one")
-        assert record is not None
+        record = record_of(cloud, "one")
         cloud.state.save(record)
 
     frozen(cloud, "state", "save_plan", step)

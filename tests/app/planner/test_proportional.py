@@ -17,7 +17,7 @@ from shared.language.resolve.repository_layout import blob_id
 from shared.plan.plan import Action
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls
-from tests.support.pipeline_runs import phases, push, ready
+from tests.support.pipeline_runs import phases, push, ready, record_of
 from tests.support.replaced_ports import around, frozen, overtake, plan_at_once
 
 pytestmark = pytest.mark.lives
@@ -158,8 +158,7 @@ def test_a_planner_superseded_during_its_reads_plans_again() -> None:
 
 def older(cloud: MemoryCloud, name: str, **spec: object) -> None:
     """Save a record as an earlier version of Roadstead would have; None removes a field."""
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     merged = {key: value for key, value in {**record.document["spec"], **spec}.items() if value is not None}
     document = {**record.document, "spec": merged}
     cloud.state.save(replace(record, document=document, digest=digest_of(document)))

@@ -22,7 +22,7 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.ports import CommitStatus, FleetConfig, PlanRecord, Timing
 from tests.support import fleet_files
-from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
+from tests.support.pipeline_runs import deliver_due, phases, push, ready, record_of, status, step_until
 from tests.support.replaced_ports import around, calls_of, frozen
 
 pytestmark = pytest.mark.lives
@@ -82,8 +82,7 @@ def test_a_rollout_of_a_day_has_fewer_than_half_of_the_statuses_that_github_take
     texts = iter(range(100_000))
     end = cloud.clock() + timedelta(days=1)
     while cloud.clock() < end:
-        record = cloud.state.cluster("one")
-        assert record is not None
+        record = record_of(cloud, "one")
         reason = f"Azure has done {next(texts)} of its steps"
         run = replace(record.job.next_run, reason=reason, action_required="look at it")
         cloud.state.save(replace(record, job=replace(record.job, next_run=run)))
@@ -142,8 +141,7 @@ def test_a_report_waits_for_no_plan_that_is_handed_over() -> None:
     def saved(record: ClusterRecord) -> ClusterRecord:
         if cloud.state.fleet().planning and not meanwhile:
             meanwhile.append("")
-            failed = cloud.state.cluster("one")
-            assert failed is not None
+            failed = record_of(cloud, "one")
             save(replace(failed, phase=Phase.FAILED))
             send(ReportRequest(), cloud.ports)
             cloud.clock.advance(2 * ReportRequest.WINDOW)

@@ -9,7 +9,7 @@ from shared.cluster.record_parts import Phase
 from shared.resource_ids import ClusterId
 from shared.rollouts.rollout import RolloutState
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, ready, status
+from tests.support.pipeline_runs import phases, push, ready, record_of, status
 from tests.support.staged_fleets import (
     ALL_AT_ONCE,
     DEFAULT,
@@ -107,8 +107,7 @@ def test_no_other_commit_and_no_timer_starts_the_failed_canary_again_for_the_rol
     cloud.azure.interventions.fail_next("a1", "InvalidParameter", "no vCPUs are left")
     push(cloud, staged(extra=tags("one")))
     cloud.run(seconds=1800)
-    record = cloud.state.cluster("a1")
-    assert record is not None
+    record = record_of(cloud, "a1")
     cloud.run(seconds=3600)
     assert cloud.state.cluster("a1") == record
     assert changed(cloud, "one") == {"a1"}
@@ -253,8 +252,7 @@ def test_a_cluster_that_a_sweep_found_stopped_is_set_aside_and_catches_up() -> N
 
 
 def cluster_id(cloud: MemoryCloud, name: str) -> ClusterId:
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     return record.desired.id
 
 

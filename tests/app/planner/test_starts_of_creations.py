@@ -13,7 +13,7 @@ from shared.cluster.pace import PACE
 from shared.cluster.record_parts import Phase
 from tests.support.fleet_files import cluster, fleet
 from tests.support.hand_overs import CONFIG, plan_step, plan_steps
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 
 pytestmark = pytest.mark.lives
 
@@ -68,8 +68,7 @@ def test_a_commit_that_changes_a_cluster_before_its_start_does_not_wait_for_it()
     name = MANY[-1]
     push(cloud, fleet(*MANY) | {f"clusters/{name}/cluster.yaml": cluster(name, count=2)})
     cloud.run(seconds=5)
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     assert record.generation == 2
     assert record.azure.creation_requested
 

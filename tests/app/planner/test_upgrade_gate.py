@@ -15,7 +15,7 @@ from shared.plan.plan import Action, Item, Plan
 from shared.ports import KubernetesApi
 from shared.rollouts.rollout import RolloutState
 from tests.support.calls_inside import counted
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import push, record_of
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
 from tests.support.workloads import pod
 
@@ -33,8 +33,7 @@ UPGRADE = tags("one") + '  kubernetesVersion: "1.37"\n'
 
 
 def api(cloud: MemoryCloud, name: str) -> KubernetesApi:
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     return cloud.kubernetes.connect(record.desired.id)
 
 
@@ -111,8 +110,7 @@ def test_a_stage_begins_whenever_what_blocked_it_for_hours_is_gone(cloud: Memory
 
 
 def test_a_cluster_that_cannot_be_read_holds_its_stage(cloud: MemoryCloud) -> None:
-    record = cloud.state.cluster("b3")
-    assert record is not None
+    record = record_of(cloud, "b3")
     cloud.kubernetes.set_power(record.desired.id, on=False)
     push(cloud, staged(ROLLOUT, UPGRADE))
     assert upgraded(cloud, 1800) == {*DEV}

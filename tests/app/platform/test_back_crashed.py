@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
 from localcloud.memory.crashes import Counter
@@ -11,10 +9,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.rollout import act_on_rollout
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout_acts import ActKind
-from tests.support.crash_points import crash_points, wire
+from tests.support.crash_points import run_with_crashes, wire
 from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
-from tests.support.pipeline_runs import phases, push, status
-from tests.support.sample import sample
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.staged_fleets import NAMESPACE
 
 APPROVED = b"""\
@@ -45,21 +42,13 @@ def whole_run(counter: Counter) -> None:
     assert [pulled(cloud, name) for name in NAMES] == [first, first]
     assert phases(cloud) == dict.fromkeys(NAMES, Phase.READY)
     assert status(cloud, commit)[1].endswith(f"; 1 pin goes back from {commit[:8]}")
-    record = cloud.state.cluster("dev")
-    assert record is not None
+    record = record_of(cloud, "dev")
     assert record.generation == 3
     plan = cloud.state.plan(commit)
     assert plan is not None
     assert {item.cluster: item.generation for item in plan.plan.items} == {"dev": 4, "prod": 2}
 
 
-@cache
-def points() -> list[int]:
-    return crash_points(whole_run, "shared/app")
-
-
 @pytest.mark.lives
 def test_a_crash_at_any_call_moves_each_pin_back_once() -> None:
-    assert len(points()) > 20
-    for point in sample("pins back", points(), 6):
-        whole_run(Counter(point))
+    run_with_crashes(whole_run, "shared/app", least=20, most=6)

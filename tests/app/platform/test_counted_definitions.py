@@ -7,7 +7,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.kubernetes.readiness.observation import ObjectCount
 from shared.ports import KubernetesApi
-from tests.support.pipeline_runs import push, step_until
+from tests.support.pipeline_runs import push, record_of, step_until
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, PROD, staged, with_file
 
@@ -36,8 +36,7 @@ def cloud() -> MemoryCloud:
 
 
 def on(cloud: MemoryCloud, name: str) -> KubernetesApi:
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     return cloud.kubernetes.connect(record.desired.id)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
 from localcloud.memory.crashes import Counter
@@ -14,10 +12,9 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.kubernetes.flux_readiness import commit_of, last_applied
 from shared.resource_ids import ObjectRef
-from tests.support.crash_points import crash_points, wire
+from tests.support.crash_points import run_with_crashes, wire
 from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
-from tests.support.pipeline_runs import phases, push, pushed, status
-from tests.support.sample import sample
+from tests.support.pipeline_runs import phases, push, pushed, record_of, status
 from tests.support.staged_fleets import NAMESPACE, tags
 
 SYNC = ObjectRef(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, "flux-system", "flux-system")
@@ -48,8 +45,7 @@ def assert_applied(cloud: MemoryCloud, commit: str) -> None:
     """Check that each Flux has applied a commit, whose branch and status say so."""
     assert phases(cloud) == dict.fromkeys(NAMES, Phase.READY)
     for name in NAMES:
-        record = cloud.state.cluster(name)
-        assert record is not None
+        record = record_of(cloud, name)
         assert (record.desired.pin or record).commit == pulled(cloud, name) == commit
         live = cloud.kubernetes.connect(record.desired.id).get(SYNC)
         assert commit_of(last_applied(live)) == commit
@@ -57,13 +53,6 @@ def assert_applied(cloud: MemoryCloud, commit: str) -> None:
     assert status(cloud, commit)[0] == "success"
 
 
-@cache
-def points() -> list[int]:
-    return crash_points(whole_run, "shared/app")
-
-
 @pytest.mark.lives
 def test_a_crash_at_any_call_leaves_every_pin_where_the_commits_say() -> None:
-    assert len(points()) > 100
-    for point in sample("pins", points(), 6):
-        whole_run(Counter(point))
+    run_with_crashes(whole_run, "shared/app", least=100, most=6)

@@ -16,7 +16,7 @@ from shared.plan.holds import Hold
 from shared.ports.artifact import MAX_LAYER
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import FILE
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, staged
 from tests.support.team_systems import DEPLOYMENT, system
@@ -48,8 +48,7 @@ def on(cloud: MemoryCloud, digest: str) -> set[str]:
 
 
 def _digest(cloud: MemoryCloud, name: str) -> str:
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     ref = ObjectRef(SOURCE_API, "OCIRepository", "flux-system", "flux-system")
     live = cloud.kubernetes.connect(record.desired.id).get(ref)
     assert live is not None

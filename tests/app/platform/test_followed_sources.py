@@ -15,7 +15,7 @@ from shared.cluster.failures.errors import Dependency
 from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import SOURCE
 from shared.platform.followed import Followed
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, rollout_of, staged
 
@@ -54,8 +54,7 @@ def settle(cloud: MemoryCloud) -> None:
 
 def at(cloud: MemoryCloud, name: str) -> str:
     """Return the commit that Flux pulls on a cluster."""
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
     assert live is not None
     assert live["spec"]["url"] == URL

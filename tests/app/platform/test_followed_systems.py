@@ -23,7 +23,7 @@ from tests.support.followed_systems import (
     on,
     settle,
 )
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, staged, with_file
 from tests.support.team_systems import DEPLOYMENT, approve
 
@@ -90,8 +90,7 @@ def test_a_pin_that_somebody_moved_does_not_go_back() -> None:
     cloud, team = following()
     replicas = b"replicas: 1"
     theirs = team.commit({"apps/shop/web.yaml": DEPLOYMENT.replace(replicas, b"replicas: 2")}, branch="next")
-    record = cloud.state.cluster("a1")
-    assert record is not None
+    record = record_of(cloud, "a1")
     world = cloud.kubernetes.world(record.desired.id)
     assert world is not None
     kind = world.kind(SOURCE_API, "GitRepository")

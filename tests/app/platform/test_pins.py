@@ -15,7 +15,7 @@ from shared.kubernetes.flux_objects import SOURCE
 from shared.plan.plan import Action
 from shared.ports import KubernetesApi
 from tests.support import one_cluster
-from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, record_of, status
 from tests.support.replaced_ports import Around, around
 from tests.support.staged_fleets import (
     APPROVED_STAGES,
@@ -134,8 +134,7 @@ def test_the_rest_of_a_change_is_carried_out_while_the_pin_stays() -> None:
     commit = push(cloud, with_file("bad.yaml", bad, staged(extra="  tags: {change: x}\n")))
     cloud.run(seconds=3600)
     assert on(cloud, first) == {*DEV, *PROD}
-    record = cloud.state.cluster("a1")
-    assert record is not None
+    record = record_of(cloud, "a1")
     assert (record.commit, record.document["spec"]["tags"]["change"]) == (commit, "x")
     assert status(cloud, commit)[0] == "failure"
 
@@ -162,8 +161,7 @@ def test_another_path_waits_for_an_approval_where_flux_would_destroy_what_it_had
     plan = cloud.state.plan(commit)
     assert plan is not None
     assert plan.plan.deletes_needing_approval == {*PROD}
-    record = cloud.state.cluster(PROD[0])
-    assert record is not None
+    record = record_of(cloud, PROD[0])
     assert record.document["spec"]["flux"]["path"] == "./platform"
     assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
 

@@ -13,7 +13,7 @@ from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.rollout_acts import ActKind
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.staged_fleets import (
     DEV,
     NAMESPACE,
@@ -122,8 +122,7 @@ def test_only_the_pin_goes_back_and_the_manifest_stays() -> None:
     cloud.run(seconds=3600, until=lambda: False)
     act(cloud, commit, "back")
     cloud.run(seconds=1800, until=lambda: False)
-    record = cloud.state.cluster("a1")
-    assert record is not None
+    record = record_of(cloud, "a1")
     assert record.document["spec"]["tags"]["change"] == "one"
     assert on(cloud, first) == {*DEV, *PROD}
 
@@ -178,14 +177,12 @@ def test_a_branch_that_somebody_deleted_is_written_again_first() -> None:
 
 def test_a_cluster_that_is_recovering_goes_back_once_it_has_recovered_and_no_message_waits_for_it() -> None:
     cloud, first, commit = half_way()
-    record = cloud.state.cluster("a1")
-    assert record is not None
+    record = record_of(cloud, "a1")
     cloud.state.save(replace(record, ownership=replace(record.ownership, recovering=True)))
     act(cloud, commit, "back")
     cloud.run(seconds=1800, until=lambda: False)
     assert on(cloud, first) == {*DEV, *PROD} - {"a1"}
-    record = cloud.state.cluster("a1")
-    assert record is not None
+    record = record_of(cloud, "a1")
     cloud.state.save(replace(record, ownership=replace(record.ownership, recovering=False)))
     cloud.run(seconds=1800, until=lambda: False)
     assert on(cloud, first) == {*DEV, *PROD}
@@ -217,6 +214,5 @@ def test_a_success_ends_before_a_cluster_goes_back() -> None:
 
 
 def generation_of(cloud: MemoryCloud, name: str) -> int:
-    record = cloud.state.cluster(name)
-    assert record is not None
+    record = record_of(cloud, name)
     return record.generation

@@ -26,7 +26,7 @@ from tests.support.crash_points import run_with_crashes, wire
 from tests.support.extension_clusters import FLUX
 from tests.support.lost_tables import lose, ready
 from tests.support.operator_clusters import operated
-from tests.support.pipeline_runs import push, pushed, status
+from tests.support.pipeline_runs import push, pushed, record_of, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import (
     DEV,
@@ -82,9 +82,7 @@ class Tried:
         return result.status, str(result.body.get("error", ""))
 
     def record(self, name: str = "a1") -> ClusterRecord:
-        record = self.cloud.state.cluster(name)
-        assert record is not None
-        return record
+        return record_of(self.cloud, name)
 
     def why(self, name: str = "a1") -> Any:
         why = why_view(name, self.cloud.ports)

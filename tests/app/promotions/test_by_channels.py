@@ -8,7 +8,6 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.versions import versions_view
-from shared.app.intake.accept import accept
 from shared.app.outbox import send
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.messages import PromoteRequest
@@ -16,8 +15,8 @@ from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.ports.azure import ListVersions
 from tests.support.channel_proposals import BRANCH, FILE, in_git, proposed, stored, tree
-from tests.support.pipeline_runs import phases, push, pushed
-from tests.support.promotions import PROD, TEST, decided, environment, pulls
+from tests.support.pipeline_runs import phases, push
+from tests.support.promotions import PROD, TEST, asked_again, decided, environment, merge, pulls
 from tests.support.replaced_ports import around, falls_silent, on_azure
 
 pytestmark = pytest.mark.lives
@@ -31,19 +30,6 @@ def begun(*withheld: str, version: str = "1.35.7") -> MemoryCloud:
     cloud.run()
     assert phases(cloud) == dict.fromkeys((*TEST, *PROD), Phase.READY)
     return cloud
-
-
-def swept(cloud: MemoryCloud) -> None:
-    """Ask again, as each sweep does, once what Azure offers is read again."""
-    cloud.clock.advance(7 * 3600)
-    send(PromoteRequest(), cloud.ports)
-    cloud.run()
-
-
-def merge(cloud: MemoryCloud, number: int) -> None:
-    record = cloud.repository.pulls.merged_into_base(number)
-    accept(pushed(cloud, record.merge_commit), cloud.ports)
-    decided(cloud, number, "closed")
 
 
 def running(cloud: MemoryCloud, names: tuple[str, ...]) -> set[str]:
@@ -68,7 +54,7 @@ def test_an_offered_version_is_proposed_to_the_first_environment_and_nothing_mov
     assert (shown["channel"], shown["proposed"], shown["problem"]) == ("stable", "1.36.3", "")
     assert shown["pullRequest"].endswith(f"/pull/{pull.number}")
     commits, comments = stored(cloud).commits, len(cloud.repository.pulls.listed())
-    swept(cloud)
+    asked_again(cloud)
     assert (stored(cloud).commits, len(cloud.repository.pulls.listed())) == (commits, comments)
 
 
@@ -80,9 +66,7 @@ def test_a_merge_upgrades_the_first_environment_and_a_promotion_carries_it_to_th
     (pull,) = pulls(cloud)
     assert "`environments/production.versions.yaml`" in pull.body
     assert running(cloud, PROD) == {"1.35.7"}
-    record = cloud.repository.pulls.merged_into_base(pull.number)
-    accept(pushed(cloud, record.merge_commit), cloud.ports)
-    decided(cloud, pull.number, "closed")
+    merge(cloud, pull.number)
     assert running(cloud, PROD) == {"1.36.3"}
     assert "'1.36.3'" in in_git(cloud, file="environments/production.versions.yaml")
     assert (proposed(cloud), pulls(cloud)) == ([], [])
@@ -93,7 +77,7 @@ def test_a_newer_version_changes_the_open_pull_request() -> None:
     (pull,) = proposed(cloud)
     assert pull.title == "Kubernetes 1.36.2 for development"
     cloud.azure.withheld.clear()
-    swept(cloud)
+    asked_again(cloud)
     (same,) = proposed(cloud)
     assert (same.number, same.title) == (pull.number, "Kubernetes 1.36.3 for development")
     assert "'1.36.3'" in in_git(cloud, BRANCH)
@@ -116,13 +100,13 @@ def test_one_that_a_person_closes_is_not_opened_again_for_this_version_and_for_t
     (pull,) = proposed(cloud)
     cloud.ports.git_host.close_pull(pull.number)
     decided(cloud, pull.number, "closed")
-    swept(cloud)
+    asked_again(cloud)
     assert proposed(cloud) == []
     assert "was closed without a merge" in stored(cloud).problem
     (shown,) = versions_view(cloud.ports)["channels"]
     assert (shown["proposed"], shown["pullRequest"]) == ("", "")
     cloud.azure.withheld.clear()
-    swept(cloud)
+    asked_again(cloud)
     (following,) = proposed(cloud)
     assert following.title == "Kubernetes 1.36.3 for development"
     assert following.number != pull.number
@@ -133,7 +117,7 @@ def test_a_version_that_a_commit_took_back_is_not_proposed_again() -> None:
     merge(cloud, proposed(cloud)[0].number)
     push(cloud, tree("1.35.7"))
     cloud.run()
-    swept(cloud)
+    asked_again(cloud)
     assert proposed(cloud) == []
     assert "a commit took it back" in stored(cloud).problem
 
@@ -148,11 +132,11 @@ def test_a_list_that_is_empty_leaves_the_pull_request_open_and_says_so() -> None
     (pull,) = proposed(cloud)
     withheld = ("1.33.11", "1.33.13", "1.34.9", "1.34.10", "1.35.6", "1.35.7", "1.36.2", "1.36.3")
     cloud.azure.withheld.update((*withheld, "1.37.0", "1.37.1"))
-    swept(cloud)
+    asked_again(cloud)
     assert [found.number for found in proposed(cloud)] == [pull.number]
     assert "eastus offers is unknown" in stored(cloud).problem
     cloud.azure.withheld.clear()
-    swept(cloud)
+    asked_again(cloud)
     assert (proposed(cloud)[0].number, stored(cloud).problem) == (pull.number, "")
 
 
@@ -212,11 +196,11 @@ def test_while_azure_says_nothing_the_pull_request_stays_and_the_reason_is_shown
 
     azure = cloud.ports.azure
     falls_silent(cloud, ListVersions)
-    swept(cloud)
+    asked_again(cloud)
     assert "which versions of Kubernetes eastus offers is unknown" in stored(cloud).problem
     assert [found.number for found in proposed(cloud)] == [pull.number]
     cloud.with_ports(lambda ports: replace(ports, azure=azure))
-    swept(cloud)
+    asked_again(cloud)
     assert stored(cloud).problem == ""
     assert [found.title for found in proposed(cloud)] == ["Kubernetes 1.36.2 for development"]
 
@@ -265,5 +249,5 @@ def test_a_version_that_one_region_lacks_is_proposed_once_that_region_offers_it(
     cloud.run()
     assert (proposed(cloud), stored(cloud).problem) == ([], "")
     cloud.with_ports(lambda ports: replace(ports, azure=azure))
-    swept(cloud)
+    asked_again(cloud)
     assert [pull.title for pull in proposed(cloud)] == ["Kubernetes 1.36.3 for development"]

@@ -20,11 +20,9 @@ from tests.support.azure_ports import StaticCredential
 from tests.support.flux_channels import (
     ARTIFACT,
     BRANCH,
-    asked_again,
     begun,
     distribution,
     extension,
-    merge,
     proposed,
     release,
     stored,
@@ -32,7 +30,7 @@ from tests.support.flux_channels import (
     with_operator,
 )
 from tests.support.pipeline_runs import phases, push
-from tests.support.promotions import PROD, TEST, decided, pulls
+from tests.support.promotions import PROD, TEST, asked_again, decided, merge, pulls
 from tests.support.replaced_ports import around, falls_silent, on_azure
 
 pytestmark = pytest.mark.lives
@@ -82,11 +80,11 @@ def test_a_listed_extension_is_proposed_to_the_first_environment_and_promoted_to
     (shown,) = versions_view(cloud.ports)["channels"]
     assert (shown["what"], shown["channel"], shown["proposed"]) == ("components", "rapid", "1.23.0")
     assert extensions(cloud, (*TEST, *PROD)) == {"1.22.1"}
-    merge(cloud, pull)
+    merge(cloud, pull.number)
     assert (extensions(cloud, TEST), extensions(cloud, PROD)) == ({"1.23.0"}, {"1.22.1"})
     assert cloud.ports.git_host.tip(BRANCH) is None
     (promotion,) = pulls(cloud)
-    merge(cloud, promotion)
+    merge(cloud, promotion.number)
     assert extensions(cloud, PROD) == {"1.23.0"}
     assert (proposed(cloud), pulls(cloud)) == ([], [])
 
@@ -112,7 +110,7 @@ def test_a_newer_extension_changes_the_open_pull_request_and_one_that_was_declin
 
 def test_an_extension_that_a_commit_took_back_is_not_proposed_again() -> None:
     cloud = begun(with_extension())
-    merge(cloud, proposed(cloud)[0])
+    merge(cloud, proposed(cloud)[0].number)
     push(cloud, with_extension())
     cloud.run()
     asked_again(cloud)
@@ -171,10 +169,10 @@ def test_a_patch_of_the_artifact_is_proposed_and_installed_by_a_merge_and_its_pr
     assert "https://github.com/fluxcd/flux2/releases/tag/v2.8.8" in pull.body
     assert cloud.repository.files(cloud.repository.head(BRANCH))[FILE] == distribution("development", "2.8.8")
     assert installed(cloud, (*TEST, *PROD)) == {"v2.8.7"}
-    merge(cloud, pull)
+    merge(cloud, pull.number)
     assert (installed(cloud, TEST), installed(cloud, PROD)) == ({"v2.8.8"}, {"v2.8.7"})
     (promotion,) = pulls(cloud)
-    merge(cloud, promotion)
+    merge(cloud, promotion.number)
     assert installed(cloud, PROD) == {"v2.8.8"}
     assert (proposed(cloud), pulls(cloud)) == ([], [])
 

@@ -10,17 +10,14 @@ from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.versions import versions_view
-from shared.app.intake.accept import accept
-from shared.app.outbox import send
 from shared.cluster.failures.errors import Unavailable
-from shared.cluster.queues.messages import PromoteRequest
 from shared.frozen import replace
 from shared.ports.azure import GetPoolUpgradeProfile
 from shared.ports.state import Promotion
 from shared.promotions import Promotable
 from tests.support.channels import IMAGES, fleet, image
-from tests.support.pipeline_runs import push, pushed
-from tests.support.promotions import PROD, TEST, decided, pulls
+from tests.support.pipeline_runs import push
+from tests.support.promotions import PROD, TEST, asked_again, decided, merge, pulls
 from tests.support.replaced_ports import falls_silent, on_azure
 
 pytestmark = pytest.mark.lives
@@ -62,18 +59,6 @@ def running(cloud: MemoryCloud, names: tuple[str, ...]) -> set[str]:
     return {cloud.azure.get_pool(own, "system")["properties"]["nodeImageVersion"] for own in ids}
 
 
-def asked_again(cloud: MemoryCloud) -> None:
-    cloud.clock.advance(7 * 3600)
-    send(PromoteRequest(), cloud.ports)
-    cloud.run()
-
-
-def merge(cloud: MemoryCloud, pull: PullRecord) -> None:
-    record = cloud.repository.pulls.merged_into_base(pull.number)
-    accept(pushed(cloud, record.merge_commit), cloud.ports)
-    decided(cloud, pull.number, "closed")
-
-
 def test_a_newer_image_is_proposed_to_the_first_environment_and_promoted_to_the_next_one() -> None:
     cloud = begun()
     (pull,) = proposed(cloud)
@@ -86,12 +71,12 @@ def test_a_newer_image_is_proposed_to_the_first_environment_and_promoted_to_the_
     (shown,) = versions_view(cloud.ports)["channels"]
     assert (shown["what"], shown["channel"], shown["proposed"]) == ("images", "NodeImage", NEW)
     assert running(cloud, (*TEST, *PROD)) == {NODE_IMAGES[0]}
-    merge(cloud, pull)
+    merge(cloud, pull.number)
     assert (running(cloud, TEST), running(cloud, PROD)) == ({NODE_IMAGES[1]}, {NODE_IMAGES[0]})
     assert cloud.ports.git_host.tip(BRANCH) is None
     (promotion,) = pulls(cloud)
     assert f"`{NEW}`" in promotion.body
-    merge(cloud, promotion)
+    merge(cloud, promotion.number)
     assert running(cloud, PROD) == {NODE_IMAGES[1]}
     assert (proposed(cloud), pulls(cloud)) == ([], [])
 

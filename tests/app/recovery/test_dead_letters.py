@@ -32,7 +32,7 @@ from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
 from tests.support.hand_overs import CONFIG
-from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, record_of, status
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -49,8 +49,7 @@ def working() -> tuple[MemoryCloud, ClusterRecord]:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: any(record.job.step.name == "cluster" for record in cloud.state.clusters()))
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     return cloud, record
 
 
@@ -60,8 +59,7 @@ def test_the_dead_letter_of_a_job_fails_the_job_with_its_last_error() -> None:
     record = cloud.state.save(apply_outcome(record, Retry(error), now=cloud.clock(), jitter=0))
     cloud.clock.advance(60)
     handle_dead_letter(received(cloud, "jobs", job_message(record).model_dump_json()), cloud.ports)
-    failed = cloud.state.cluster("one")
-    assert failed is not None
+    failed = record_of(cloud, "one")
     assert failed.failed
     failure = failed.job.step.failure
     assert failure is not None

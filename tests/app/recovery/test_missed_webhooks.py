@@ -17,7 +17,7 @@ from shared.cluster.history import FoundBy, Gap
 from shared.cluster.record_parts import Phase
 from shared.ports import Capability
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, pushed, ready, without_timers
+from tests.support.pipeline_runs import phases, push, pushed, ready, record_of, without_timers
 from tests.support.replaced_ports import around
 from tests.support.sample import sample
 
@@ -86,8 +86,7 @@ def test_webhooks_are_dropped_while_200_commits_are_pushed_and_the_count_is_exac
         assert cloud.state.fleet().commit == commit
         assert gaps(cloud) == expected
     assert phases(cloud) == {"one": Phase.READY}
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert (record.document["spec"]["tags"]["commit"], record.commit) == (f"c{number - 1}", commit)
     assert 20 < expected < 180
 

@@ -25,7 +25,7 @@ from tests.support.azure_events import GROUP, SUBSCRIPTION, counted_state, event
 from tests.support.collected_telemetry import Collected, watched
 from tests.support.notified import kinds, notified_fleet
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, drifted, in_sync, reads_of, sweep
 
@@ -287,8 +287,7 @@ def test_of_a_thousand_clusters_the_edited_one_is_read_and_no_other() -> None:
         body = {"operation": "Merge", "properties": {"tags": {"owner": "ann"}}}
         cloud.azure.patch_tags(cluster.subscription, cluster.resource_group, body, cluster.name)
     heard(cloud)
-    after = cloud.state.cluster(edited.name)
-    assert after is not None
+    after = record_of(cloud, edited.name)
     assert drifted(after) == {"tags.owner": ("", '"ann"')}
     assert [read.target for read in reads] == [cluster]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-
 import pytest
 
-from localcloud.memory.crashes import Counter, Tripwire
+from localcloud.memory.crashes import Counter
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.record_parts import NOTHING_REMOVED, Phase
 from shared.resource_ids import ObjectRef
-from tests.support.crash_points import crash_points
-from tests.support.pipeline_runs import phases, push
-from tests.support.sample import sample
+from tests.support.crash_points import run_with_crashes, wire
+from tests.support.pipeline_runs import phases, push, record_of
 from tests.support.team_systems import cluster_id, fleet, system
 
 ONE = cluster_id("one")
@@ -24,16 +20,14 @@ def whole_run(counter: Counter) -> None:
     """Take two namespaces to Azure, one of them back, and the other one away; the host dies once."""
     cloud = MemoryCloud(throttle=False)
     after(cloud, shop="", pay="")
-    wire: object = Tripwire(cloud.ports.azure, counter)
-    cloud.with_ports(lambda ports: replace(ports, azure=wire))  # type: ignore[arg-type]
+    wire(cloud, counter, "azure")
     before = [namespace(cloud, name) for name in ("shop", "pay")]
     after(cloud, shop=DELETE, pay=KEEP)
     assert managed(cloud) == {"shop", "pay"}
     after(cloud, shop="")
     assert managed(cloud) == set()
     assert [namespace(cloud, name) for name in ("shop", "pay")] == before
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert record.removals == NOTHING_REMOVED
 
 
@@ -55,13 +49,6 @@ def namespace(cloud: MemoryCloud, name: str) -> str:
     return str(found["metadata"]["uid"]) if found else ""
 
 
-@cache
-def points() -> list[int]:
-    return crash_points(whole_run, "steps/systems")
-
-
 @pytest.mark.lives
 def test_a_crash_at_any_call_leaves_what_git_and_the_delete_policies_say() -> None:
-    assert len(points()) > 20
-    for point in sample("systems", points(), 6):
-        whole_run(Counter(point))
+    run_with_crashes(whole_run, "steps/systems", least=20, most=6)

@@ -14,7 +14,7 @@ from shared.json_tree import Json
 from shared.ports.azure import ListManagedNamespaces
 from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import ENTRA
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, record_of
 from tests.support.replaced_ports import on_azure
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
@@ -164,8 +164,7 @@ def test_a_removed_system_waits_for_its_approval_and_then_its_delete_policy_deci
     assert [name for name in objects(cloud, "one") if name != "Namespace shop"] == []
     assert live(cloud, "Deployment", "web", "shop", "apps/v1") is None
     assert writes(cloud) == ["put-namespace", "delete-namespace"]
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert record.removals.companions == ()
 
 

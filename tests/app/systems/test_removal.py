@@ -15,7 +15,7 @@ from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import SYSTEM
 from shared.plan.plan import Action
 from shared.resource_ids import ObjectRef
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
 pytestmark = pytest.mark.lives
@@ -121,8 +121,7 @@ def test_the_rest_of_a_change_is_carried_out_while_the_removal_of_a_system_waits
     after(cloud, {"pay": PAY}, extra="  tags: {a: b}\n")
     changed = item(cloud, "one")
     assert (changed.action, changed.needs_approval) == (Action.UPDATE, True)
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert record.document["spec"]["tags"]["a"] == "b"
     assert [document["name"] for document in record.document["systems"]] == ["pay", "shop"]
     assert objects(cloud, "one") == before
@@ -225,8 +224,7 @@ def test_a_namespace_that_cannot_end_names_its_finalizers_and_itself() -> None:
     api.apply(held)
     push(cloud, fleet("one", "two", systems={"pay": PAY}, budget=5))
     cloud.run(seconds=120)
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     reason = record.job.reason
     assert "the Namespace shop is being deleted, with everything in it: " in reason
     assert "example.org/hold in 1 resource instances" in reason
@@ -287,8 +285,7 @@ def test_an_object_that_copies_our_labels_is_not_removed() -> None:
 
 def test_objects_of_a_system_that_no_accepted_commit_removed_stay_and_are_named() -> None:
     cloud = hydrated()
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     document = {
         **record.document,
         "systems": [document for document in record.document["systems"] if document["name"] == "pay"],

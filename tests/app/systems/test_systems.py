@@ -11,7 +11,7 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.plan.plan import Action
 from shared.resource_ids import ObjectRef
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.team_systems import GROUP, cluster_id, fleet, item, objects, system, versions
 
 pytestmark = pytest.mark.lives
@@ -114,8 +114,7 @@ def test_the_source_is_that_of_the_environment_of_the_cluster() -> None:
     cloud.run()
     found = {}
     for name in ("one", "two"):
-        record = cloud.state.cluster(name)
-        assert record is not None
+        record = record_of(cloud, name)
         found[name] = record.document["systems"][0]["source"]
     assert (found["one"]["branch"], found["one"]["path"]) == ("main", "./apps/shop")
     assert (found["two"]["branch"], found["two"]["path"]) == ("stable", "./apps/live")
@@ -148,8 +147,7 @@ def test_a_namespace_that_somebody_else_created_is_not_given_to_a_system_before_
     world.create(kind, "", body, WriteMode(manager="kubectl-create"))
     push(cloud, fleet("one", systems={"shop": system("shop", "one")}))
     cloud.run(seconds=600)
-    record = cloud.state.cluster("one")
-    assert record is not None
+    record = record_of(cloud, "one")
     assert "has the namespace shop, which exists and which Roadstead did not create" in record.job.reason
     assert objects(cloud, "one") == []
     api = cloud.kubernetes.connect(cluster_id("one"))

@@ -19,12 +19,6 @@ from localcloud.functions.easy_auth import AuthSettings, EasyAuth
 pytestmark = pytest.mark.lives
 
 
-@pytest.fixture(scope="module")
-def identity() -> Iterator[IdentityServer]:
-    with IdentityServer(header="open-sesame") as server:
-        yield server
-
-
 @Request.application
 def echo(request: Request) -> Response:
     return json_response(200, {name.lower(): value for name, value in request.headers.items()})
