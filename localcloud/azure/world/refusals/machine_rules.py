@@ -91,7 +91,7 @@ def _several_kinds(asked: RequestedWrite) -> bool:
 
 
 def _linux_launch(asked: RequestedWrite) -> bool:
-    """Whether FIPS, or a driver that nobody signed, is asked for beside Trusted Launch on Linux."""
+    """Whether FIPS, or a driver that nobody signed, is asked for with Trusted Launch on Linux."""
     azure_linux = str(asked.now("osSKU")).startswith("AzureLinux")
     driver = asked.now("gpuProfile.driver") != "None" and not azure_linux and _series(asked).startswith("n")
     fips = azure_linux and bool(asked.now("enableFIPS"))
