@@ -104,7 +104,7 @@ def _own_addresses(around: Surroundings) -> bool:
 
 
 def _began_with_own(around: Surroundings, _old: Any, _new: Any) -> bool:
-    """Return whether a managed NAT gateway has one's own addresses from the start: else AKS made some."""
+    """Return whether a managed NAT gateway has one's own addresses from the start: else AKS created some."""
     return around.was(_OUTBOUND) != "managednatgateway" or _own_addresses(around)
 
 
