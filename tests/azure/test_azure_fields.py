@@ -23,6 +23,7 @@ from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desir
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SUBNET, PODS = (f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/{name}" for name in ("s", "p"))
 PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/p"
+ADDRESS = f"{GROUP}/Microsoft.Network/publicIPAddresses/p"
 ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
 USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/kubelet"
 ON = {"enabled": True}
@@ -332,17 +333,34 @@ def test_a_supported_migration_is_written(
 
 
 @pytest.mark.parametrize(
-    ("after", "message"),
+    ("before", "after", "message"),
     [
-        ({"networkPluginMode": "overlay"}, "Azure changes it only from kubenet, or together with podCidr"),
-        ({"outboundType": "userDefinedRouting"}, "Azure changes it only in a subnet of your own"),
+        ({}, {"networkPluginMode": "overlay"}, "from kubenet, or together with podCidr"),
+        ({}, {"outboundType": "userDefinedRouting"}, "in a subnet of your own"),
+        (
+            {"networkPlugin": "azure", "networkPolicy": "calico"},
+            {"networkPluginMode": "overlay", "podCidr": "10.9.0.0/16"},
+            "with networkPolicy: none and no podSubnetID before",
+        ),
+        (
+            {
+                "outboundType": "managedNATGateway",
+                "natGatewayProfile": {"managedOutboundIPProfile": {"count": 1}},
+            },
+            {
+                "outboundType": "managedNATGateway",
+                "natGatewayProfile": {"outboundIPs": {"publicIPs": [ADDRESS]}},
+            },
+            "where the NAT gateway has had addresses of your own",
+        ),
     ],
 )
 def test_a_migration_without_what_it_needs_is_refused_and_says_what(
-    after: dict[str, Any], message: str
+    before: dict[str, Any], after: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ImmutableChange, match=message):
-        cluster_write(desired(networkProfile=after), OWNER, created(desired()))
+    live = created(desired(networkProfile=before))
+    with pytest.raises(ImmutableChange, match=f"Azure changes it only .*{message}"):
+        cluster_write(desired(networkProfile=after), OWNER, live)
 
 
 def test_zones_in_another_order_request_the_same_cluster() -> None:

@@ -56,6 +56,23 @@ INTEGRATED = {"apiServerAccessProfile": {"enableVnetIntegration": True}}
 DUAL = {"networkProfile": {"ipFamilies": ["IPv4", "IPv6"]}}
 IN_SUBNET = {"nodePools": [{"name": "a", "vnetSubnetID": "/subscriptions/x"}]}
 MANAGED = {"nodePools": [{"name": "a"}]}
+IN_POD_SUBNET = {**NODE_SUBNET, "nodePools": [{"name": "a", "podSubnetID": "/subscriptions/x"}]}
+CALICO = {"networkProfile": {**NODE_SUBNET["networkProfile"], "networkPolicy": "calico"}}
+PROVISIONING = {**NODE_SUBNET, "nodeProvisioningProfile": {"mode": "Auto"}}
+GATEWAY = {"outboundType": "managedNATGateway"}
+NAT_MANAGED = {"networkProfile": {**GATEWAY, "natGatewayProfile": {"managedOutboundIPProfile": {"count": 1}}}}
+NAT_OWN = {
+    "networkProfile": {**GATEWAY, "natGatewayProfile": {"outboundIPs": {"publicIPs": ["/subscriptions/x"]}}}
+}
+BALANCER = {"networkProfile": {"outboundType": "loadBalancer"}}
+KEY = "https://{}.vault.azure.net/keys/etcd/1"
+
+
+def encrypted(access: str = "", vault: str = "one", *, enabled: bool = True) -> dict[str, Any]:
+    kms = {"enabled": enabled, "keyId": KEY.format(vault), "keyVaultNetworkAccess": access}
+    return {"securityProfile": {"azureKeyVaultKms": kms}}
+
+
 LINUX, WINDOWS = {"osType": "Linux"}, {"osType": "Windows"}
 
 
@@ -116,6 +133,8 @@ def test_the_effect_of_a_sleep_is_that_of_its_scope() -> None:
 
 
 NETWORK = "networkProfile"
+NAT = f"{NETWORK}.natGatewayProfile"
+VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
 
 
 @pytest.mark.parametrize(
@@ -131,6 +150,35 @@ NETWORK = "networkProfile"
         ),
         (f"{NETWORK}.networkDataplane", "azure", "cilium", (NODE_SUBNET, NODE_SUBNET), Effect.REIMAGED),
         (f"{NETWORK}.networkDataplane", "azure", "cilium", (KUBENET, KUBENET), Effect.RECREATION),
+        (f"{NETWORK}.networkDataplane", "azure", "cilium", (PROVISIONING, PROVISIONING), Effect.RECREATION),
+        (f"{NETWORK}.networkDataplane", "azure", "cilium", (PROVISIONING, NODE_SUBNET), Effect.RECREATION),
+        (f"{NETWORK}.networkDataplane", "azure", "cilium", (NODE_SUBNET, PROVISIONING), Effect.REIMAGED),
+        *(
+            (
+                *(f"{NETWORK}.networkPluginMode", None, "overlay"),
+                *((before, overlay(podCidr="10.9.0.0/16")), Effect.RECREATION),
+            )
+            for before in (CALICO, IN_POD_SUBNET)
+        ),
+        (f"{NAT}.outboundIPs.publicIPs", None, ["a"], (NAT_MANAGED, NAT_OWN), Effect.RECREATION),
+        (f"{NAT}.outboundIPs.publicIPs", None, ["a"], ({"networkProfile": GATEWAY},), Effect.RECREATION),
+        (f"{NAT}.outboundIPPrefixes.publicIPPrefixes", None, ["a"], (NAT_MANAGED,), Effect.RECREATION),
+        (f"{NAT}.managedOutboundIPProfile.count", None, 1, (NAT_OWN, NAT_MANAGED), Effect.RECREATION),
+        (f"{NAT}.managedOutboundIPProfile.count", 1, 2, (NAT_MANAGED, NAT_MANAGED), Effect.IN_PLACE),
+        (f"{NAT}.outboundIPs.publicIPs", ["a"], ["b"], (NAT_OWN, NAT_OWN), Effect.IN_PLACE),
+        (f"{NAT}.outboundIPs.publicIPs", None, ["a"], (BALANCER, NAT_OWN), Effect.IN_PLACE),
+        (VAULT_ACCESS, "Public", "Private", (encrypted("Public"), encrypted("Private")), Effect.RECREATION),
+        (VAULT_ACCESS, "Private", "Public", (encrypted("Private"), encrypted("Public")), Effect.RECREATION),
+        (
+            *(VAULT_ACCESS, "Public", "Private"),
+            *((encrypted("Public"), encrypted("Private", "other")), Effect.IN_PLACE),
+        ),
+        (
+            *(VAULT_ACCESS, "Public", "Private"),
+            *((encrypted("Public", enabled=False), encrypted("Private")), Effect.IN_PLACE),
+        ),
+        (VAULT_ACCESS, None, "Private", ({}, encrypted("Private")), Effect.IN_PLACE),
+        (VAULT_ACCESS, None, "Public", (encrypted(), encrypted("Public")), Effect.IN_PLACE),
         (f"{NETWORK}.networkDataplane", "cilium", "azure", (OVERLAY, OVERLAY), Effect.RECREATION),
         (f"{NETWORK}.podCidr", None, "10.9.0.0/16", (NODE_SUBNET, OVERLAY), Effect.REIMAGED),
         (f"{NETWORK}.podCidr", "10.9.0.0/18", "10.9.0.0/16", (OVERLAY, OVERLAY), Effect.IN_PLACE),

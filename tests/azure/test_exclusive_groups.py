@@ -65,7 +65,7 @@ def test_another_kind_of_outbound_address_replaces_the_one_before(
 
 def test_a_nat_gateway_has_one_kind_of_address_in_a_request() -> None:
     shown = {"managedOutboundIPProfile": {"count": 1}, "idleTimeoutInMinutes": 4}
-    live = network(created(desired()), outboundType="managedNATGateway", natGatewayProfile=shown)
+    live = network(created(desired()), outboundType="loadBalancer", natGatewayProfile=shown)
     wanted = {"outboundIPs": {"publicIPs": [ADDRESS]}}
     gateway = {"outboundType": "managedNATGateway", "natGatewayProfile": wanted}
     body = written(live, networkProfile=gateway)

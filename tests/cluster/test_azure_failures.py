@@ -31,6 +31,17 @@ INSIDE = "We are unable to serve this request due to an internal error, Correlat
 EXTENSION = "An internal error occurred while processing VM extension 'vmssCSE'."
 DEPRECATED = "Control Plane upgrade is blocked due to recent usage of a Kubernetes API deprecated in"
 TOKEN = "Failed to refresh the Token for request to https://management.azure.com/: adal:"
+UNAUTHORIZED = (
+    "The client 'c' with object id 'o' does not have authorization to perform action"
+    " 'Microsoft.Network/privateDnsZones/read' over scope '/s' or the scope is invalid. If access was"
+    " recently granted, please refresh your credentials."
+)
+LONG_TERM = "cluster one is on version 1.32.11, which is only available for Long-Term Support (LTS)."
+VERSIONS = "all Agent pools' OrchestratorVersion must be all specified or all unspecified."
+LIMIT = "The PutAgentPoolHandler.PUT request limit has been exceeded, please retry again in 36 seconds"
+ZONE = "Permission to resource /z. Check access result not allowed for action Microsoft.Network/x/read."
+ADDRESSES = "Cannot create more than 20 public IP addresses with static allocation method."
+IMAGE = "OSSKU='AzureLinux' is invalid, details: AzureLinux does not currently support GPU enabled VMs"
 VNET = {"code": "VirtualNetworkNotInSucceededState", "message": "it is in Updating state"}
 
 
@@ -294,3 +305,71 @@ def test_what_the_api_server_refused_is_found_in_an_error_of_azure(text: str, en
     failed = {"code": "ExtensionOperationFailed", "message": "Helm failed", "details": [{"message": text}]}
     assert failure({**failed, "message": f"Helm failed: {text}"}).entry == entry
     assert failure({"code": "Failed", "details": [failed]}).entry == entry
+
+
+@pytest.mark.parametrize(
+    ("error", "entry"),
+    [
+        ({"code": "BadRequest", "message": UNAUTHORIZED}, "access/UnauthorizedByText"),
+        ({"code": "CreateVMSSAgentPoolFailed", "message": UNAUTHORIZED}, "access/UnauthorizedByText"),
+        ({"code": "ResourceMissingPermissionError", "message": ZONE}, "access/LinkedAccessCheckFailed"),
+        ({"code": "LinkedAccessCheckFailed", "message": UNAUTHORIZED}, "access/LinkedAccessCheckFailed"),
+        ({"code": "SomeSubnetMissingPermission", "message": "no"}, "access/MissingPermission"),
+        (
+            {"code": "IngressAppGwAddonConfigApplicationGatewayAccessDenied", "message": "no"},
+            "access/MissingPermission",
+        ),
+        (
+            {"code": "IngressAppGwAddonConfigSubnetNotInSucceededState", "message": "no"},
+            "network/NotInSucceededState",
+        ),
+        ({"code": "IngressAppGwAddonConfigInvalidSubnetCIDR", "message": "no"}, "rules/GatewayAddOn"),
+        ({"code": "Conflict", "message": "The lb is in Updating state."}, "network/StateByText"),
+        ({"code": "BadRequest", "message": "Please try again later."}, "rules/PassingByText"),
+        ({"code": "Unspecified", "message": "x: context deadline exceeded"}, "rules/PassingByText"),
+        ({"code": "OperationNotAllowed", "message": LIMIT}, "aks/ThrottledByText"),
+        ({"code": "StaticPublicIPCountLimitReached", "message": ADDRESSES}, "compute/PublicIPCountLimit"),
+        ({"code": "IPv4StandardSkuPublicIpCountLimitReached", "message": ""}, "compute/PublicIPCountLimit"),
+        ({"code": "NetworkSecurityGroupCountLimitReached", "message": "no"}, "compute/CountLimit"),
+        ({"code": "K8sVersionNotSupported", "message": LONG_TERM}, "aks/LongTermSupportOnly"),
+        ({"code": "K8sVersionNotSupported", "message": "1.25.6 is not"}, "aks/K8sVersionNotSupported"),
+        (
+            {"code": "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged", "message": VERSIONS},
+            "aks/PoolVersions",
+        ),
+        ({"code": "InvalidOSSKU", "message": IMAGE}, "feature/Image"),
+        ({"code": "TrustedLaunchIncompatibleWithConfig", "message": "no"}, "feature/TrustedLaunch"),
+        ({"code": "DaprExtensionNotSupportedWithOrchestratorVersion"}, "feature/Version"),
+        ({"code": "GitOpsRegionNotAvailable", "message": "no"}, "feature/Region"),
+        (
+            {"code": "ManagedClusterStartError", "details": [{"code": "AllocationFailed"}]},
+            "compute/AllocationFailed",
+        ),
+        ({"code": "ManagedClusterStartError", "message": INSIDE}, "aks/InternalByText"),
+    ],
+)
+def test_an_error_has_the_entry_of_its_kind(error: dict[str, Any], entry: str) -> None:
+    found = entry_for(error)
+    assert found is not None
+    assert found.key == entry
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Resource 'a' was disallowed by policy.", "Refused"),
+        (UNAUTHORIZED, "RoleNotEffective"),
+        (QUOTA, "QuotaExceeded"),
+        ("command terminated with exit status=50 [stdout]", "Obstructed"),
+        (INSIDE, "Interrupted"),
+        ("its own words", "Unexplained"),
+    ],
+)
+def test_a_code_that_nobody_knows_does_not_hide_what_its_text_says(text: str, kind: str) -> None:
+    assert failure({"code": "ReconcileSomethingNewError", "message": text}).kind == kind
+
+
+def test_the_text_of_a_wrapper_does_not_hide_the_code_inside() -> None:
+    inside = {"code": "SubnetIsFull", "message": "try again later"}
+    outer = {"code": "SomethingNew", "message": "context deadline exceeded", "details": [inside]}
+    assert failure(outer).entry == "network/SubnetIsFull"

@@ -184,4 +184,12 @@ ENTRIES: Mapping[str, str] = {
     "DelegationByText": "network/DelegationByText",
     "SetupTimeout": "nodes/SetupTimeoutByText",
     "ProvisionTimeout": "arm/NotInTimeByText",
+    "LinkedAccessCheckFailed": "access/LinkedAccessCheckFailed",
+    "UnauthorizedByText": "access/UnauthorizedByText",
+    "LongTermSupportOnly": "aks/LongTermSupportOnly",
+    "PoolVersions": "aks/PoolVersions",
+    "TrustedLaunch": "feature/TrustedLaunch",
+    "InvalidOSSKU": "feature/Image",
+    "StaticPublicIPCountLimitReached": "compute/PublicIPCountLimit",
+    "RequestLimit": "aks/ThrottledByText",
 }

@@ -103,6 +103,7 @@ CREATED: dict[str, dict[str, Any]] = {
         if field != "scan-interval"
     },
 }
+_VAULT = {"keyId": "https://v.vault.azure.net/keys/k/1"}
 UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "nat-addresses-change-hands": (nat(**MANAGED), nat(outboundIPs={"publicIPs": ["a"]})),
     "nat-sku-back": (nat(sku="StandardV2"), nat(sku="Standard")),
@@ -121,6 +122,10 @@ UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "network-integration-stays": (
         access(enableVnetIntegration=True),
         access(enableVnetIntegration=False),
+    ),
+    "kms-mode-of-the-vault-stays": (
+        {**kms(enabled=True, **_VAULT), **access(enableVnetIntegration=True), **OWN_IDENTITY},
+        kms(enabled=True, **_VAULT, keyVaultNetworkAccess="Private", keyVaultResourceId="/v"),
     ),
     "private-only-with-integration": ({}, access(enablePrivateCluster=True)),
     "private-zone-to-none": (

@@ -17,7 +17,8 @@ from cli.options import RepositoryPath, check
 from cli.terminal.output import console, echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
-from shared.language.model.base import ClusterName, GitUrl, Location, Uuid
+from shared.language.model.base import ClusterName, Location, Uuid
+from shared.language.model.git_addresses import GitUrl
 from shared.language.resolve.repository_layout import cluster_path
 
 ClassOption = Annotated[

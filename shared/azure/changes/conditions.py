@@ -91,6 +91,37 @@ def _second_family(around: ChangeSurroundings, old: Any, new: Any) -> bool:
     return begins and text_of(old) in ("", text_of(new).partition(",")[0])
 
 
+def _without_policy_engine(around: Surroundings, _old: Any, _new: Any) -> bool:
+    """Return whether neither an engine nor subnets of pods are in the way of an overlay on Azure CNI."""
+    if around.was(_PLUGIN) == "kubenet":
+        return True
+    in_pod_subnet = any(pool.get("podSubnetID") for pool in _pools(around.before))
+    return around.was(_POLICY) in ("", "none", "cilium") and not in_pod_subnet
+
+
+def _own_addresses(around: Surroundings) -> bool:
+    return any(around.was(f"{_NAT}.{own}") for own in ("outboundIPs", "outboundIPPrefixes"))
+
+
+def _began_with_own(around: Surroundings, _old: Any, _new: Any) -> bool:
+    """Return whether a managed NAT gateway has one's own addresses from the start: else AKS created some."""
+    return around.was(_OUTBOUND) != "managednatgateway" or _own_addresses(around)
+
+
+def _began_with_managed(around: Surroundings, _old: Any, _new: Any) -> bool:
+    return around.was(_OUTBOUND) != "managednatgateway" or not _own_addresses(around)
+
+
+def _another_vault(around: Surroundings, _old: Any, _new: Any) -> bool:
+    """Return whether encryption was off, or the key comes from another key vault."""
+    vaults = {key.partition("/keys/")[0] for key in (around.was(_KMS_KEY), around.will_be(_KMS_KEY))}
+    return around.was(f"{_KMS}.enabled") != "true" or len(vaults) > 1
+
+
+_POLICY, _OUTBOUND = "networkProfile.networkPolicy", "networkProfile.outboundType"
+_NAT = "networkProfile.natGatewayProfile"
+_KMS = "securityProfile.azureKeyVaultKms"
+_KMS_KEY = f"{_KMS}.keyId"
 _MODE, _FAMILIES, _DUAL = "networkProfile.networkPluginMode", "networkProfile.ipFamilies", "ipv4,ipv6"
 _PLUGIN, _INTEGRATION = "networkProfile.networkPlugin", "apiServerAccessProfile.enableVnetIntegration"
 
@@ -103,6 +134,22 @@ WITH_POD_RANGE = Circumstance(
         around.was(_PLUGIN) == "kubenet"
         or bool(around.will_be("networkProfile.podCidr") or around.will_be("networkProfile.podCidrs"))
     ),
+)
+WITHOUT_POLICY_ENGINE = Circumstance(
+    "with networkPolicy: none and no podSubnetID before", _without_policy_engine
+)
+OWN_ADDRESSES_FROM_THE_START = Circumstance(
+    "where the NAT gateway has had addresses of your own from its start", _began_with_own
+)
+MANAGED_ADDRESSES_FROM_THE_START = Circumstance(
+    "where the NAT gateway has had managed addresses from its start", _began_with_managed
+)
+FROM_ANOTHER_VAULT = Circumstance(
+    "to a key of another key vault, or once an earlier commit has turned azureKeyVaultKms off", _another_vault
+)
+AS_PROVISIONING_IS_OFF = Circumstance(
+    "once an earlier commit has turned node auto-provisioning off",
+    lambda around, _old, _new: around.was("nodeProvisioningProfile.mode") != "auto",
 )
 AS_OVERLAY_BEGINS = Circumstance(
     "together with the change to networkPluginMode: overlay",

@@ -103,12 +103,12 @@ _NETWORK = (
     *_recreated(
         "networkProfile.networkPluginMode",
         "update-azure-cni",
-        Way("-", "overlay", _REIMAGED, (only.WITH_POD_RANGE,)),
+        Way("-", "overlay", _REIMAGED, (only.WITH_POD_RANGE, only.WITHOUT_POLICY_ENGINE)),
     ),
     *_recreated(
         "networkProfile.networkDataplane",
         "update-azure-cni",
-        Way("- azure", "cilium", _REIMAGED, (only.NOT_WITH_KUBENET,)),
+        Way("- azure", "cilium", _REIMAGED, (only.NOT_WITH_KUBENET, only.AS_PROVISIONING_IS_OFF)),
     ),
     *_recreated(
         "networkProfile.networkPolicy",
@@ -154,6 +154,16 @@ _NETWORK = (
         Way("-", "nodeipconfiguration"),
     ),
     *_recreated("networkProfile.natGatewayProfile.sku", "nat-gateway", Way("- standard", "standardv2")),
+    *_recreated(
+        "networkProfile.natGatewayProfile.managedOutboundIPProfile",
+        "nat-gateway",
+        Way("*", "*", conditions=(only.MANAGED_ADDRESSES_FROM_THE_START,)),
+    ),
+    *_recreated(
+        "networkProfile.natGatewayProfile.outboundIPs networkProfile.natGatewayProfile.outboundIPPrefixes",
+        "nat-gateway",
+        Way("*", "*", conditions=(only.OWN_ADDRESSES_FROM_THE_START,)),
+    ),
     *_in_place("networkProfile.podLinkLocalAccess", _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
     *_recreated(
         "networkProfile.serviceCidr networkProfile.dnsServiceIP networkProfile.networkMode", f"{_REST}, faq"
@@ -221,6 +231,15 @@ _CLUSTER = (
     ),
 )
 
+_SECURITY = (
+    *_recreated(
+        "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess",
+        "use-kms-etcd-encryption",
+        Way("-", "public"),
+        Way("*", "*", conditions=(only.FROM_ANOTHER_VAULT,)),
+    ),
+)
+
 _POOLS = (
     *_on(Effect.ROLLED_BACK, "nodePools[].rollback", "roll-back-node-pool-version"),
     *_reimaged("nodePools[].orchestratorVersion", "manage-node-pools"),
@@ -267,7 +286,7 @@ _POOLS = (
 
 _OWNED = "learn.microsoft.com/rest/api/aks: read-only properties"
 FIELD_EFFECTS: tuple[FieldEffect, ...] = (
-    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_POOLS),
+    *(*_NETWORK, *_API_SERVER, *_CLUSTER, *_SECURITY, *_POOLS),
     *_on(Effect.AZURE, " ".join(OWNED_BY_AZURE["cluster"]), _OWNED),
     *_on(Effect.AZURE, " ".join(f"nodePools[].{name}" for name in OWNED_BY_AZURE["pool"]), _OWNED),
 )

@@ -68,15 +68,16 @@ def entry_for(error: Json) -> CatalogueEntry | None:
     """Return the entry of the catalogue for the cause of an error, None where no entry documents it.
 
     ``error`` has ``code`` and ``message``, and may have a ``subcode``, ``details`` and more of any form. The
-    outermost error that does not merely wrap another one is the cause; if there is none, what the API server
-    of the cluster refused, by its wording in a text; else the innermost wrapper.
+    outermost error that does not merely wrap another one is the cause, by its code, or by its text where no
+    entry has the code; if there is none, what the API server of the cluster refused, by its wording in a
+    text; else the innermost wrapper.
     """
     errors = list(_errors(error))
     texts = [inner.text for inner in errors]
     wrapper: CatalogueEntry | None = None
     for place, inner in enumerate(errors):
         below = "\n".join([*texts[place:], ""])
-        found = AZURE.find(inner.code, subcode=inner.subcode, text=below)
+        found = AZURE.find(inner.code, subcode=inner.subcode, text=below) or AZURE.find_by_text(below)
         if found is not None and not found.wraps:
             return found
         if inner.code or wrapper is None:  # without a code it says no more than what it is in

@@ -104,7 +104,14 @@ class Catalogue:
         flat = (code.lower(), subcode.lower(), text.lower())
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
+    def find_by_text(self, text: str) -> Entry | None:
+        """Return the most specific entry for what a text says, of a failure that no code explains."""
+        found = self.find(WITHOUT_CODE, text=text)
+        return found if found is not None and found.says else None
 
+
+WITHOUT_CODE = "Failed"
+"""The code of what failed for no reason that a code says."""
 ANY = "any"
 """The code of an entry whose reason may be any, or none."""
 AZURE = Catalogue("access", "nodes", "aks", "arm", "compute", "features", "network", "rules")
@@ -127,9 +134,10 @@ _WRAPPERS = (
     *("ReconcileMachineFailed", "ScaleVMASAgentPoolFailed", "UpgradeVMASAgentPoolFailed"),
     *("CreateVMASAgentPoolFailed", "DeleteVMSSAgentPoolFailed", "ScaleVMSSAgentPoolFailed"),
     *("CreateVMSSAgentPoolFailed", "UpgradeVMSSAgentPoolFailed", "ReconcileVMSSAgentPoolFailed"),
-    "UpdateVMSSAgentPoolFailed",
+    *("UpdateVMSSAgentPoolFailed", "ManagedClusterStopError", "ManagedClusterStartError", "ScaleError"),
+    *("TemplateDeploymentFailed", "DeployTemplateError", "UpdateAgentPoolNodeImageReferenceFailed"),
 )
-"""Codes that say that a node pool, or the cluster, could not be changed, and not why."""
+"""Codes that say that a node pool, or the cluster, could not be changed, stopped or started, and not why."""
 _LISTS: Mapping[str, tuple[str, ...]] = {
     "WRAPPERS": _WRAPPERS,
     "SETUP": ("VMExtensionProvisioningError", "VMExtensionHandlerNonTransientError", *_WRAPPERS),

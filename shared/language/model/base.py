@@ -103,42 +103,6 @@ def _without_credentials(word: str) -> str:
     return f"{scheme}://{rest[: query.start()]}?***" if query else word
 
 
-@lru_cache(maxsize=256)
-def git_url(value: str) -> str:
-    """Return an address of a git repository; raise ValueError for any other text."""
-    not_a_page(value)
-    if value == NO_REPOSITORY:
-        raise ValueError(f"is still what roadstead init wrote, {value}; write the address of your repository")
-    if _GIT_URL.fullmatch(value):
-        return value
-    if "@" in value or value.startswith(("ssh:", "git:", "http:")):
-        raise ValueError(
-            f"must be an https:// address without a user or token in it, got {shown(value)}; Roadstead "
-            "gives Flux a token for HTTPS, which http:// would expose and ssh:// does not accept"
-        )
-    raise ValueError(f"must be an address such as https://github.com/OWNER/NAME, got {shown(value)}")
-
-
-def not_a_page(url: str) -> None:
-    """Raise ValueError for the address of a page in a browser, where that of its repository is wanted."""
-    page = _PAGE.match(url)
-    if page:
-        repository = page[1] or page[4] or f"https://github.com/{page[6]}"
-        raise ValueError(
-            f"is the address of a page in a browser, got {shown(url)}; write the repository's, "
-            f"{shown(repository)}, and what follows as branch and path"
-        )
-
-
-_PAGE = re.compile(
-    r"(https://[^/]+/[^/]+/[^/]+(?:/[^/]+)*?)/(-/)?(tree|blob|raw|commits?|pull|issues)/"
-    r"|(https://bitbucket\.org/[^/]+/[^/]+)/(src|branch|commits|pull-requests)/"
-    r"|https://raw\.githubusercontent\.com/([^/]+/[^/]+)/"
-)
-"""The address of a repository, and what GitHub, GitLab and Bitbucket append to it for a page."""
-_GIT_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%+-]+)+/?")
-
-
 @lru_cache(maxsize=1024)
 def _network(value: str) -> str:
     rule = f"must be a network such as 10.0.0.0/16, got {shown(value)}"
@@ -309,15 +273,10 @@ IdentityId = Annotated[
         "the resource id of a user-assigned identity",
     ),
 ]
-GitUrl = Annotated[
-    StrictStr,
-    AfterValidator(git_url),
-    stated_rule("an https:// address such as https://github.com/OWNER/NAME"),
-]
 RepositoryPath = Annotated[
     StrictStr,
     rule(
-        r"(?!.*(^|/)\.\.(/|$))(?!.*//)(?!~)(\./)?[^/\s\\*?$][^\s\\*?$]*|\./?",
+        r"(?!.*(^|/)\.\.(/|$))(?!.*//)(?!~)(?![A-Za-z]:)(?!.*%[0-9A-Fa-f]{2})(\./)?[^/\s\\*?$][^\s\\*?$]*|\./?",
         "a path inside the repository, such as ./platform",
     ),
 ]

@@ -128,6 +128,15 @@ def _turns_kms_on(asked: RequestedWrite) -> bool:
     return bool(asked.now(f"{_KMS}.enabled") and not asked.was(f"{_KMS}.enabled"))
 
 
+def _mode_of_the_vault_changes(asked: RequestedWrite) -> bool:
+    """Return whether a vault changes between public and private while the encryption with it stays on."""
+    mode = f"{_KMS}.keyVaultNetworkAccess"
+    stays = asked.was(f"{_KMS}.enabled") and asked.now(f"{_KMS}.enabled")
+    changes = not same(asked.was(mode) or "Public", asked.now(mode) or "Public")
+    keys = (asked.was(f"{_KMS}.keyId"), asked.now(f"{_KMS}.keyId"))
+    return bool(stays and changes) and len({str(key).lower().partition("/keys/")[0] for key in keys}) == 1
+
+
 RULES = (
     *api_server_rules.RULES,
     *isolation_rules.RULES,
@@ -302,6 +311,13 @@ RULES = (
             and bool(asked.now(f"{_KMS}.keyVaultResourceId"))
             is not (asked.now(f"{_KMS}.keyVaultNetworkAccess") == "Private")
         ),
+    ),
+    RefusalRule(
+        "kms-mode-of-the-vault-stays",
+        "docs use-kms-etcd-encryption: turn KMS off first to change between public and private",
+        f"{_KMS}.keyVaultNetworkAccess",
+        "keyVaultNetworkAccess cannot change while securityProfile.azureKeyVaultKms is enabled.",
+        _mode_of_the_vault_changes,
     ),
     RefusalRule(
         "kms-key-without-version",

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictStr, ValidationError, model_validator
 
-from shared.language.model.base import Manifest, git_url, not_a_page, rule, shown, stated_rule
+from shared.language.model.base import Manifest, rule, shown, stated_rule
+from shared.language.model.git_addresses import git_url, only_a_repository
 
 MAIN = "flux-system"
 """The name of the first source and of the first Kustomization, as ``flux bootstrap`` names them."""
@@ -35,6 +36,15 @@ Ref = Annotated[
         "the name of a branch or a tag as git takes it, without refs/heads/ or origin/, such as main",
     ),
 ]
+_VERSION = r"[<>=!~^]{0,2} ?v?([0-9]+|[xX*])(\.([0-9]+|[xX*])){0,2}([-+][0-9A-Za-z.+-]+)?"
+Semver = Annotated[
+    StrictStr,
+    rule(
+        rf"{_VERSION}(( *\|\| *| *, *| +- +| +){_VERSION}){{0,9}}",
+        "a range of versions such as 1.x or >=1.2 <2",
+    ),
+]
+"""github.com/Masterminds/semver, "Checking Version Constraints", which Flux uses."""
 Digest = Annotated[StrictStr, rule(r"sha256:[0-9a-f]{64}", "a digest: sha256: and 64 hexadecimal digits")]
 Commit = Annotated[StrictStr, rule(r"[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit: 40 hexadecimal digits")]
 
@@ -54,15 +64,23 @@ def seconds_of(duration: str) -> Fraction:
 
 
 def _source_url(url: str) -> str:
-    not_a_page(url)
+    only_a_repository(url)
     if url.startswith(("https://", "ssh://")) and "@" in url.removeprefix("ssh://git@"):
         raise ValueError(f"must have no user and no token in it, got {shown(url)}; secretRef names a Secret")
     if not re.fullmatch(r"(https|ssh|oci)://[^\s/?#]+(/[^\s?#]*)?", url):
         what = "an address such as https://github.com/OWNER/NAME, ssh://git@HOST/PATH or oci://HOST/NAME"
         raise ValueError(f"must be {what}, got {shown(url)}")
+    if not _SSH_PORT.match(url):
+        raise ValueError(f"must have a number after the colon, or a / in its place, got {shown(url)}")
+    tagged = re.fullmatch(r"oci://[^/]+/[^:@]+(:(?P<tag>[^:@/]+)|@(?P<digest>.+))", url)
+    if tagged:
+        field = "tag" if tagged["tag"] else "digest"
+        value = tagged["tag"] or tagged["digest"]
+        raise ValueError(f"must have no {field} in it; write {url[: -len(value) - 1]}, and {field}: {value}")
     return url
 
 
+_SSH_PORT = re.compile(r"(https|oci)://|ssh://[^/:]+(:[0-9]{1,5})?(/|$)")
 SourceUrl = Annotated[
     StrictStr,
     AfterValidator(_source_url),
@@ -74,6 +92,7 @@ _BLOB_ENDPOINT = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?")
 
 
 def _repository(url: str) -> str:
+    only_a_repository(url)
     if url.startswith(("oci://", "ssh://")):
         return _source_url(url)
     if "@" in url or url.startswith(("git:", "http:")):
@@ -128,7 +147,7 @@ class FluxSource(Manifest):
     """The branch of a GitRepository; main by default."""
     tag: Ref | None = None
     """The tag of a GitRepository or an OCIRepository."""
-    semver: Text | None = None
+    semver: Semver | None = None
     """The range of versions of which the newest tag counts, such as "1.x"."""
     commit: Commit | None = None
     """The commit of a GitRepository; with branch, one of that branch."""
@@ -235,7 +254,7 @@ class FirstSource(Manifest):
     """The branch of a git repository."""
     tag: Ref | None = None
     """A tag of the git repository, in place of the branch, or of the artifact; latest by default."""
-    semver: Text | None = None
+    semver: Semver | None = None
     """A range of versions of which the newest tag counts, in place of the branch or the tag."""
     commit: Commit | None = None
     """One commit of the branch."""

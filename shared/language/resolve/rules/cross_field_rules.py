@@ -263,9 +263,9 @@ def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -
 
 
 def _of_services(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
-    for reserved in _NEVER_OF_A_NETWORK:
-        if reserved.version == network.version and reserved.overlaps(network):
-            yield f"{network} overlaps {reserved}, which no network of Azure can have; choose a private range"
+    for taken in _NEVER_OF_A_NETWORK:
+        if taken.version == network.version and taken.overlaps(network):
+            yield f"{network} overlaps {taken}, which no network of Azure can have; choose a private range"
     largest = _LARGEST_SERVICE_RANGE[network.version]
     if network.prefixlen < largest:
         yield f"{network} is too large; Azure allows /{largest} and smaller for services"
