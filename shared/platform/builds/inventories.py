@@ -183,6 +183,9 @@ class _Maker:
         owner = replace(owner, digest=built.key)
         self._unfollowed.update(built.unfollowed)
         if built.unbuilt:
+            of_spec = next((problem.field for problem in built.problems if not problem.file), "")
+            if of_spec:
+                return self._wrong(owner, built.unbuilt, *of_spec.split("."))
             return replace(owner, unbuilt=built.unbuilt, problems=built.problems)
         try:
             filled = self._substituted(owner, built)
