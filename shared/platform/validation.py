@@ -22,7 +22,7 @@ from shared.language.resolve.problems import Problem, limited
 from shared.language.resolve.repository_layout import cluster_path
 from shared.platform.inventory import Inventory, ObjectId, Owner
 from shared.platform.rules import ClusterPlatform, Files, Findings, findings_of, placed
-from shared.platform.rules.components import components_problem, controllers_with, definitions_in
+from shared.platform.rules.components import components_problem, controllers_with, definitions_in, policies_in
 from shared.platform.rules.placement import Room, room_for, room_wanted
 from shared.platform.schemas.published import minor_of
 from shared.resource_ids import ObjectRef
@@ -122,7 +122,7 @@ def platforms(
             platform = ClusterPlatform(
                 inventory,
                 version,
-                provided,
+                provided | policies_in(content or b""),
                 definitions_in(content or b""),
                 blocking,
                 confining,

@@ -47,6 +47,64 @@ def test_a_script_that_loses_its_defaults_is_a_note() -> None:
     assert "Flux replaces ${target:-...} by its default" in platform.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "is_refused"),
+    [
+        ("metadata: {name: a, namespace: b}\ndata: {k: 'on ${cluster_name}'}", True, False),
+        ("metadata: {name: a, namespace: b}\ndata: {k: 'on ${zone:-a}'}", True, False),
+        (
+            "metadata: {name: a, namespace: b}\ndata: {k: '${HOME} $cluster_name $${cluster_name}'}",
+            False,
+            False,
+        ),
+        ("metadata: {name: 'a-${CLUSTER}', namespace: b}", True, True),
+        ("metadata: {name: a, namespace: b, labels: {on: '${CLUSTER}'}}", True, True),
+        ("metadata: {name: a, namespace: b, annotations: {on: '${CLUSTER}'}}", False, False),
+    ],
+)
+def test_a_variable_of_a_kustomization_without_any_stays_as_it_is(
+    text: str, said: bool, is_refused: bool
+) -> None:
+    """Reports: fluxcd/flux2#2360, #3632; a real API server refuses ``$`` in names, labels and hosts."""
+    other = {"postBuild": {"substitute": {"zone": "a"}}}
+    platform = Platform(f"apiVersion: v1\nkind: ConfigMap\n{text}\n").kustomize("a", spec=other)
+    found = [part for part in (*platform.problems, *platform.notes) if "stays as written" in part]
+    assert ["has no spec.postBuild" in part for part in found] == [True] * said
+    assert bool(platform.problems) == is_refused
+    whole = Platform(f"apiVersion: v1\nkind: ConfigMap\n{text}\n", spec=other)
+    assert not any("stays as written" in part for part in (*whole.problems, *whole.notes))
+
+
+def test_variables_of_a_kustomization_reach_its_patches_and_not_its_other_fields() -> None:
+    """Report: fluxcd/kustomize-controller#1126."""
+    variables = {"postBuild": {"substitute": {"zone": "a"}}}
+    patched = {**variables, "patches": [{"patch": "a: ${zone}", "target": {"kind": "ConfigMap"}}]}
+    checked = {**variables, "wait": False, "healthChecks": [{"kind": "Secret", "name": "${zone}"}]}
+    for spec, said in ((patched, False), (checked, True)):
+        notes = Platform(NAMESPACE).kustomize("a", spec=spec).notes
+        assert (
+            any("${zone} stays as written, because Kustomization flux-system/fl" in n for n in notes) == said
+        )
+
+
+@pytest.mark.parametrize(
+    ("script", "marks", "said"),
+    [
+        ("echo $$ > /run/pid", "{}", True),
+        ("echo $${keep:-7} $HOME $(date)", "{}", False),
+        ("echo $$", "{kustomize.toolkit.fluxcd.io/substitute: disabled}", False),
+    ],
+)
+def test_two_dollars_of_which_flux_makes_one_are_a_note(script: str, marks: str, said: bool) -> None:
+    head = (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: platform, annotations: {marks}}}"
+    )
+    text, variables = f"{head}\ndata: {{run: '{script}'}}\n", {"postBuild": {"substitute": {"zone": "a"}}}
+    for spec, expected in ((variables, said), ({}, False)):
+        notes = Platform(NAMESPACE).kustomize("a", text, spec=spec).notes
+        assert any("Flux makes one $ of two here" in note for note in notes) == expected
+
+
 def test_a_source_that_is_not_there_is_refused_once_with_who_needs_it() -> None:
     platform = Platform(release("a", "podinfo"), release("b", "podinfo"))
     assert [problem.split(": ", 1)[1] for problem in platform.problems] == [

@@ -12,17 +12,19 @@ from shared.platform.rules.conflicts import (
     cut_off,
     scaled_twice,
     selects_nothing,
+    unanswered_webhooks,
     undrainable,
     unscaled,
     webhooks_of_everything,
     without_dns,
     written_in_turns,
 )
-from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
+from shared.platform.rules.flux_fields import unknown_marks
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
 from shared.platform.rules.limits import beyond_quota, refused_by_limits, refused_by_quota
 from shared.platform.rules.names import (
+    lasting_finalizers,
     missing_namespaces,
     too_large,
     unknown_namespaces,
@@ -46,9 +48,17 @@ from shared.platform.rules.references import (
     without_rights,
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
-from shared.platform.rules.silent_builds import defaults_in_scripts, missing_variables, silent_targets
+from shared.platform.rules.silent_builds import (
+    defaults_in_scripts,
+    halved_dollars,
+    missing_variables,
+    silent_targets,
+    unreplaced_variables,
+)
 from shared.platform.rules.waiting import (
+    cycles,
     keeps_everything,
+    missing_dependencies,
     reports_early,
     suspended_dependencies,
     waits_in_vain,
@@ -92,6 +102,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(refused_by_quota), "kubernetes.io/docs/concepts/policy/resource-quotas"),
     Rule(_plain(beyond_quota), "kubernetes/kubernetes#89209, #98656"),
     Rule(_plain(webhooks_of_everything), _ADMISSION),
+    Rule(_plain(unanswered_webhooks), _ADMISSION),
     Rule(_plain(written_in_turns), "fluxcd/flux2#2472, chaos-mesh/chaos-mesh#4822"),
     Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(_plain(cycles), "fluxcd/kustomize-controller#1712"),
@@ -102,6 +113,8 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(undecrypted_secrets), f"{_CONTROLLER} apply"),
     Rule(_plain(missing_variables), "fluxcd/kustomize-controller#253, #290"),
     Rule(defaults_in_scripts, "fluxcd/kustomize-controller#253"),
+    Rule(_plain(unreplaced_variables), "fluxcd/flux2#2360, #3632, fluxcd/kustomize-controller#1126"),
+    Rule(halved_dollars, "fluxcd/kustomize-controller#537, fluxcd/website#705"),
     Rule(_plain(missing_sources), f"{_CONTROLLER} getSource"),
     Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
@@ -119,7 +132,9 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),
     Rule(_plain(impossible_objects), "k8s.io/kubernetes pkg/apis/*/validation/validation.go"),
+    Rule(_plain(unknown_marks), "fluxcd.io/flux/components/kustomize/kustomizations, Controlling the apply"),
     Rule(_plain(wrong_names), f"{_API_MACHINERY}/util/validation/validation.go"),
+    Rule(_plain(lasting_finalizers), "kubernetes.io/docs/concepts/overview/working-with-objects/finalizers"),
     Rule(_plain(wrong_labels), f"{_API_MACHINERY}/api/validation/objectmeta.go"),
     Rule(_plain(missing_namespaces), "fluxcd/pkg ssa/utils: an object without a namespace is one of default"),
     Rule(_plain(unknown_namespaces), "k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle"),

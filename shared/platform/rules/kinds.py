@@ -112,9 +112,12 @@ def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the fields that the schema of their kind does not have, or refuses."""
+    """Yield the fields that the schema of their kind does not have, or refuses.
+
+    A kind of Flux that the components here do not define has the fields that Flux publishes.
+    """
     for owned in platform.objects:
-        if platform.kinds.standing(owned.manifest)[0] is not Standing.DEFINED:
+        if platform.kinds.standing(owned.manifest)[0] not in (Standing.DEFINED, Standing.NOT_INSTALLED):
             continue
         for path, message in platform.kinds.faults(owned.manifest):
             is_secret = is_kind(owned.id, "", "Secret") and path[:1] in _OF_SECRETS

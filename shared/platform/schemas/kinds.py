@@ -133,6 +133,17 @@ class KnownKinds:
         spec = self.definitions.get((_group(api_version), kind))
         return spec is not None and spec.get("scope") == "Namespaced"
 
+    def groups_of(self, kind: str) -> Mapping[str, str]:
+        """Return the groups that have a kind of this name, each with the best ``apiVersion`` of it."""
+        own = [
+            api
+            for (api, name), found in published.kinds().items()
+            if name == kind and self.minor in found.versions
+        ]
+        flux = [api for api, name in published.flux_schemas() if name == kind]
+        others = [f"{group}/v1" for group, name in self.definitions if name == kind]
+        return {_group(api): api for api in sorted((*others, *flux, *own), key=_maturity)}
+
     def standing(self, manifest: Json) -> tuple[Standing, str]:
         """Return what is known of an object's kind, and what is wrong with it."""
         named = _named(manifest)
@@ -218,6 +229,16 @@ class KnownKinds:
 
     def _of_nobody(self, api_version: str, kind: str) -> tuple[Standing, str]:
         group = _group(api_version)
+        flux = [
+            other
+            for other, other_kind in published.flux_schemas()
+            if other_kind == kind and _group(other) == group
+        ]
+        if flux and api_version not in flux:
+            return Standing.NOT_INSTALLED, (
+                f"Flux {published.flux_version()} serves no {api_version} {kind}, so it applies nothing of "
+                f"its Kustomization; write {max(flux, key=_maturity)}, whose fields may differ"
+            )
         if self.knows_flux and group.endswith("toolkit.fluxcd.io"):
             return Standing.NOT_INSTALLED, (
                 f"the components of Flux here do not define {api_version} {kind}, so Flux applies nothing of "

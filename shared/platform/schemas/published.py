@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -56,6 +57,13 @@ def _document(name: str = DATA) -> Mapping[str, Any]:
 def flux_definitions() -> tuple[Mapping[str, Any], ...]:
     """Return the definitions that ``flux install --export`` writes, without descriptions."""
     return tuple(_document(FLUX)["definitions"])
+
+
+@cache
+def flux_version() -> str:
+    """Return the version of Flux whose definitions these are, such as 2.7."""
+    found = re.search(r"--version=v([0-9]+\.[0-9]+)", _document(FLUX)["source"])
+    return found[1] if found else ""
 
 
 @cache
