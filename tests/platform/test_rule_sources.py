@@ -105,6 +105,20 @@ def test_two_dollars_of_which_flux_makes_one_are_a_note(script: str, marks: str,
         assert any("Flux makes one $ of two here" in note for note in notes) == expected
 
 
+@pytest.mark.parametrize("field", ["data: {k: %s}", "metadata: {name: a, namespace: b, labels: {k: %s}}"])
+def test_a_value_that_a_variable_makes_a_number_has_another_hint(field: str) -> None:
+    """Reports: kubernetes-sigs/kustomize#4845, fluxcd/flux2#1839."""
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: b}}\n{field}\n"
+    text = text.replace("metadata: {name: a, namespace: b}\nmeta", "meta")
+    platform = Platform().kustomize("a", text % "12", variables={"number": "12"})
+    (problem,) = platform.problems
+    assert 'must be a string, got 12; write it in quotes, as "12"' in problem
+    platform.files["platform/layers/a/all.yaml"] = text % "'${number}'"
+    (problem,) = platform.problems
+    assert "got 12; kustomize drops quotes around ${number}" in problem
+    assert "write ${quote}${number}${quote}, and give the variable quote the value '\"'" in problem
+
+
 def test_a_source_that_is_not_there_is_refused_once_with_who_needs_it() -> None:
     platform = Platform(release("a", "podinfo"), release("b", "podinfo"))
     assert [problem.split(": ", 1)[1] for problem in platform.problems] == [

@@ -52,6 +52,7 @@ from shared.platform.rules.silent_builds import (
     defaults_in_scripts,
     halved_dollars,
     missing_variables,
+    of_variable,
     silent_targets,
     unreplaced_variables,
 )
@@ -160,7 +161,7 @@ def findings_of(platform: ClusterPlatform, files: Files) -> tuple[Finding, ...]:
 def _found(rule: Rule, platform: ClusterPlatform, files: Files) -> Sequence[Finding]:
     """Return what a rule finds: a note where it fails itself, so that one platform stops no other plan."""
     try:
-        return tuple(rule.find(platform, files))
+        return tuple(of_variable(finding, files) for finding in rule.find(platform, files))
     except Exception as error:  # noqa: BLE001 - the note says where
         at = error.__traceback__
         while at is not None and at.tb_next is not None:

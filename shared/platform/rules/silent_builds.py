@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shared.frozen import replace
 from shared.kubernetes.inside import PREFIX
 from shared.language.resolve.problems import Path, nearest
 from shared.platform.changes.objects import is_definition, is_marked, is_open, items, mapping, objects_in
@@ -260,3 +261,29 @@ def halved_dollars(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
             if _HALVED.search(text):
                 yield owned.finding(path, message, is_note=True)
                 break
+
+
+_IN_QUOTES = "; write it in quotes"
+_VALUE = re.compile(r"\$\{[^{}$]+\}")
+_QUOTED = (
+    "; kustomize drops quotes around {written}, so its value decides: write ${{quote}}{written}${{quote}}, "
+    "and give the variable quote the value '\"'"
+)
+
+
+def of_variable(finding: Finding, files: Files) -> Finding:
+    """Return a fault of a value that is to be in quotes, as it is said where a variable brings the value.
+
+    Reports: kubernetes-sigs/kustomize#4845, fluxcd/flux2#1839, fluxcd/kustomize-controller#1096.
+    """
+    if _IN_QUOTES not in finding.message:
+        return finding
+    document = best_document(files(finding.file) or b"", finding.of) if finding.file else None
+    value = document.plain() if document is not None else None
+    for step in finding.path:
+        is_there = isinstance(step, int) and isinstance(value, list) and step < len(value)
+        value = value[step] if is_there else mapping(value).get(step)
+    if not isinstance(value, str) or not _VALUE.fullmatch(value):
+        return finding
+    message = finding.message.partition(_IN_QUOTES)[0] + _QUOTED.format(written=value)
+    return replace(finding, message=message)
