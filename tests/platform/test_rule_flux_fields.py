@@ -116,3 +116,59 @@ def test_a_mark_that_flux_does_not_know_is_a_note(mark: str, said: str) -> None:
     found = Platform(NAMESPACE, yaml.safe_dump(text))
     assert found.problems == []
     assert [said in note for note in found.notes] == ([True] if said else [])
+
+
+MARKED = deployment(image="r.example/web:1.0.0").replace("web:1.0.0", "web:1.0.0 # MARKER")
+
+
+def automated(marker: str, *, path: str = "./platform", policy: str = "web") -> list[str]:
+    """Return the notes of a platform whose images are written by an automation."""
+    objects: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        (
+            "ImageUpdateAutomation",
+            "auto",
+            {"sourceRef": {"kind": "GitRepository", "name": "flux-system"}, "update": {"path": path}},
+        ),
+        ("ImageRepository", "web", {"image": "r.example/web"}),
+        (
+            "ImagePolicy",
+            policy,
+            {"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "1"}}},
+        ),
+    )
+    of_images = "---\n".join(
+        yaml.safe_dump(
+            {
+                "apiVersion": "image.toolkit.fluxcd.io/v1",
+                "kind": kind,
+                "metadata": {"name": name, "namespace": "flux-system"},
+                "spec": spec,
+            }
+        )
+        for kind, name, spec in objects
+    )
+    found = Platform(NAMESPACE, of_images, MARKED.replace("# MARKER", marker))
+    return [note for note in found.notes if "no automation writes this image" in note]
+
+
+@pytest.mark.parametrize(
+    ("marker", "path", "policy", "said"),
+    [
+        ('# {"$imagepolicy": "flux-system:web"}', "./platform", "web", []),
+        ('# {"$imagepolicy": "flux-system:web:tag"}', "./platform", "web", []),
+        ("", "./platform/apps", "web", ['has the comment {"$imagepolicy": "flux-system:web"}']),
+        ("", "./", "web", []),
+        (
+            '# {"$imagepolicy": "flux-system:web"}',
+            "./platform",
+            "wep",
+            ['"flux-system:wep"}', "there is no ImagePolicy flux-system/web"],
+        ),
+    ],
+)
+def test_an_image_that_no_automation_writes_is_a_note(
+    marker: str, path: str, policy: str, said: list[str]
+) -> None:
+    """Reports: fluxcd/image-automation-controller#159, #214."""
+    found = automated(marker, path=path, policy=policy)
+    assert [part in note for part, note in zip(said, found, strict=True)] == [True] * len(said)

@@ -16,6 +16,7 @@ from typing import Any
 from shared.language.resolve.problems import Path, nearest
 from shared.platform.changes.objects import (
     HELM,
+    IMAGE,
     KUSTOMIZE,
     SOURCE,
     is_open,
@@ -23,9 +24,13 @@ from shared.platform.changes.objects import (
     objects_in,
     value_at,
 )
-from shared.platform.rules.finding import ClusterPlatform, Finding, named
+from shared.platform.inventory import ObjectId
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding, named
+from shared.platform.rules.references import hint_for
+from shared.platform.rules.silent_builds import kustomization_files
 from shared.platform.schemas.fields import Fault, described
 from shared.platform.source.documents import UnreadableFile, documents
+from shared.platform.source.tree import folder_of
 
 
 def _chart_repository(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -148,3 +153,49 @@ def _unknown(key: str, value: str) -> str:
     if value.lower() in allowed:
         return ""
     return f"{key}: {value} is nothing to Flux, so it acts as without; write {' or '.join(known)}"
+
+
+# Markers of images
+
+_MARKER = re.compile(rb'\{\s*"\$imagepolicy"\s*:\s*"([^":\s]+):([^":\s]+)(?::[a-z]+)?"\s*\}')
+_POLICY, _AUTOMATION = "ImagePolicy", "ImageUpdateAutomation"
+
+
+def idle_markers(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
+    """Yield a note for each image policy that no file of the platform names, and each marker of no policy.
+
+    An automation says nothing of either, and updates nothing: a file that was formatted anew has lost its
+    comments. Files of other clusters may have a marker, so a policy is looked at only where an automation
+    writes to a folder that these clusters apply. Source: fluxcd.io, "Automate image updates to Git"; reports:
+    fluxcd/image-automation-controller#159, #214.
+    """
+    owners = platform.inventory.owners.values()
+    own = {value_at(owner.spec, "sourceRef.name") for owner in owners}
+    automations = [
+        owned
+        for owned in platform.of_kind(IMAGE, _AUTOMATION)
+        if value_at(owned.spec, "sourceRef.name") in own
+    ]
+    updated = [folder_of(str(value_at(owned.spec, "update.path") or "./")) for owned in automations]
+    is_read = any(f"{folder}/".startswith(f"{owner.path}/") for folder in updated for owner in owners)
+    named_in = dict(_markers(platform, files)) if automations else {}
+    for owned in platform.of_kind(IMAGE, _POLICY) if is_read else ():
+        if (owned.id.namespace, owned.id.name) not in named_in:
+            marker = f'{{"$imagepolicy": "{owned.id.namespace}:{owned.id.name}"}}'
+            message = f"no file that Flux applies has the comment {marker}: no automation writes this image"
+            yield owned.finding(("metadata", "name"), message, is_note=True)
+    for (namespace, name), (file, text) in named_in.items() if platform.is_whole else ():
+        policy = ObjectId(IMAGE, _POLICY, namespace, name)
+        if policy not in platform.known:
+            message = f"there is no {policy}, so no automation writes this image{hint_for(policy, platform)}"
+            yield Finding(file, None, (), message, is_note=True, text=text)
+
+
+def _markers(platform: ClusterPlatform, files: Files) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield the policies that markers name, each with a file that has it and the text there."""
+    paths = {owned.built.file: None for owned in platform.objects if owned.built.file}
+    for owner in platform.inventory.owners.values():
+        paths |= {file: None for file, *_ in kustomization_files(owner, files)}
+    for path in paths:
+        for found in _MARKER.finditer(files(path) or b""):
+            yield (found[1].decode(), found[2].decode()), (path, found[0].decode())

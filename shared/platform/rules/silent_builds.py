@@ -49,7 +49,7 @@ def silent_targets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
     for owner in platform.inventory.owners.values():
         if owner.unbuilt or not owner.objects:
             continue
-        places = [*_files_of(owner, files), (owner.file, owner.id, ("spec",), owner.spec)]
+        places = [*kustomization_files(owner, files), (owner.file, owner.id, ("spec",), owner.spec)]
         renames = any(given.get(field) for *_, given in places for field in _RENAMES)
         if any("$patch" in text for *_, given in places for text in texts_in(given.get("patches"))):
             continue  # one of them may have removed what another one is for
@@ -74,7 +74,7 @@ def _note(file: str, of: ObjectId | None, path: Path, message: str) -> Finding:
     return Finding(file, of, path, f"{message}, {hint}", is_note=True)
 
 
-def _files_of(owner: Owner, files: Files) -> Iterator[_Place]:
+def kustomization_files(owner: Owner, files: Files) -> Iterator[_Place]:
     """Yield the kustomization files that a Kustomization is built from, as far as they are in the tree."""
     waiting, seen = [owner.path], set[str]()
     while waiting and len(seen) < _MOST_FILES:
