@@ -158,7 +158,11 @@ def _provided(desired: Desired) -> frozenset[ObjectId]:
     refs += [SECRET] if has_app_credentials(flux) else []
     refs += [secret_ref(secret) for secret in desired.spec.bootstrap_secrets]
     of_systems = (found for system in desired.systems for found in system_objects(read_system(system)))
-    return frozenset((*map(_id, refs), *map(ObjectId.of, of_systems)))
+    return frozenset((_OF_FLUX, *map(_id, refs), *map(ObjectId.of, of_systems)))
+
+
+_OF_FLUX = ObjectId("", "Namespace", "", NAMESPACE)
+"""What installs Flux creates it, whatever it is."""
 
 
 def _id(ref: ObjectRef) -> ObjectId:

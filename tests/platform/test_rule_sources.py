@@ -259,3 +259,43 @@ def test_a_kind_that_a_chart_of_another_kustomization_brings_is_right() -> None:
 def test_a_kind_that_no_chart_is_known_to_bring_is_a_note() -> None:
     route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: a, namespace: b}\n"
     assert Platform(CHARTS).kustomize("web", release("web", "podinfo"), route).problems == []
+
+
+ACCOUNT = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: team, namespace: flux-system}\n"
+OF_TEAM = "{kind: ServiceAccount, name: team, namespace: flux-system}"
+OF_ALL = "{kind: Group, name: 'system:serviceaccounts:flux-system'}"
+ROLE = "rbac.authorization.k8s.io"
+
+
+def bound(kind: str, subject: str) -> str:
+    role = f"roleRef: {{apiGroup: {ROLE}, kind: ClusterRole, name: admin}}"
+    metadata = "metadata: {name: team" + (", namespace: platform}" if kind == "RoleBinding" else "}")
+    return f"apiVersion: {ROLE}/v1\nkind: {kind}\n{metadata}\n{role}\nsubjects: [{subject}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "binding", "refused"),
+    [
+        (deployment(), bound("RoleBinding", OF_TEAM), ""),
+        (deployment(), bound("RoleBinding", OF_ALL), ""),
+        (deployment(), NAMESPACE.replace("platform", "b"), "has no rights in the namespace platform"),
+        (
+            deployment().replace("namespace: platform", "namespace: kube-system"),
+            bound("RoleBinding", OF_TEAM),
+            "has no rights in the namespace kube-system",
+        ),
+        (
+            NAMESPACE.replace("platform", "b"),
+            bound("RoleBinding", OF_TEAM),
+            "has no rights without a namespace",
+        ),
+        (NAMESPACE.replace("platform", "b"), bound("ClusterRoleBinding", OF_TEAM), ""),
+        ("apiVersion: a.example/v1\nkind: B\nmetadata: {name: a}\n", bound("RoleBinding", OF_TEAM), ""),
+    ],
+)
+def test_what_an_account_has_no_rights_for_is_refused(text: str, binding: str, refused: str) -> None:
+    """Reports: fluxcd/flux2-multi-tenancy#69, #131, projectcapsule/capsule#516."""
+    spec = {"serviceAccountName": "team"}
+    found = Platform(NAMESPACE, ACCOUNT, binding).kustomize("apps", text, spec=spec).problems
+    assert [refused in problem for problem in found] == ([True] if refused else [])
+    assert Platform(NAMESPACE, binding).kustomize("apps", text, spec=spec).problems == []

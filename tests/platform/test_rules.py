@@ -206,6 +206,15 @@ def test_a_namespace_of_a_team_is_in_the_platform_only_where_it_stays_when_it_le
     assert ["two owners: Roadstead" in text for text in platform.notes] == [True] * (not refused)
 
 
+def test_the_namespace_of_flux_in_a_platform_is_a_note() -> None:
+    """What ``flux bootstrap`` writes has it; when it leaves git, a guard asks for an approval."""
+    flux = ObjectId("", "Namespace", "", "flux-system")
+    text = NAMESPACE.replace("platform", "flux-system")
+    found = Platform(text, provided=(SOURCE, flux))
+    assert found.problems == []
+    assert "when it leaves the platform, Flux deletes it" in found.notes[0]
+
+
 @pytest.mark.parametrize(
     ("check", "problem"),
     [

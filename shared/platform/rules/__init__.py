@@ -42,6 +42,7 @@ from shared.platform.rules.ownership import (
 from shared.platform.rules.placement import no_room, pods_of_azure
 from shared.platform.rules.pod_security import refused_pods, root_refused
 from shared.platform.rules.references import (
+    beyond_rights,
     blocked_references,
     missing_charts,
     missing_sources,
@@ -119,6 +120,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(missing_sources), f"{_CONTROLLER} getSource"),
     Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
+    Rule(_plain(beyond_rights), "fluxcd/flux2-multi-tenancy#69, #131, projectcapsule/capsule#516"),
     Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),
     Rule(silent_targets, "kubernetes-sigs/kustomize#4379, #2798"),
     Rule(
