@@ -277,7 +277,7 @@ def beyond_rights(platform: ClusterPlatform) -> Iterator[Finding]:
             where = f"in the namespace {place}" if place else "without a namespace"
             message = (
                 f"{account}, by which Kustomization {full_name(owner)} applies, has no rights {where}, so "
-                "the API server forbids this, and Flux applies nothing of it; bind a role, or move it elsewhere"
+                "the API server forbids this, and Flux applies nothing of it; bind a role, or move this"
             )
             yield owned.finding(("metadata",), message, is_note=not platform.is_sure)
             break
