@@ -128,6 +128,27 @@ COMPONENT = {"platform/part/kustomization.yaml": kustomization(kind="Component",
         ),
         pytest.param(
             {
+                "platform/kustomization.yaml": kustomization(
+                    configMapGenerator=[{"name": "c", "behavior": "merge", "literals": ["a=b"]}]
+                )
+            },
+            "platform/kustomization.yaml:1",
+            "configMapGenerator[0]: nothing built here is a ConfigMap c that this generator could merge with",
+            id="a generator for nothing",
+        ),
+        pytest.param(
+            {
+                "platform/kustomization.yaml": kustomization(
+                    resources=["c.yaml"], replicas=[{"name": "web", "count": 2}]
+                ),
+                "platform/c.yaml": config_map("c"),
+            },
+            "platform/kustomization.yaml:1",
+            "replicas[0]: nothing built here is a workload web",
+            id="replicas for nothing",
+        ),
+        pytest.param(
+            {
                 "platform/a.yaml": applied("a", "./a", more=PATCHED),
                 "a/c.yaml": config_map("c"),
             },

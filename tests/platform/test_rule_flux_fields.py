@@ -118,6 +118,20 @@ def test_a_mark_that_flux_does_not_know_is_a_note(mark: str, said: str) -> None:
     assert [said in note for note in found.notes] == ([True] if said else [])
 
 
+@pytest.mark.parametrize(
+    ("definitions", "refused"), [(real_definitions(), True), (SHORT, False), ((), False)]
+)
+def test_a_field_that_flux_does_not_have_is_refused_where_its_version_is_known(
+    definitions: Any, refused: bool
+) -> None:
+    """Report: gimlet-io/gimlet#484: a server-side apply refuses the field, and with it the whole path."""
+    found = Platform(CHARTS, release("web", "podinfo", value={"a": 1}), definitions=definitions)
+    assert any("there is no such field; did you mean values?" in text for text in found.problems) == refused
+    assert any("no such field in Flux 2.7; did you mean values?" in text for text in found.notes) != refused
+    newer = Platform(CHARTS, release("web", "podinfo", values={"a": 1}), definitions=definitions)
+    assert not any("no such field" in text for text in (*newer.problems, *newer.notes))
+
+
 MARKED = deployment(image="r.example/web:1.0.0").replace("web:1.0.0", "web:1.0.0 # MARKER")
 
 

@@ -131,6 +131,28 @@ def _unread(found: re.Match[str], files: Texts, kustomization: str) -> Problem |
     return None
 
 
+def _no_base(found: re.Match[str], files: Texts, kustomization: str) -> Problem | None:
+    """Return the problem of a generator, or a number of replicas, that is for nothing."""
+    kind, name = found[1], found[2]
+    field = {"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}.get(kind, "replicas")
+    is_generator = field != "replicas"
+    what = (
+        f"{kind} {name} that this generator could merge with, or replace"
+        if is_generator
+        else f"workload {name}"
+    )
+    for file, content in {kustomization: files.get(kustomization, b""), **files}.items():
+        for node in _documents(content) if "kustomization" in file.lower() else ():
+            listed = node.child(field)
+            entries = listed.value if listed is not None and isinstance(listed.value, Items) else ()
+            for number, entry in enumerate(entries):
+                if field_of(entry, "name") == name:
+                    message = f"nothing built here is a {what}; correct the name"
+                    mark = Mark(file, entry.mark.line, entry.mark.column)
+                    return problem_at(mark, f"{field}[{number}]", message)
+    return None
+
+
 def _several(_: re.Match[str], _files: Texts, kustomization: str) -> Problem | None:
     message = "is one of several kustomization files of its folder, of which kustomize takes none; keep one"
     return problem_at(Mark(kustomization, 1, 1), "", message)
@@ -146,6 +168,8 @@ _FORMS: Mapping[re.Pattern[str], _Find] = {
     re.compile(r"expected kind != 'Component' for path '([^']+)'"): _component,
     re.compile(r"expected kind 'Component' for path '([^']+)'"): _no_component,
     re.compile(r"accumulating (?:resources|components)[^']* from '([^']+)'"): _unread,
+    re.compile(r'Kind:"(\w+)".*?Name:"([^"]+)".*? does not exist; cannot merge or replace'): _no_base,
+    re.compile(r"resource with (name) ([^\s]+) does not match a config"): _no_base,
     re.compile(r"Found multiple kustomization files"): _several,
 }
 

@@ -122,6 +122,8 @@ def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
         for path, message in platform.kinds.faults(owned.manifest):
             is_secret = is_kind(owned.id, "", "Secret") and path[:1] in _OF_SECRETS
             yield owned.finding(path, message.partition(", got ")[0] if is_secret else message)
+        for path, message in platform.kinds.doubts(owned.manifest):
+            yield owned.finding(path, message, is_note=True)
 
 
 def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:

@@ -290,13 +290,17 @@ def _bounds(schema: Schema, size: int, names: tuple[str, str], what: str, path: 
         yield path, f"must have at most {most} {what}, and has {size}"
 
 
+NO_FIELD = "there is no such field"
+"""How it is said that a schema has no field of a name."""
+
+
 def unknown_field(name: str, fields: Mapping[str, Any]) -> str:
     """Return what is said about a field that there is not."""
     near = nearest(name, [field for field in fields if field != name])
     hint = f"did you mean {near}?" if near else "remove it"
     if not near and 0 < len(fields) <= 12:
         hint = f"the fields here are {', '.join(sorted(fields))}"
-    return f"there is no such field; {hint}"
+    return f"{NO_FIELD}; {hint}"
 
 
 def _of_another_version(field: str, name: str, minor: Minor) -> str:

@@ -14,7 +14,7 @@ from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.resolve.problems import nearest
 from shared.platform.schemas import published
-from shared.platform.schemas.fields import Fault, Minor, faults_of, faults_of_kind
+from shared.platform.schemas.fields import NO_FIELD, Fault, Minor, faults_of, faults_of_kind
 
 RETIRED: Mapping[tuple[str, str], tuple[str, str]] = {
     (api_version, kind): (since, instead)
@@ -184,6 +184,15 @@ class KnownKinds:
             yield from faults_of_kind(own.definition, self.minor, manifest)
             return
         yield from faults_of(self._schema(api_version, kind), manifest)
+
+    def doubts(self, manifest: Json) -> Iterator[Fault]:
+        """Yield the fields of an object of Flux that its published version lacks; a newer one may have it."""
+        schema = published.closed_flux_schemas().get(_named(manifest))
+        known = set(self.faults(manifest)) if schema else set()
+        for path, message in faults_of(schema, manifest) if schema else ():
+            if message.startswith(NO_FIELD) and (path, message) not in known:
+                in_version = f"{NO_FIELD} in Flux {published.flux_version()}"
+                yield path, in_version + message.removeprefix(NO_FIELD)
 
     def _schema(self, api_version: str, kind: str) -> Json:
         """Return the schema of a custom kind: the published one of Flux where a definition has no fields."""

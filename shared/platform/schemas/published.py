@@ -72,10 +72,14 @@ def flux_schemas() -> Mapping[tuple[str, str], Mapping[str, Any]]:
 
     They are for clusters whose definitions nobody here has, and whose Flux may be a newer one.
     """
+    return {named: _opened(schema) for named, schema in closed_flux_schemas().items()}
+
+
+@cache
+def closed_flux_schemas() -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    """Return the schemas of Flux's kinds, by ``apiVersion`` and kind, as this version of Flux has them."""
     return {
-        (f"{spec['group']}/{version['name']}", spec["names"]["kind"]): _opened(
-            version["schema"]["openAPIV3Schema"]
-        )
+        (f"{spec['group']}/{version['name']}", spec["names"]["kind"]): version["schema"]["openAPIV3Schema"]
         for spec in (definition["spec"] for definition in flux_definitions())
         for version in spec["versions"]
     }
