@@ -42,9 +42,12 @@ _WRAPPED = (
         "",
     ),
     (re.compile(r"(accumulating resources: )?(recursed accumulation of path '[^\n']*': )"), ""),
+    (re.compile(r" ?&\{0x[0-9a-f]+(?: 0x[0-9a-f]+)*\}"), ""),
     (re.compile(r"candidate root '([^\n']*)' contains visited root '[^\n']*'"), r"\1 includes itself"),
 )
-"""What kustomize says around the fault, once for each folder that leads to it."""
+"""What kustomize says around the fault, once for each folder that leads to it, and places in its memory.
+
+Those are others in each build, so a fault that is known already would be a new one."""
 _PREFIX = re.compile(r"^error: ", re.IGNORECASE)
 _LOGGED = re.compile(
     r'^E[0-9]{4} .*?\] "command failed" err=(?:<\n(.*)\n >|("(?:[^"\\]|\\.)*"))\s*$', re.DOTALL

@@ -59,7 +59,9 @@ def doctor_view(reading: HealthReading, ports: Ports, asked: datetime | None = N
     }
 
 
-def absent(known: Mapping[str, Examination], asked: datetime, now: datetime) -> Iterator[tuple[str, ExaminationFinding]]:
+def absent(
+    known: Mapping[str, Examination], asked: datetime, now: datetime
+) -> Iterator[tuple[str, ExaminationFinding]]:
     """Yield the apps that have not answered since a time."""
     for app in APPS:
         row, remedy = known.get(app), _LIST.format(function_app(app))

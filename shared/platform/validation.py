@@ -22,7 +22,7 @@ from shared.language.resolve.problems import Problem, limited
 from shared.language.resolve.repository_layout import cluster_path
 from shared.platform.inventory import Inventory, ObjectId, Owner
 from shared.platform.rules import ClusterPlatform, Files, Findings, findings_of, placed
-from shared.platform.rules.components import components_problem, controllers_with, definitions_in
+from shared.platform.rules.components import components_problem, controllers_with, definitions_in, policies_in
 from shared.platform.rules.placement import Room, room_for, room_wanted
 from shared.platform.schemas.published import minor_of
 from shared.resource_ids import ObjectRef
@@ -122,7 +122,7 @@ def platforms(
             platform = ClusterPlatform(
                 inventory,
                 version,
-                provided,
+                provided | policies_in(content or b""),
                 definitions_in(content or b""),
                 blocking,
                 confining,
@@ -158,7 +158,11 @@ def _provided(desired: Desired) -> frozenset[ObjectId]:
     refs += [SECRET] if has_app_credentials(flux) else []
     refs += [secret_ref(secret) for secret in desired.spec.bootstrap_secrets]
     of_systems = (found for system in desired.systems for found in system_objects(read_system(system)))
-    return frozenset((*map(_id, refs), *map(ObjectId.of, of_systems)))
+    return frozenset((_OF_FLUX, *map(_id, refs), *map(ObjectId.of, of_systems)))
+
+
+_OF_FLUX = ObjectId("", "Namespace", "", NAMESPACE)
+"""What installs Flux creates it, whatever it is."""
 
 
 def _id(ref: ObjectRef) -> ObjectId:

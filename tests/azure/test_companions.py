@@ -74,7 +74,6 @@ def test_a_plan_says_of_an_entry_that_goes_whether_its_resource_goes(kind: type[
     assert (effect is Effect.UNMANAGED) is stays, "_REMOVED of shared/azure/changes/writes.py"
 
 
-
 def test_what_a_commit_takes_is_to_go_but_windows_and_what_it_brings_again() -> None:
     whole, none = desired(**ALL).document(), desired().document()
     gone = companions_to_remove(whole, none, ())

@@ -60,6 +60,15 @@ def test_a_failing_build_says_why_with_paths_of_the_repository() -> None:
             },
             "accumulating resources: cycle detected: platform includes itself",
         ),
+        (
+            {
+                "kustomization.yaml": kustomization(
+                    configMapGenerator=[{"name": "c", "behavior": "merge", "literals": ["a=b"]}]
+                )
+            },
+            'merging from generator: id resid.ResId{Gvk:resid.Gvk{Group:"", Version:"v1", Kind:"ConfigMap", '
+            'isClusterScoped:false}, Name:"c", Namespace:""} does not exist; cannot merge or replace',
+        ),
     ],
 )
 def test_what_kustomize_says_around_a_fault_is_left_out(texts: dict[str, str], message: str) -> None:

@@ -17,6 +17,7 @@ from tests.platform.inventories import (
     manifest,
     owner,
     owner_id,
+    release,
     stateful_set,
 )
 
@@ -45,6 +46,8 @@ def secret(**fields: Any) -> dict[str, Any]:
         (with_sizes("1000m", "1Gi"), with_sizes("1", "1024Mi"), False),
         (with_sizes("1000m", "1Gi"), with_sizes("1", "1000Mi"), True),
         (stateful_set("10Gi"), stateful_set("10240Mi"), False),
+        (deployment("platform/web"), deployment("platform/web") | {"status": {}}, False),
+        (release("platform/web"), release("platform/web") | {"status": {"a": 1}}, True),
         (secret(stringData={"host": "db"}), secret(data={"host": "ZGI="}), False),
         (secret(stringData={"host": "db"}), secret(data={"host": "ZGIy"}), True),
     ],

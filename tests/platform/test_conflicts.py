@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from shared.platform.inventory import ObjectId
 from tests.platform.inventories import manifest, release
-from tests.support.built_platforms import Platform, deployment
+from tests.support.built_platforms import SOURCE, Platform, deployment
+from tests.support.flux_definitions import real_definitions
 
 NAMESPACES = "\n---\n".join(
     f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}" for name in ("platform", "apps")
@@ -111,6 +113,27 @@ def test_nothing_cuts_the_pods_of_kubernetes_off(policies: list[dict[str, Any]],
     assert any("resolves" in problem for problem in said(*policies)[0]) == refused
 
 
+@pytest.mark.parametrize("direction", ["Ingress", "Egress"])
+@pytest.mark.parametrize(
+    ("own", "definitions", "refused", "noted"),
+    [
+        (False, real_definitions(), True, False),
+        (False, (), False, True),
+        (True, real_definitions(), False, False),
+    ],
+)
+def test_nothing_cuts_flux_off(
+    direction: str, own: bool, definitions: Any, refused: bool, noted: bool
+) -> None:
+    """Reports: fluxcd/flux2#2152, #703: what the components allow themselves stays."""
+    allowing = ObjectId("networking.k8s.io", "NetworkPolicy", "flux-system", "allow-egress")
+    provided = (SOURCE, allowing) if own else (SOURCE,)
+    text = yaml.safe_dump(policy("flux-system", policyTypes=[direction]))
+    platform = Platform(text, provided=provided, definitions=definitions)
+    assert any("so Flux applies nothing any more" in problem for problem in platform.problems) == refused
+    assert any("so Flux applies nothing any more" in note for note in platform.notes) == noted
+
+
 SERVICE = manifest("Service", "platform/hook", spec={"ports": [{"port": 443}], "selector": {"app": "web"}})
 ALL = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
 WIDGETS = [{"apiGroups": ["a.b"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}]
@@ -130,6 +153,26 @@ def test_a_webhook_that_fails_closed_has_a_service() -> None:
     problems, notes = said(webhook(failurePolicy="Ignore"))
     assert problems == []
     assert "it is not asked" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "refused"),
+    [
+        (deployment(), [], False),
+        (deployment(replicas=0), [], True),
+        (deployment(replicas=0), [scaler("a")], False),
+        (deployment("other"), [], True),
+        (deployment("other"), [release("platform/hook")], False),
+    ],
+)
+def test_a_webhook_that_fails_closed_has_a_pod(text: str, more: list[dict[str, Any]], refused: bool) -> None:
+    source = manifest(
+        "HelmRepository", "platform/charts", "source.toolkit.fluxcd.io/v1", spec={"url": "https://a.b"}
+    )
+    problems, _ = said(webhook(), SERVICE, source, *more, text=text)
+    assert any("so nothing answers webhook a.example.com" in problem for problem in problems) == refused
+    problems, _ = said(webhook(failurePolicy="Ignore"), SERVICE, source, *more, text=text)
+    assert not any("so nothing answers webhook" in problem for problem in problems)
 
 
 def test_a_chart_may_bring_the_service_of_a_webhook() -> None:
@@ -168,7 +211,7 @@ def test_a_conversion_that_nobody_answers_is_refused() -> None:
     ],
 )
 def test_a_webhook_of_everything_that_fails_closed_is_a_note(fields: dict[str, Any], told: bool) -> None:
-    problems, notes = said(webhook(**fields), SERVICE)
+    problems, notes = said(webhook(**fields), SERVICE, text=deployment())
     assert problems == []
     assert any("nothing starts any more" in note for note in notes) == told
 

@@ -51,6 +51,11 @@ from tests.platform.inventories import (
             "spec.clusterIP",
         ),
         (
+            manifest("Service", "a/b", spec={"ipFamilies": ["IPv4"]}),
+            manifest("Service", "a/b", spec={"ipFamilies": ["IPv6", "IPv4"]}),
+            "spec.ipFamilies",
+        ),
+        (
             manifest("RoleBinding", "a/b", "rbac.authorization.k8s.io/v1", roleRef={"name": "view"}),
             manifest("RoleBinding", "a/b", "rbac.authorization.k8s.io/v1", roleRef={"name": "edit"}),
             "roleRef.name",
@@ -94,6 +99,14 @@ def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_objec
         (
             manifest("Service", "a/b", spec={"clusterIP": "None"}),
             manifest("Service", "a/b", spec={"type": "ClusterIP"}),
+        ),
+        (
+            manifest("Service", "a/b", spec={"ipFamilies": ["IPv4"]}),
+            manifest("Service", "a/b", spec={"ipFamilies": ["IPv4", "IPv6"]}),
+        ),
+        (
+            manifest("Service", "a/b", spec={}),
+            manifest("Service", "a/b", spec={"ipFamilies": ["IPv6"]}),
         ),
         (
             manifest("ConfigMap", "a/b", data={"a": "1"}),

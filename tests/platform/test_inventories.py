@@ -311,6 +311,22 @@ def test_what_cannot_be_built_is_a_problem_at_its_place(
     assert message in str(problem)
 
 
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("./Layers/a", "there is no folder ./Layers/a; did you mean ./layers/a?"),
+        ("./layers/A/", "there is no folder ./layers/A; did you mean ./layers/a?"),
+        ("./layers/a/a.yaml", "./layers/a/a.yaml is a file, and Flux builds folders; write ./layers/a"),
+        ("./layers/b", "there is no folder ./layers/b; did you mean ./layers/a?"),
+    ],
+)
+def test_a_path_that_is_nearly_right_has_the_right_one_as_hint(path: str, message: str) -> None:
+    """Report: fluxcd/flux2#4407: a disk without case takes both spellings."""
+    texts = {"platform/k.yaml": applied("a", path), "layers/a/a.yaml": namespace("a")}
+    (problem,) = owner_of(inventory_of(texts), "a").problems
+    assert message in str(problem)
+
+
 def test_a_file_of_a_generator_that_is_a_pointer_and_a_folder_that_is_ignored_are_problems() -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     generator = [{"name": "a", "files": ["big.bin"]}]

@@ -15,6 +15,7 @@ from tests.platform.judged_objects import NETWORK, OBJECTS, PODS, RBAC, TAKEN, q
 from tests.support.built_platforms import NAMESPACE, Platform
 
 OPEN = "${unknown}"
+VARIABLES = {"postBuild": {"substituteFrom": [{"kind": "Secret", "name": "values", "optional": True}]}}
 ENFORCED = yaml.safe_load(NAMESPACE)
 ENFORCED["metadata"]["labels"] = {"pod-security.kubernetes.io/enforce": "restricted"}
 WORKLOAD = yaml.safe_load("""\
@@ -88,7 +89,7 @@ def opened(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def problems(*objects: dict[str, Any]) -> list[str]:
-    return Platform(*map(yaml.safe_dump, objects)).problems
+    return Platform(*map(yaml.safe_dump, objects), spec=VARIABLES).problems
 
 
 @pytest.mark.parametrize("whole", VALID)
@@ -124,4 +125,4 @@ def test_a_port_whose_name_is_a_variable_may_be_the_one_that_a_service_names() -
     named = workload_with({}, {"ports": [{"name": OPEN, "containerPort": 80}]})
     labels = named["spec"]["template"]["metadata"]["labels"]
     found = service(selector=labels, ports=[{"port": 80, "targetPort": "http"}])
-    assert Platform(NAMESPACE, *map(yaml.safe_dump, (named, found))).notes == []
+    assert Platform(NAMESPACE, *map(yaml.safe_dump, (named, found)), spec=VARIABLES).notes == []

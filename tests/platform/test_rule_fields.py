@@ -111,6 +111,8 @@ def test_names_are_those_that_the_api_server_takes(kind: str, name: str, wrong: 
         ("labels: {app: true}", 'must be a string, got true; write it in quotes, as "true"'),
         ("annotations: {a.b/c: any thing}", ""),
         ("annotations: {a b: c}", "must be at most 63 letters"),
+        ("finalizers: [mine]", "mine is no finalizer: it must be a domain, / and a name"),
+        ("finalizers: [foregroundDeletion, example.com/mine]", ""),
         ("uid: 0d6f1c1e", "every apply is refused as a conflict"),
         ("resourceVersion: '7'", "every apply is refused as a conflict"),
         ("creationTimestamp: null", ""),
@@ -126,6 +128,15 @@ def test_names_are_those_that_the_api_server_takes(kind: str, name: str, wrong: 
 def test_labels_and_annotations_are_those_that_the_api_server_takes(metadata: str, problem: str) -> None:
     found = Platform(f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  {metadata}\n").problems
     assert [problem in text for text in found] == ([True] if problem else [])
+
+
+def test_a_finalizer_in_git_is_a_note() -> None:
+    """Report: fluxcd/flux2#2486: a namespace waits for what no controller takes away any more."""
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: platform, %s}\n"
+    found = Platform(NAMESPACE, text % "finalizers: [example.com/mine]")
+    assert found.problems == []
+    assert "until a controller takes away example.com/mine" in found.notes[0]
+    assert Platform(NAMESPACE, text % "finalizers: []").notes == []
 
 
 @pytest.mark.parametrize(

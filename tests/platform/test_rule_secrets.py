@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from tests.support.built_platforms import (
     Platform,
@@ -56,6 +57,37 @@ def test_a_secret_of_sops_is_right_where_it_is_decrypted() -> None:
     refused = Platform().kustomize("core", ENCRYPTED).problems
     assert len(refused) == 1
     assert "has no spec.decryption, so Flux refuses it" in refused[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "effect"),
+    [
+        ("apiVersion: v1\nkind: ConfigMap", "so the cluster gets the encrypted text"),
+        ("apiVersion: example.com/v1\nkind: Thing", "so the API server refuses it"),
+    ],
+)
+def test_what_else_is_encrypted_is_decrypted_too(kind: str, effect: str) -> None:
+    text = ENCRYPTED.replace("apiVersion: v1\nkind: Secret", kind)
+    decrypting = {"decryption": {"provider": "sops", "secretRef": {"name": "sops-age"}}}
+    assert Platform().kustomize("core", text, spec=decrypting).problems == []
+    assert [effect in problem for problem in Platform().kustomize("core", text).problems] == [True]
+
+
+def test_a_generated_secret_of_encrypted_variables_is_right_where_they_are_decrypted() -> None:
+    """Source: kustomize-controller ``DecryptSources``: files and variables of generators."""
+    values = ("password", "sops_mac", "sops_age__list_0__map_enc", "sops_version")
+    value = "RU5DW0FFUzI1Nl9HQ00sZGF0YTphLGl2OmIsdGFnOmMsdHlwZTpzdHJd"
+    given = {key: value if key != "sops_version" else "My44LjE=" for key in values}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "a", "namespace": "b"},
+        "data": given,
+    }
+    decrypting = {"decryption": {"provider": "sops", "secretRef": {"name": "sops-age"}}}
+    text = yaml.safe_dump(secret)
+    assert Platform().kustomize("core", text, spec=decrypting).problems == []
+    assert "the cluster gets the encrypted text" in Platform().kustomize("core", text).problems[0]
 
 
 def test_a_generated_secret_is_refused_at_its_generator() -> None:

@@ -47,6 +47,78 @@ def test_a_script_that_loses_its_defaults_is_a_note() -> None:
     assert "Flux replaces ${target:-...} by its default" in platform.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "is_refused"),
+    [
+        ("metadata: {name: a, namespace: b}\ndata: {k: 'on ${cluster_name}'}", True, False),
+        ("metadata: {name: a, namespace: b}\ndata: {k: 'on ${zone:-a}'}", True, False),
+        (
+            "metadata: {name: a, namespace: b}\ndata: {k: '${HOME} $cluster_name $${cluster_name}'}",
+            False,
+            False,
+        ),
+        ("metadata: {name: 'a-${CLUSTER}', namespace: b}", True, True),
+        ("metadata: {name: a, namespace: b, labels: {on: '${CLUSTER}'}}", True, True),
+        ("metadata: {name: a, namespace: b, annotations: {on: '${CLUSTER}'}}", False, False),
+    ],
+)
+def test_a_variable_of_a_kustomization_without_any_stays_as_it_is(
+    text: str, said: bool, is_refused: bool
+) -> None:
+    """Reports: fluxcd/flux2#2360, #3632; a real API server refuses ``$`` in names, labels and hosts."""
+    other = {"postBuild": {"substitute": {"zone": "a"}}}
+    platform = Platform(f"apiVersion: v1\nkind: ConfigMap\n{text}\n").kustomize("a", spec=other)
+    found = [part for part in (*platform.problems, *platform.notes) if "stays as written" in part]
+    assert ["has no spec.postBuild" in part for part in found] == [True] * said
+    assert bool(platform.problems) == is_refused
+    whole = Platform(f"apiVersion: v1\nkind: ConfigMap\n{text}\n", spec=other)
+    assert not any("stays as written" in part for part in (*whole.problems, *whole.notes))
+
+
+def test_variables_of_a_kustomization_reach_its_patches_and_not_its_other_fields() -> None:
+    """Report: fluxcd/kustomize-controller#1126."""
+    variables = {"postBuild": {"substitute": {"zone": "a"}}}
+    patched = {**variables, "patches": [{"patch": "a: ${zone}", "target": {"kind": "ConfigMap"}}]}
+    checked = {**variables, "wait": False, "healthChecks": [{"kind": "Secret", "name": "${zone}"}]}
+    for spec, said in ((patched, False), (checked, True)):
+        notes = Platform(NAMESPACE).kustomize("a", spec=spec).notes
+        assert (
+            any("${zone} stays as written, because Kustomization flux-system/fl" in n for n in notes) == said
+        )
+
+
+@pytest.mark.parametrize(
+    ("script", "marks", "said"),
+    [
+        ("echo $$ > /run/pid", "{}", True),
+        ("echo $${keep:-7} $HOME $(date)", "{}", False),
+        ("echo $$", "{kustomize.toolkit.fluxcd.io/substitute: disabled}", False),
+    ],
+)
+def test_two_dollars_of_which_flux_makes_one_are_a_note(script: str, marks: str, said: bool) -> None:
+    head = (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: platform, annotations: {marks}}}"
+    )
+    text, variables = f"{head}\ndata: {{run: '{script}'}}\n", {"postBuild": {"substitute": {"zone": "a"}}}
+    for spec, expected in ((variables, said), ({}, False)):
+        notes = Platform(NAMESPACE).kustomize("a", text, spec=spec).notes
+        assert any("Flux makes one $ of two here" in note for note in notes) == expected
+
+
+@pytest.mark.parametrize("field", ["data: {k: %s}", "metadata: {name: a, namespace: b, labels: {k: %s}}"])
+def test_a_value_that_a_variable_makes_a_number_has_another_hint(field: str) -> None:
+    """Reports: kubernetes-sigs/kustomize#4845, fluxcd/flux2#1839."""
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: b}}\n{field}\n"
+    text = text.replace("metadata: {name: a, namespace: b}\nmeta", "meta")
+    platform = Platform().kustomize("a", text % "12", variables={"number": "12"})
+    (problem,) = platform.problems
+    assert 'must be a string, got 12; write it in quotes, as "12"' in problem
+    platform.files["platform/layers/a/all.yaml"] = text % "'${number}'"
+    (problem,) = platform.problems
+    assert "got 12; kustomize drops quotes around ${number}" in problem
+    assert "write ${quote}${number}${quote}, and give the variable quote the value '\"'" in problem
+
+
 def test_a_source_that_is_not_there_is_refused_once_with_who_needs_it() -> None:
     platform = Platform(release("a", "podinfo"), release("b", "podinfo"))
     assert [problem.split(": ", 1)[1] for problem in platform.problems] == [
@@ -187,3 +259,43 @@ def test_a_kind_that_a_chart_of_another_kustomization_brings_is_right() -> None:
 def test_a_kind_that_no_chart_is_known_to_bring_is_a_note() -> None:
     route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: a, namespace: b}\n"
     assert Platform(CHARTS).kustomize("web", release("web", "podinfo"), route).problems == []
+
+
+ACCOUNT = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: team, namespace: flux-system}\n"
+OF_TEAM = "{kind: ServiceAccount, name: team, namespace: flux-system}"
+OF_ALL = "{kind: Group, name: 'system:serviceaccounts:flux-system'}"
+ROLE = "rbac.authorization.k8s.io"
+
+
+def bound(kind: str, subject: str) -> str:
+    role = f"roleRef: {{apiGroup: {ROLE}, kind: ClusterRole, name: admin}}"
+    metadata = "metadata: {name: team" + (", namespace: platform}" if kind == "RoleBinding" else "}")
+    return f"apiVersion: {ROLE}/v1\nkind: {kind}\n{metadata}\n{role}\nsubjects: [{subject}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "binding", "refused"),
+    [
+        (deployment(), bound("RoleBinding", OF_TEAM), ""),
+        (deployment(), bound("RoleBinding", OF_ALL), ""),
+        (deployment(), NAMESPACE.replace("platform", "b"), "has no rights in the namespace platform"),
+        (
+            deployment().replace("namespace: platform", "namespace: kube-system"),
+            bound("RoleBinding", OF_TEAM),
+            "has no rights in the namespace kube-system",
+        ),
+        (
+            NAMESPACE.replace("platform", "b"),
+            bound("RoleBinding", OF_TEAM),
+            "has no rights without a namespace",
+        ),
+        (NAMESPACE.replace("platform", "b"), bound("ClusterRoleBinding", OF_TEAM), ""),
+        ("apiVersion: a.example/v1\nkind: B\nmetadata: {name: a}\n", bound("RoleBinding", OF_TEAM), ""),
+    ],
+)
+def test_what_an_account_has_no_rights_for_is_refused(text: str, binding: str, refused: str) -> None:
+    """Reports: fluxcd/flux2-multi-tenancy#69, #131, projectcapsule/capsule#516."""
+    spec = {"serviceAccountName": "team"}
+    found = Platform(NAMESPACE, ACCOUNT, binding).kustomize("apps", text, spec=spec).problems
+    assert [refused in problem for problem in found] == ([True] if refused else [])
+    assert Platform(NAMESPACE, binding).kustomize("apps", text, spec=spec).problems == []

@@ -43,7 +43,8 @@ def test_a_platform_that_is_right_has_no_problem() -> None:
 def test_a_namespace_that_nothing_defines_is_a_note(name: str, creates: bool, hint: str) -> None:
     spec = {"targetNamespace": name, "install": {"createNamespace": creates}}
     text = deployment().replace("namespace: platform", f"namespace: {name}")
-    platform = Platform(NAMESPACE, CHARTS, release("web", "podinfo", **spec), text)
+    variables = {"postBuild": {"substituteFrom": [{"kind": "Secret", "name": "values", "optional": True}]}}
+    platform = Platform(NAMESPACE, CHARTS, release("web", "podinfo", **spec), text, spec=variables)
     assert platform.problems == []
     found = [note for note in platform.notes if "nothing here defines the namespace" in note]
     assert [hint in note for note in found] == ([True] if hint else [])
@@ -205,6 +206,15 @@ def test_a_namespace_of_a_team_is_in_the_platform_only_where_it_stays_when_it_le
     assert ["two owners: Roadstead" in text for text in platform.notes] == [True] * (not refused)
 
 
+def test_the_namespace_of_flux_in_a_platform_is_a_note() -> None:
+    """What ``flux bootstrap`` writes has it; when it leaves git, a guard asks for an approval."""
+    flux = ObjectId("", "Namespace", "", "flux-system")
+    text = NAMESPACE.replace("platform", "flux-system")
+    found = Platform(text, provided=(SOURCE, flux))
+    assert found.problems == []
+    assert "when it leaves the platform, Flux deletes it" in found.notes[0]
+
+
 @pytest.mark.parametrize(
     ("check", "problem"),
     [
@@ -214,9 +224,16 @@ def test_a_namespace_of_a_team_is_in_the_platform_only_where_it_stays_when_it_le
         ),
         ({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "web"}, ""),
         ({"apiVersion": "apps/v1", "kind": "Deployment", "name": "of-a-chart"}, ""),
+        ({"apiVersion": "apps/v1beta1", "kind": "Deployment", "name": "of-a-chart"}, ""),
+        ({"apiVersion": "example.com/v1", "kind": "Backup", "name": "of-a-chart"}, ""),
+        (
+            {"apiVersion": "v1", "kind": "Job", "name": "migrate"},
+            "there is no Job in the core group; write batch/v1",
+        ),
     ],
 )
 def test_a_health_check_of_what_only_git_defines_is_there(check: dict[str, str], problem: str) -> None:
+    """Report: fluxcd/kustomize-controller#373."""
     spec = {"wait": False, "healthChecks": [{**check, "namespace": "flux-system"}]}
     found = Platform(CHARTS, release("web", "podinfo")).kustomize("core", spec=spec).problems
     assert [problem in text for text in found] == ([True] if problem else [])

@@ -30,6 +30,7 @@ def service(kind: str = "LoadBalancer", **marks: str) -> dict[str, Any]:
     return found
 
 
+SOURCES = "source.toolkit.fluxcd.io/v1"
 KEPT = claim("platform/data")
 
 
@@ -194,3 +195,36 @@ def test_a_release_that_a_failed_upgrade_uninstalls_from_now_on_says_so() -> Non
     uninstalled = release("platform/a", upgrade={"remediation": {"retries": 3, "strategy": "uninstall"}})
     assert "an upgrade that fails uninstalls the release" in text([retried], [uninstalled])
     assert "uninstalls" not in text([uninstalled], [retried])
+
+
+ASLEEP, AWAKE = "suspended from now on: Flux does nothing with it", "no longer suspended"
+
+
+@pytest.mark.parametrize("of", [release("platform/web"), manifest("GitRepository", "platform/apps", SOURCES)])
+def test_a_suspension_says_that_this_change_waits_too(of: dict[str, Any]) -> None:
+    """Report: fluxcd/flux2#2379."""
+    spec = of.get("spec") or {}
+    awake, asleep, changed = (
+        {**of, "spec": {**spec, **more}} for more in ({}, {"suspend": True}, {"a": "b"})
+    )
+    assert ASLEEP in text([KEPT, awake], [KEPT, asleep])
+    assert AWAKE in text([KEPT, asleep], [KEPT, changed])
+    assert "suspended" not in text([KEPT, awake], [KEPT, changed])
+
+
+def test_a_kustomization_that_is_forced_from_now_on_says_what_that_does() -> None:
+    """Report: fluxcd/flux2#4392."""
+    said = "from now on, what Kubernetes does not change is deleted and created again"
+    assert said in text([KEPT], [KEPT], force=True)
+    again = judge(inventory(owner("p", KEPT, force=True)), inventory(owner("p", KEPT, force=True, a=1)), 20)
+    assert said not in shown(again)
+
+
+def test_a_headless_service_stays_one() -> None:
+    """A real API server takes the change, and keeps the address."""
+    headless, plain = (
+        manifest("Service", "platform/a", spec=spec)
+        for spec in ({"clusterIP": "None"}, {"type": "ClusterIP"})
+    )
+    assert "stays headless" in text([KEPT, headless], [KEPT, plain])
+    assert "stays headless" not in text([KEPT, plain], [KEPT, service()])

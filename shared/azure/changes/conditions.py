@@ -91,7 +91,7 @@ def _second_family(around: ChangeSurroundings, old: Any, new: Any) -> bool:
     return begins and text_of(old) in ("", text_of(new).partition(",")[0])
 
 
-def _without_policy_engine(around: Surroundings, _old: Any, _new: Any) -> bool:
+def _without_policy_engine(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     """Return whether neither an engine nor subnets of pods are in the way of an overlay on Azure CNI."""
     if around.was(_PLUGIN) == "kubenet":
         return True
@@ -99,20 +99,20 @@ def _without_policy_engine(around: Surroundings, _old: Any, _new: Any) -> bool:
     return around.was(_POLICY) in ("", "none", "cilium") and not in_pod_subnet
 
 
-def _own_addresses(around: Surroundings) -> bool:
+def _own_addresses(around: ChangeSurroundings) -> bool:
     return any(around.was(f"{_NAT}.{own}") for own in ("outboundIPs", "outboundIPPrefixes"))
 
 
-def _began_with_own(around: Surroundings, _old: Any, _new: Any) -> bool:
+def _began_with_own(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     """Return whether a managed NAT gateway has one's own addresses from the start: else AKS created some."""
     return around.was(_OUTBOUND) != "managednatgateway" or _own_addresses(around)
 
 
-def _began_with_managed(around: Surroundings, _old: Any, _new: Any) -> bool:
+def _began_with_managed(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     return around.was(_OUTBOUND) != "managednatgateway" or not _own_addresses(around)
 
 
-def _another_vault(around: Surroundings, _old: Any, _new: Any) -> bool:
+def _another_vault(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     """Return whether encryption was off, or the key comes from another key vault."""
     vaults = {key.partition("/keys/")[0] for key in (around.was(_KMS_KEY), around.will_be(_KMS_KEY))}
     return around.was(f"{_KMS}.enabled") != "true" or len(vaults) > 1

@@ -104,7 +104,7 @@ class Catalogue:
         flat = (code.lower(), subcode.lower(), text.lower())
         return next((entry for entry in self.entries if entry.fits(*flat)), None)
 
-    def find_by_text(self, text: str) -> Entry | None:
+    def find_by_text(self, text: str) -> CatalogueEntry | None:
         """Return the most specific entry for what a text says, of a failure that no code explains."""
         found = self.find(WITHOUT_CODE, text=text)
         return found if found is not None and found.says else None

@@ -21,6 +21,7 @@ from shared.frozen import dataclass
 from shared.json_tree import Json, digest_of
 from shared.language.resolve.problems import Problem, problem_at
 from shared.language.yaml.nodes import Mark, Node
+from shared.platform.builds.blame import blamed, blamed_option
 from shared.platform.builds.kubernetes_objects import problems_of
 from shared.platform.source.documents import UnreadableFile, documents
 from shared.platform.source.reach import Reach, reach_of
@@ -82,7 +83,8 @@ class Document:
 class FolderBuild:
     """What was built of a folder; ``unbuilt`` says why nothing was, "" where it was.
 
-    ``problems`` are those of the files that stand in the way, each at its place. ``unfollowed`` is what of
+    ``problems`` are those of the files that stand in the way, each at its place; one without a file is of a
+    field of the Kustomization. ``unfollowed`` is what of
     the folder cannot be read. ``key`` names the build: equal keys have equal results.
     """
 
@@ -176,8 +178,14 @@ class Builds:
         except BuildFailed as error:
             message = f"kustomize cannot build this: {error}"
             place = tree.kustomization_in(reach.folder) or next(iter(files), reach.folder)
-            problem = problem_at(Mark(place, 1, 1), "", message)
-            return FolderBuild(key, (), message, (problem,), reach.unfollowed)
+            problem = blamed(str(error), files, place)
+            if problem is None:
+                option = blamed_option(str(error), options)
+                where = Mark("" if option else place, 1, 1)
+                problem = problem_at(where, f"spec.{option}" if option else "", message)
+            return FolderBuild(
+                key, (), message if not problem.file else _first((problem,)), (problem,), reach.unfollowed
+            )
         return FolderBuild(key, found, "", (), reach.unfollowed)
 
     def _documents(

@@ -183,6 +183,9 @@ class _Maker:
         owner = replace(owner, digest=built.key)
         self._unfollowed.update(built.unfollowed)
         if built.unbuilt:
+            of_spec = next((problem.field for problem in built.problems if not problem.file), "")
+            if of_spec:
+                return self._wrong(owner, built.unbuilt, *of_spec.split("."))
             return replace(owner, unbuilt=built.unbuilt, problems=built.problems)
         try:
             filled = self._substituted(owner, built)
@@ -207,13 +210,16 @@ class _Maker:
             return f"{linked[0]} {LINK}"
         if tree.is_folder(folder):
             return f"all that is in ./{folder} is left out by an ignore rule (.sourceignore)"
+        if tree.has(folder):
+            return f"./{folder} is a file, and Flux builds folders; write ./{folder.rpartition('/')[0]}"
         return f"there is no folder ./{folder}; {self._meant(folder)}"
 
     def _meant(self, folder: str) -> str:
         """Return a hint with the folder that a path may mean: a similar one, or one that nothing applies."""
         tree = self._tree
-        beside = tree.folders_in(folder.rpartition("/")[0])
-        near = nearest(folder, beside)
+        near = tree.in_other_case(folder)
+        beside = [] if near else tree.folders_in(folder.rpartition("/")[0])
+        near = near or nearest(folder, beside)
         if not near:
             applied = {reach.folder for reach in reaches(tree, self._roots, self._source)}
             free = [path for path in beside if path not in applied]

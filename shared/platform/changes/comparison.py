@@ -203,6 +203,7 @@ def _names(owner: Owner | None) -> frozenset[ObjectId]:
 
 def object_differences(old: Json, new: Json) -> tuple[FieldDifference, ...]:
     """Return every field in which two manifests of one object differ, without values of a Secret."""
+    old, new = _without_status(old), _without_status(new)
     if _stored(old) == _stored(new):
         return ()
     found = _fields(old, new)
@@ -223,6 +224,14 @@ def _fields(old: Any, new: Any) -> Iterator[FieldDifference]:
         name = _name_at(path)
         sides = (short(without_values(side, name)) for side in (before, after))
         yield FieldDifference(path_text(path), *sides)
+
+
+def _without_status(manifest: Json) -> Json:
+    """Return an object without a status, which the API server takes by a resource of its own alone."""
+    group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
+    if "." in group and not group.endswith(".k8s.io"):
+        return manifest
+    return {key: value for key, value in manifest.items() if key != "status"}
 
 
 def _stored(manifest: Json) -> Json:

@@ -177,7 +177,9 @@ class _Judge:
             return
         resumes = before.is_suspended and not after.is_suspended
         stops_now = after.is_suspended and not before.is_suspended
-        cause = Cause.RESUMED if resumes else Cause.SUSPENDED if stops_now else Cause.NONE
+        is_forced = bool(after.spec.get("force")) and not before.spec.get("force")
+        forced = Cause.FORCED if is_forced else Cause.NONE
+        cause = Cause.RESUMED if resumes else Cause.SUSPENDED if stops_now else forced
         yield Consequence(name, name, Fate.CHANGED, cause, fields=change.fields)
 
     def _fate(self, name: ObjectId) -> ExplainedFate | None:

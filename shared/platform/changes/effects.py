@@ -56,6 +56,8 @@ class Cause(StrEnum):
     """It is suspended itself."""
     NOT_RECONCILED = "not-reconciled"
     RESUMED = "resumed"
+    FORCED = "forced"
+    """Its Kustomization is forced from now on."""
     FIXED_FIELD = "fixed-field"
     RELEASE_TARGET = "release-target"
     UNBUILT = "unbuilt"

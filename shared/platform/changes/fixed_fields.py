@@ -18,16 +18,16 @@ from shared.platform.changes.comparison import quantity, value_differences
 from shared.platform.changes.objects import items, kind_defined, mapping_at, objects_in, value_at
 from shared.platform.inventory import ObjectId
 
-_Only = Literal["", "immutable", "both", "cluster-ip", "claim", "unfinished"]
+_Only = Literal["", "immutable", "both", "cluster-ip", "first", "claim", "unfinished"]
 
 
 @dataclass(frozen=True)
 class FixedField:
     """A field that never changes, with all below it but ``mutable``; ``absent`` is what no value means.
 
-    ``only`` is when it is fixed: once the object is ``immutable``; where ``both`` sides have a value; as the
-    address of a Service, or the request of a claim, which may grow; for a Job that
-    stays when it has finished.
+    ``only`` is when it is fixed: once the object is ``immutable``; where ``both`` sides have a value; the
+    ``first`` of a list, where both have one; as the address of a Service, or the request of a claim, which
+    may grow; for a Job that stays when it has finished.
     """
 
     group: str
@@ -78,6 +78,9 @@ FIXED = (
     ),
     *_each("", "Service", "spec.clusterIP", "ValidateServiceUpdate", "cluster-ip"),
     *_each("", "Service", "spec.loadBalancerClass", "validateLoadBalancerClassField", "both"),
+    *_each(
+        "", "Service", "spec.ipFamilies", "ValidateServiceUpdate, validateUpgradeDowngradeIPFamilies", "first"
+    ),
     FixedField(
         "",
         "PersistentVolumeClaim",
@@ -199,6 +202,8 @@ def _versions(definition: Json) -> Iterator[Json]:
 
 def _refused(entry: FixedField, old: Json, new: Json) -> str:
     before, after = (_at(side, entry) for side in (old, new))
+    if entry.only == "first":
+        before, after = (items(side)[:1] or None for side in (before, after))
     if not _applies(entry, old, new, before, after):
         return ""
     below = next(iter(value_differences(_plain(before), _plain(after))), None)
@@ -209,7 +214,7 @@ def _applies(entry: FixedField, old: Json, new: Json, before: Any, after: Any) -
     match entry.only:
         case "immutable":
             return old.get("immutable") is True
-        case "both":
+        case "both" | "first":
             return before is not None and after is not None
         case "cluster-ip":  # one that is not given stays as it is
             names = [value_at(side, "spec.type") for side in (old, new)]

@@ -86,7 +86,10 @@ class Hint(StrEnum):
         " remove it in a second commit"
     )
     KEEP = "restore {field}: only what installs Flux stops it"
-    BUILD = "make it build, or run `roadstead plan --against COMMIT` where kustomize is installed"
+    BUILD = (
+        "make it build, with copies of what is remote in the repository, or run `roadstead plan --against"
+        " COMMIT` where kustomize is installed"
+    )
     BUDGET = "or raise guards.deleteBudget.objects in a commit"
     PATH = "restore the files, correct spec.path, or remove the Kustomization"
     REPAIR = "correct it; until then the clusters keep what they have"

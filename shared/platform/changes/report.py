@@ -211,6 +211,8 @@ def _remark(consequence: Consequence, every: Sequence[Consequence]) -> str:
             return "no longer suspended: all that changed since is applied, and what left it is deleted"
         case Fate.CHANGED if consequence.cause is Cause.SUSPENDED:
             return "suspended from now on: no later commit reaches what it owns, and this one may not either"
+        case Fate.CHANGED if consequence.cause is Cause.FORCED:
+            return "from now on, what Kubernetes does not change is deleted and created again, data included"
         case Fate.CHANGED if consequence.cause is Cause.UNSERVED:
             return f"version {detail} is not served any more; where objects are stored in it, it has to stay"
         case Fate.CHANGED if consequence.cause is Cause.UNBUILT:
@@ -225,6 +227,9 @@ _BESIDES: Mapping[SideEffect, str] = {
     SideEffect.USED: "{names} still refers to it",
     SideEffect.ONE_POD: "Kubernetes keeps 1 pod, until an autoscaler asks for more",
     SideEffect.UNINSTALLS: "an upgrade that fails uninstalls the release",
+    SideEffect.SUSPENDED: "suspended from now on: Flux does nothing with it, this change included",
+    SideEffect.RESUMED: "no longer suspended: Flux does all that changed since",
+    SideEffect.HEADLESS: "stays headless: only a Service that is deleted and created again gets an address",
 }
 
 

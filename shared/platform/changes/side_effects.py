@@ -3,8 +3,9 @@
 None of these needs an approval; each is in the line of its change. Sources: kubernetes.io, "CustomResource-
 Definitions" (pruning drops what a schema does not have; validation refuses the next write of the rest) and
 "Pod v1" (what a pod refers to has to be there), "Horizontal Pod Autoscaling" (migrating Deployments);
-fluxcd.io, "HelmRelease" (upgrade remediation); learn.microsoft.com, "Use a public load balancer in AKS" (an
-address that AKS created goes with its Service).
+fluxcd.io, "HelmRelease" (upgrade remediation) and "Suspend" of each kind; ``patchAllocatedValues`` in
+``pkg/registry/core/service/storage`` (an address that is not given stays); learn.microsoft.com, "Use a
+public load balancer in AKS" (an address that AKS created goes with its Service).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.changes.comparison import Comparison
-from shared.platform.changes.objects import is_definition, is_release, items, mapping_at, value_at
+from shared.platform.changes.objects import FLUX, is_definition, is_release, items, mapping_at, value_at
 from shared.platform.inventory import ObjectId
 
 _MOST = 3
@@ -38,6 +39,12 @@ class SideEffect(StrEnum):
     """The number of pods goes from the manifest, and is 1 until an autoscaler has looked."""
     UNINSTALLS = "uninstalls"
     """An upgrade of a release that fails uninstalls it from now on."""
+    SUSPENDED = "suspended"
+    """A controller of Flux does nothing with the object from now on."""
+    RESUMED = "resumed"
+    """A controller of Flux acts on the object again."""
+    HEADLESS = "headless"
+    """A Service keeps having no address, though the manifest does not say so any more."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,13 @@ def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[SideEffectNote]:
     strategies = (value_at(manifest, "spec.upgrade.remediation.strategy") for manifest in (old, new))
     if is_release(name) and [strategy == "uninstall" for strategy in strategies] == [False, True]:
         yield SideEffectNote(SideEffect.UNINSTALLS)
+    if name.group.endswith(FLUX):
+        asleep = [bool(value_at(manifest, "spec.suspend")) for manifest in (old, new)]
+        if asleep[0] != asleep[1]:
+            yield SideEffectNote(SideEffect.SUSPENDED if asleep[1] else SideEffect.RESUMED)
+    addresses = [value_at(manifest, "spec.clusterIP") for manifest in (old, new)]
+    if name[:2] == ("", "Service") and addresses == ["None", None]:
+        yield SideEffectNote(SideEffect.HEADLESS)
     if is_definition(name):
         versions = _schemas(old), _schemas(new)
         found: dict[SideEffect, dict[str, None]] = {}

@@ -12,17 +12,19 @@ from shared.platform.rules.conflicts import (
     cut_off,
     scaled_twice,
     selects_nothing,
+    unanswered_webhooks,
     undrainable,
     unscaled,
     webhooks_of_everything,
     without_dns,
     written_in_turns,
 )
-from shared.platform.rules.dependencies import cycles, missing_dependencies
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
+from shared.platform.rules.flux_fields import idle_markers, unknown_marks
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
 from shared.platform.rules.limits import beyond_quota, refused_by_limits, refused_by_quota
 from shared.platform.rules.names import (
+    lasting_finalizers,
     missing_namespaces,
     too_large,
     unknown_namespaces,
@@ -40,15 +42,25 @@ from shared.platform.rules.ownership import (
 from shared.platform.rules.placement import no_room, pods_of_azure
 from shared.platform.rules.pod_security import refused_pods, root_refused
 from shared.platform.rules.references import (
+    beyond_rights,
     blocked_references,
     missing_charts,
     missing_sources,
     without_rights,
 )
 from shared.platform.rules.secrets import plain_credentials, plain_secrets, undecrypted_secrets
-from shared.platform.rules.silent_builds import defaults_in_scripts, missing_variables, silent_targets
+from shared.platform.rules.silent_builds import (
+    defaults_in_scripts,
+    halved_dollars,
+    missing_variables,
+    of_variable,
+    silent_targets,
+    unreplaced_variables,
+)
 from shared.platform.rules.waiting import (
+    cycles,
     keeps_everything,
+    missing_dependencies,
     reports_early,
     suspended_dependencies,
     waits_in_vain,
@@ -92,6 +104,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(refused_by_quota), "kubernetes.io/docs/concepts/policy/resource-quotas"),
     Rule(_plain(beyond_quota), "kubernetes/kubernetes#89209, #98656"),
     Rule(_plain(webhooks_of_everything), _ADMISSION),
+    Rule(_plain(unanswered_webhooks), _ADMISSION),
     Rule(_plain(written_in_turns), "fluxcd/flux2#2472, chaos-mesh/chaos-mesh#4822"),
     Rule(_plain(missing_dependencies), f"{_CONTROLLER} checkDependencies"),
     Rule(_plain(cycles), "fluxcd/kustomize-controller#1712"),
@@ -102,9 +115,12 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(undecrypted_secrets), f"{_CONTROLLER} apply"),
     Rule(_plain(missing_variables), "fluxcd/kustomize-controller#253, #290"),
     Rule(defaults_in_scripts, "fluxcd/kustomize-controller#253"),
+    Rule(_plain(unreplaced_variables), "fluxcd/flux2#2360, #3632, fluxcd/kustomize-controller#1126"),
+    Rule(halved_dollars, "fluxcd/kustomize-controller#537, fluxcd/website#705"),
     Rule(_plain(missing_sources), f"{_CONTROLLER} getSource"),
     Rule(_plain(blocked_references), "fluxcd.io/flux/installation/configuration/multitenancy"),
     Rule(_plain(without_rights), "fluxcd.io/flux/installation/configuration/multitenancy"),
+    Rule(_plain(beyond_rights), "fluxcd/flux2-multi-tenancy#69, #131, projectcapsule/capsule#516"),
     Rule(missing_charts, "fluxcd.io/flux/components/helm/helmreleases"),
     Rule(silent_targets, "kubernetes-sigs/kustomize#4379, #2798"),
     Rule(
@@ -119,7 +135,10 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),
     Rule(_plain(impossible_objects), "k8s.io/kubernetes pkg/apis/*/validation/validation.go"),
+    Rule(_plain(unknown_marks), "fluxcd.io/flux/components/kustomize/kustomizations, Controlling the apply"),
+    Rule(idle_markers, "fluxcd/image-automation-controller#159, #214"),
     Rule(_plain(wrong_names), f"{_API_MACHINERY}/util/validation/validation.go"),
+    Rule(_plain(lasting_finalizers), "kubernetes.io/docs/concepts/overview/working-with-objects/finalizers"),
     Rule(_plain(wrong_labels), f"{_API_MACHINERY}/api/validation/objectmeta.go"),
     Rule(_plain(missing_namespaces), "fluxcd/pkg ssa/utils: an object without a namespace is one of default"),
     Rule(_plain(unknown_namespaces), "k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle"),
@@ -145,7 +164,7 @@ def findings_of(platform: ClusterPlatform, files: Files) -> tuple[Finding, ...]:
 def _found(rule: Rule, platform: ClusterPlatform, files: Files) -> Sequence[Finding]:
     """Return what a rule finds: a note where it fails itself, so that one platform stops no other plan."""
     try:
-        return tuple(rule.find(platform, files))
+        return tuple(of_variable(finding, files) for finding in rule.find(platform, files))
     except Exception as error:  # noqa: BLE001 - the note says where
         at = error.__traceback__
         while at is not None and at.tb_next is not None:

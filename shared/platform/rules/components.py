@@ -49,6 +49,15 @@ def definitions_in(content: bytes) -> Sequence[Json]:
         return ()
 
 
+def policies_in(content: bytes) -> frozenset[ObjectId]:
+    """Return the network policies in a file of components, none of one that cannot be read."""
+    try:
+        found = components(content)
+    except ComponentsError:
+        return frozenset()
+    return frozenset(ObjectId.of(item) for item in found if item["kind"] == "NetworkPolicy")
+
+
 def controllers_with(content: bytes, desired: Desired) -> tuple[frozenset[str], frozenset[str]]:
     """Return the controllers that refuse other namespaces, and those that act as the account ``default``.
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.json_tree import Json
+from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import (
     PodTemplate,
@@ -194,16 +195,24 @@ def _unanswered(service: OwnedObject, names: Collection[str]) -> Iterator[Findin
 
 
 def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the network policies that cut the pods of Kubernetes off, DNS among them."""
-    policies = _policies(platform).get("kube-system", [])
-    if any(is_open(policy.manifest.get("spec")) for policy in policies):
-        return
-    for policy in policies:
-        for direction, what in _CUT_OFF.items():
-            allowed = any(other.spec.get(direction) for other in policies)
-            if _denies_all(policy.spec, direction) and not allowed:
-                yield policy.finding(("spec",), what)
-                break
+    """Yield the network policies that cut the pods of Kubernetes off, DNS among them, or those of Flux.
+
+    The components of Flux may have policies of their own, which allow what it needs: fluxcd/flux2#2152, #703.
+    """
+    every = _policies(platform)
+    for namespace, effects in _CUT_OFF.items():
+        policies = every.get(namespace, [])
+        is_open_there = any(is_open(policy.manifest.get("spec")) for policy in policies)
+        own = any(
+            known.kind == "NetworkPolicy" and known.namespace == namespace for known in platform.provided
+        )
+        for policy in () if is_open_there or own else policies:
+            for direction, what in effects.items():
+                allowed = any(other.spec.get(direction) for other in policies)
+                if _denies_all(policy.spec, direction) and not allowed:
+                    is_note = namespace == NAMESPACE and not platform.kinds.knows_flux
+                    yield policy.finding(("spec",), what, is_note=is_note)
+                    break
 
 
 def _policies(platform: ClusterPlatform) -> Mapping[str, list[OwnedObject]]:
@@ -214,11 +223,21 @@ def _policies(platform: ClusterPlatform) -> Mapping[str, list[OwnedObject]]:
     return found
 
 
-_CUT_OFF = {
+_OF_KUBERNETES = {
     "ingress": "no pod of kube-system gets a connection any more, so no pod of the cluster resolves a name; "
     "allow port 53 to CoreDNS, and what else is needed there",
     "egress": "no pod of kube-system reaches anything any more, so CoreDNS resolves no name outside of the "
     "cluster; allow what is needed",
+}
+_NO_MORE = "so Flux applies nothing any more, no revert of this either"
+_CUT_OFF = {
+    "kube-system": _OF_KUBERNETES,
+    NAMESPACE: {
+        "ingress": f"no pod of {NAMESPACE} gets a connection any more, source-controller none from "
+        f"kustomize-controller, {_NO_MORE}; allow what comes from its own pods",
+        "egress": f"no pod of {NAMESPACE} reaches anything any more, neither git nor the API server, "
+        f"{_NO_MORE}; allow all of its egress",
+    },
 }
 
 
@@ -312,3 +331,36 @@ def webhooks_of_everything(platform: ClusterPlatform) -> Iterator[Finding]:
                     "write a namespaceSelector that leaves these out, or failurePolicy: Ignore"
                 )
                 yield owned.finding(("webhooks", number), message, is_note=True)
+
+
+def unanswered_webhooks(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the webhooks that fail closed and have no pod: what they are asked about is refused everywhere.
+
+    Kubernetes.io, "Dynamic Admission Control", Availability.
+    """
+    labelled = _labelled(platform)
+    scaled = {_target(owned) for owned in platform.objects if owned.id[:2] in _SCALERS}
+    for owned in platform.of_kind("admissionregistration.k8s.io", *_WEBHOOKS):
+        for number, webhook in objects_in(owned.manifest.get("webhooks")):
+            ref = mapping_at(webhook, "clientConfig.service")
+            service = ObjectId("", "Service", str(ref.get("namespace") or ""), str(ref.get("name") or ""))
+            found = platform.known.get(service)
+            wanted = mapping_at(found.manifest, "spec.selector") if found else {}
+            fails_closed = webhook.get("failurePolicy", "Fail") == "Fail"
+            if not fails_closed or not wanted or any(map(is_open, wanted.values())):
+                continue
+            chosen = [workload for workload, _ in _selected(labelled, service.namespace, wanted)]
+            asleep = [workload for workload in chosen if workload.spec.get("replicas") == 0]
+            if len(asleep) < len(chosen) or scaled.intersection(workload.id for workload in chosen):
+                continue
+            who = (
+                f"{named([str(workload.id) for workload in asleep])} has no replica"
+                if asleep
+                else (f"no pod here has the labels of {service}")
+            )
+            message = (
+                f"{who}, so nothing answers webhook {webhook.get('name')}, and what it is asked about is "
+                "refused on the whole cluster; remove this webhook first, or write failurePolicy: Ignore"
+            )
+            if asleep or platform.is_sure:
+                yield owned.finding(("webhooks", number), message, is_note=not platform.is_sure)

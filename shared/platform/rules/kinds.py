@@ -112,13 +112,18 @@ def wrong_kinds(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def wrong_fields(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the fields that the schema of their kind does not have, or refuses."""
+    """Yield the fields that the schema of their kind does not have, or refuses.
+
+    A kind of Flux that the components here do not define has the fields that Flux publishes.
+    """
     for owned in platform.objects:
-        if platform.kinds.standing(owned.manifest)[0] is not KindState.DEFINED:
+        if platform.kinds.standing(owned.manifest)[0] not in (KindState.DEFINED, KindState.NOT_INSTALLED):
             continue
         for path, message in platform.kinds.faults(owned.manifest):
             is_secret = is_kind(owned.id, "", "Secret") and path[:1] in _OF_SECRETS
             yield owned.finding(path, message.partition(", got ")[0] if is_secret else message)
+        for path, message in platform.kinds.doubts(owned.manifest):
+            yield owned.finding(path, message, is_note=True)
 
 
 def kinds_of_charts(platform: ClusterPlatform) -> Iterator[Finding]:

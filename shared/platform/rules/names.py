@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.json_tree import Json
-from shared.language.resolve.problems import nearest
-from shared.platform.changes.objects import HELM, is_open, mapping, mapping_at
+from shared.language.resolve.problems import Path, nearest
+from shared.platform.changes.objects import HELM, is_open, items, mapping, mapping_at
 from shared.platform.inventory import ObjectId
 from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, full_name, is_kind, named
 
@@ -159,7 +159,7 @@ def _described(form: tuple[re.Pattern[str], int, str]) -> str:
     return f"at most {form[1]} {form[2]}"
 
 
-def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
+def _metadata_faults(manifest: Json) -> Iterator[tuple[Path, str]]:
     metadata = mapping_at(manifest, "metadata")
     for field in ("uid", "resourceVersion"):
         if metadata.get(field):
@@ -173,7 +173,32 @@ def _metadata_faults(manifest: Json) -> Iterator[tuple[tuple[str, ...], str]]:
             "because its owner is not there; remove it"
         )
         yield ("metadata", "ownerReferences"), message
+    for number, finalizer in enumerate(items(metadata.get("finalizers"))):
+        if isinstance(finalizer, str) and not (
+            "/" in finalizer or finalizer in _FINALIZERS or is_open(finalizer)
+        ):
+            message = f"{finalizer} is no finalizer: it must be a domain, / and a name"
+            yield ("metadata", "finalizers", number), message
     yield from label_faults(metadata, ("metadata",))
+
+
+_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+"""Those without a domain: ``ValidateFinalizerName``, ``pkg/apis/core/validation`` of Kubernetes."""
+
+
+def lasting_finalizers(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each object in git with a finalizer: it, and its namespace, may never be gone.
+
+    Reports: fluxcd/flux2#2486, fluxcd/kustomize-controller#90.
+    """
+    for owned in platform.objects:
+        given = [str(text) for text in items(mapping_at(owned.manifest, "metadata").get("finalizers"))]
+        if given and not is_kind(owned.id, "", "Namespace"):
+            message = (
+                f"once {owned.id} is deleted, it stays, and its namespace with it, until a controller takes "
+                f"away {named(given)}; where none does, remove this: a controller adds its own"
+            )
+            yield owned.finding(("metadata", "finalizers"), message, is_note=True)
 
 
 def label_faults(metadata: Json, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
-from shared.platform.changes.needs import ALWAYS_SAID, asks, needs_of
+from shared.platform.changes.needs import ALWAYS_SAID, Need, asks, needs_of
 from shared.platform.changes.objects import (
     FLUX,
     HELM,
@@ -39,8 +39,6 @@ _KNOWN_GROUPS = (
 )
 _FILLED = ("Merge", "IfNotPresent")
 """The values of Flux's annotation ``ssa`` of an object that others may write."""
-_SURE = ("ServiceAccount", "PriorityClass", "ConfigMap", "PersistentVolumeClaim")
-"""Kinds of which a name that is a slip of another one is a fault; many things create the others."""
 _SURE = ("ServiceAccount", "PriorityClass", "ConfigMap", "PersistentVolumeClaim")
 """Kinds of which a name that is a slip of another one is a fault; many things create the others."""
 
@@ -78,6 +76,10 @@ def missing_objects(platform: ClusterPlatform) -> Iterator[Finding]:
                         message = f"{wanted} has no {what} {key}, so {need.effect}"
                         yield Finding(file, name, path, message)
                 continue
+            if need.path[:2] == _CHECKS and (fault := _of_no_kind(wanted, platform)):
+                path = (*need.path[:-1], "apiVersion")
+                yield Finding(file, name, path, f"{fault}; until then {need.effect}")
+                continue
             near, hint = meant(wanted, platform)
             is_fault = bool(near) and is_certain and wanted.kind in _SURE
             is_ours = wanted.namespace in own or wanted.group.endswith(FLUX)
@@ -93,8 +95,24 @@ def missing_objects(platform: ClusterPlatform) -> Iterator[Finding]:
                 continue
             if is_said:
                 message = f"nothing here defines {wanted}, and without it {need.effect}"
+                hint = hint or _elsewhere(name, need, platform)
                 hint = hint or "; add it, or correct the name, unless something else creates it"
                 yield Finding(file, name, need.path, message + hint, is_note=not is_fault)
+
+
+_CHECKS = ("spec", "healthChecks")
+
+
+def _of_no_kind(wanted: ObjectId, platform: ClusterPlatform) -> str:
+    """Return what is wrong with the group of a health check, "" for nothing; its version does not count.
+
+    Report: fluxcd/kustomize-controller#373.
+    """
+    right = platform.kinds.groups_of(wanted.kind)
+    if wanted.group in right or not right:
+        return ""
+    given = wanted.group or "the core group"
+    return f"there is no {wanted.kind} in {given}; write {min(right.values())}"
 
 
 def _referring(platform: ClusterPlatform) -> Iterator[tuple[ObjectId, Json, str]]:
@@ -105,6 +123,17 @@ def _referring(platform: ClusterPlatform) -> Iterator[tuple[ObjectId, Json, str]
     for owner in platform.inventory.owners.values():
         if owner.id not in built_here:
             yield owner.id, {"spec": owner.spec}, owner.file
+
+
+def _elsewhere(name: ObjectId, need: Need, platform: ClusterPlatform) -> str:
+    """Return a hint where an object of Flux names one that is in another namespace, "" for none."""
+    wanted = need.id
+    same = (known for known in platform.known if known[:2] == wanted[:2] and known.name == wanted.name)
+    found = next((known.namespace for known in same), "") if name[:2] in ALWAYS_SAID else ""
+    if not found:
+        return ""
+    how = "write that" if need.path[:2] == _CHECKS else f"and a {name.kind} reads that of its own"
+    return f"; it is in the namespace {found}, {how}"
 
 
 def _has(manifest: Json, key: Any) -> bool:

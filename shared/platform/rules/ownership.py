@@ -101,8 +101,9 @@ def one_release_twice(platform: ClusterPlatform) -> Iterator[Finding]:
 def owned_by_roadstead(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield each object that Roadstead applies too, as a manifest of the fleet asks.
 
-    What ``flux bootstrap`` writes has some. The two keep each other's fields, so equal ones are a note; a
-    Kustomization that the platform points elsewhere, and an object that takes others along, are faults.
+    What ``flux bootstrap`` writes has some, the Namespace of Flux among them. The two keep each other's
+    fields, so equal ones are a note; a Kustomization that the platform points elsewhere, and an object that
+    takes others along, are faults.
     """
     for owned in platform.objects:
         if owned.id not in platform.provided:
@@ -125,7 +126,8 @@ def owned_by_roadstead(platform: ClusterPlatform) -> Iterator[Finding]:
             f"{owned.id} has two owners: Roadstead applies it too, as the manifests of the fleet ask; {what}"
         )
         path = ("spec", field.partition(".")[2]) if field else ("metadata", "name")
-        yield owned.finding(path, message, is_note=not (field or deleted))
+        is_of_flux = owned.id.name == NAMESPACE and not field
+        yield owned.finding(path, message, is_note=is_of_flux or not (field or deleted))
 
 
 def flux_owns_itself(platform: ClusterPlatform) -> Iterator[Finding]:

@@ -34,9 +34,11 @@ from shared.platform.rules.finding import (
     Files,
     Finding,
     OwnedObject,
+    full_name,
     is_kind,
     named,
 )
+from shared.platform.schemas.kinds import Standing
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ _LISTS = {
     (NOTIFICATION, "Alert"): "eventSources",
     (NOTIFICATION, "Receiver"): "resources",
 }
+_RBAC = "rbac.authorization.k8s.io"
 _ALMOST = 0.85
 """How alike two names are of which one is a slip of the other."""
 _LETTERS, _LONGEST_GUESSED = "abcdefghijklmnopqrstuvwxyz0123456789-.", 100
@@ -250,10 +253,60 @@ def _slips(name: str, names: Mapping[str, str]) -> Sequence[str]:
     return sorted(found & names.keys())
 
 
+def beyond_rights(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield what a Kustomization applies by an account that has no rights there, once for each Kustomization.
+
+    It is looked at where the platform has the account, and no binding of the whole cluster. Reports:
+    fluxcd/flux2-multi-tenancy#69, #131, projectcapsule/capsule#516.
+    """
+    bindings = list(platform.of_kind(_RBAC, "RoleBinding", "ClusterRoleBinding"))
+    having: dict[ObjectId, list[OwnedObject]] = {}
+    for owned in platform.objects:
+        name = str(owned.owner.spec.get("serviceAccountName") or "")
+        account = ObjectId("", "ServiceAccount", owned.owner.id.namespace, name)
+        if platform.known.get(account) is not None:
+            having.setdefault(owned.owner.id, []).append(owned)
+    for owner, objects in having.items():
+        account = ObjectId("", "ServiceAccount", owner.namespace, objects[0].owner.spec["serviceAccountName"])
+        places = {binding.id.namespace for binding in bindings if _is_for(binding, account)}
+        beyond = (owned for owned in objects if "" not in places and _place(owned, platform) not in places)
+        for owned in beyond:
+            place = _place(owned, platform)
+            if place is None or is_open(place):
+                continue
+            where = f"in the namespace {place}" if place else "without a namespace"
+            message = (
+                f"{account}, by which Kustomization {full_name(owner)} applies, has no rights {where}, so "
+                "the API server forbids this, and Flux applies nothing of it; bind a role, or move this"
+            )
+            yield owned.finding(("metadata",), message, is_note=not platform.is_sure)
+            break
+
+
+def _place(owned: OwnedObject, platform: ClusterPlatform) -> str | None:
+    """Return the namespace that an object comes to, "" for one of the cluster, None where nobody knows."""
+    if platform.kinds.is_namespaced(owned.manifest):
+        return owned.id.namespace or "default"
+    return "" if platform.kinds.standing(owned.manifest)[0] is Standing.DEFINED else None
+
+
+def _is_for(binding: OwnedObject, account: ObjectId) -> bool:
+    """Return whether a binding gives rights to an account, or may do so."""
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{account.namespace}", "system:authenticated")
+    for _, subject in objects_in(binding.manifest.get("subjects")):
+        name, kind = str(subject.get("name") or ""), subject.get("kind")
+        place = str(subject.get("namespace") or binding.id.namespace)
+        if is_open(name) or is_open(place) or (kind == "Group" and name in groups):
+            return True
+        if kind == "ServiceAccount" and (place, name) == (account.namespace, account.name):
+            return True
+    return False
+
+
 def _granted(platform: ClusterPlatform) -> frozenset[str]:
     """Return the namespaces whose account ``default`` has rights by a binding; "*" is all of them."""
     found: set[str] = set()
-    for owned in platform.of_kind("rbac.authorization.k8s.io", "RoleBinding", "ClusterRoleBinding"):
+    for owned in platform.of_kind(_RBAC, "RoleBinding", "ClusterRoleBinding"):
         for _, subject in objects_in(owned.manifest.get("subjects")):
             kind, name = subject.get("kind"), str(subject.get("name") or "")
             if kind == "ServiceAccount" and name == "default":

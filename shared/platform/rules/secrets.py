@@ -19,11 +19,21 @@ from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import is_marked, mapping, objects_in
 from shared.platform.credentials import credentials, is_named_secret
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import ClusterPlatform, Files, Finding, OwnedObject, full_name
+from shared.platform.rules.finding import (
+    ClusterPlatform,
+    Files,
+    Finding,
+    OwnedObject,
+    full_name,
+    is_kind,
+)
 from shared.platform.source.places import best_document
 
 _FIELDS = ("data", "stringData")
 _MARKERS = ('"mac": "ENC[', "sops_mac=ENC[", "[sops]", "mac: ENC[")
+_OF_DOTENV = "sops_"
+"""How the names begin that SOPS adds to a file of variables (getsops/sops ``stores/dotenv``)."""
+_MAC = f"{_OF_DOTENV}mac"
 _PUBLIC = re.compile(r"(\s*-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----)+\s*")
 _REFERENCE = re.compile(r"(vault|bao):[\w./-]+#.*")
 """What the webhook of bank-vaults replaces (bank-vaults.dev/docs/mutating-webhook/configuration)."""
@@ -53,6 +63,10 @@ def plain_secrets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
         values = dict(_values(owned.manifest))
         if "sops" in owned.manifest and any(_is_encrypted(value) for value in values.values()):
             values = {path: value for path, value in values.items() if is_named_secret(str(path[-1]))}
+        if any(path[-1] == _MAC and _is_encrypted(value) for path, value in values.items()):
+            values = {
+                path: value for path, value in values.items() if not str(path[-1]).startswith(_OF_DOTENV)
+            }
         source = _source(owned, files)
         for path, value in values.items():
             if _is_plain(value, path) and not (owned.owner.spec.get("postBuild") and _is_open(source, path)):
@@ -73,16 +87,23 @@ def plain_credentials(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield the Secrets of SOPS in a Kustomization that does not decrypt."""
-    for owned in platform.of_kind("", "Secret"):
-        owner = owned.owner
+    """Yield what is encrypted with SOPS in a Kustomization that does not decrypt.
+
+    Flux itself refuses a Secret. It drops the field ``sops`` of another built-in object (``ssa/normalize``),
+    and the API server refuses that of a custom one.
+    """
+    for owned in platform.objects:
+        owner, is_secret = owned.owner, is_kind(owned.id, "", "Secret")
         if owner.spec.get("decryption") or is_marked(owned.manifest, "decrypt", "disabled"):
             continue
-        whole = "sops" in owned.manifest
-        paths = [path for path, value in _values(owned.manifest) if _is_encrypted(value)]
+        whole = isinstance(owned.manifest.get("sops"), Mapping)
+        paths = [path for path, value in _values(owned.manifest) if is_secret and _is_encrypted(value)]
         if whole or paths:
             place = f" ({owner.file})" if owner.file else ""
-            effect = "Flux refuses it" if whole else "the cluster gets the encrypted text"
+            is_custom = "." in owned.id.group and not owned.id.group.endswith(".k8s.io")
+            refusing = "the API server" if is_custom else "Flux"
+            is_refused = whole and (is_secret or is_custom)
+            effect = f"{refusing} refuses it" if is_refused else "the cluster gets the encrypted text"
             message = (
                 f"{owned.id} is encrypted with SOPS, and Kustomization {full_name(owner.id)}{place} has no "
                 f"spec.decryption, so {effect}; add decryption.provider: sops, with the Secret of its key"
@@ -110,7 +131,7 @@ def _text(value: Any, path: Path) -> str:
 
 def _is_encrypted(value: Any) -> bool:
     texts = (str(value), _text(value, ("data",)))
-    return texts[0].startswith("ENC[") or any(marker in text for text in texts for marker in _MARKERS)
+    return any(text.startswith("ENC[") or any(marker in text for marker in _MARKERS) for text in texts)
 
 
 def _is_plain(value: Any, path: Path) -> bool:

@@ -16,12 +16,22 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shared.frozen import replace
+from shared.kubernetes.inside import PREFIX
 from shared.language.resolve.problems import Path, nearest
-from shared.platform.changes.objects import is_open, mapping, objects_in
+from shared.platform.changes.objects import is_definition, is_marked, is_open, items, mapping, objects_in
 from shared.platform.inventory import ObjectId, Owner
-from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, named, texts_in
+from shared.platform.rules.finding import (
+    ClusterPlatform,
+    Files,
+    Finding,
+    full_name,
+    is_kind,
+    named,
+    texts_in,
+)
 from shared.platform.source.documents import UnreadableFile, documents
-from shared.platform.source.places import places_in_text
+from shared.platform.source.places import best_document, places_in_text
 from shared.platform.source.references import ReferenceTarget, of_kustomization
 from shared.platform.source.tree import KUSTOMIZATION_FILES, joined
 
@@ -39,7 +49,7 @@ def silent_targets(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
     for owner in platform.inventory.owners.values():
         if owner.unbuilt or not owner.objects:
             continue
-        places = [*_files_of(owner, files), (owner.file, owner.id, ("spec",), owner.spec)]
+        places = [*kustomization_files(owner, files), (owner.file, owner.id, ("spec",), owner.spec)]
         renames = any(given.get(field) for *_, given in places for field in _RENAMES)
         if any("$patch" in text for *_, given in places for text in texts_in(given.get("patches"))):
             continue  # one of them may have removed what another one is for
@@ -64,7 +74,7 @@ def _note(file: str, of: ObjectId | None, path: Path, message: str) -> Finding:
     return Finding(file, of, path, f"{message}, {hint}", is_note=True)
 
 
-def _files_of(owner: Owner, files: Files) -> Iterator[_Place]:
+def kustomization_files(owner: Owner, files: Files) -> Iterator[_Place]:
     """Yield the kustomization files that a Kustomization is built from, as far as they are in the tree."""
     waiting, seen = [owner.path], set[str]()
     while waiting and len(seen) < _MOST_FILES:
@@ -171,3 +181,113 @@ def defaults_in_scripts(platform: ClusterPlatform, files: Files) -> Iterator[Fin
                 )
                 yield Finding(file, owned.id, (), message, is_note=True, text=text)
                 break
+
+
+def unreplaced_variables(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield the variables in what a Kustomization without ``postBuild`` applies: they stay as written.
+
+    Nobody's child gets the variables of its parent (fluxcd/flux2#2360, #3632). Where the API server takes no
+    ``$`` it is refused; elsewhere it is a note, and only for a name that has a value for somebody.
+    """
+    owners = platform.inventory.owners.values()
+    known = {name for owner in owners for name in _variables_of(owner.spec)}
+    for owned in platform.objects:
+        if _has_variables(owned.owner.spec) or not any("${" in text for text in texts_in(owned.manifest)):
+            continue
+        place = f" ({owned.owner.file})" if owned.owner.file else ""
+        for path, text in _texts_with_places(owned.manifest, (), "${"):
+            names = {
+                name for name in _USED.findall(text) if not (_is_own(path) and _has_variables(owned.spec))
+            }
+            is_refused = _is_strict(owned.id, path)
+            said = sorted(name for name in names if is_refused or name in known or name.startswith(PREFIX))
+            if said:
+                message = (
+                    f"${{{said[0]}}} stays as written, because Kustomization {full_name(owned.owner.id)}"
+                    f"{place} has no spec.postBuild; the variables of another one do not count"
+                )
+                yield owned.finding(path, message, is_note=not is_refused)
+                break
+
+
+_USED = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)")
+_SUBSTITUTE = ("substitute", "substituteFrom")
+
+
+def _has_variables(spec: Mapping[str, Any]) -> bool:
+    return any(mapping(spec.get("postBuild")).get(field) for field in _SUBSTITUTE)
+
+
+def _variables_of(spec: Mapping[str, Any]) -> Iterator[str]:
+    yield from map(str, mapping(mapping(spec.get("postBuild")).get("substitute")))
+
+
+def _texts_with_places(value: Any, path: Path, part: str) -> Iterator[tuple[Path, str]]:
+    """Yield the texts that have a part, at any depth."""
+    if isinstance(value, str) and part in value:
+        yield path, value
+    for key, inner in value.items() if isinstance(value, Mapping) else enumerate(items(value)):
+        yield from _texts_with_places(inner, (*path, key if isinstance(key, int) else str(key)), part)
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether a field of a Kustomization is one that its own variables reach: its patches."""
+    return path[:2] == ("spec", "patches")
+
+
+def _is_strict(name: ObjectId, path: Path) -> bool:
+    """Return whether a field takes no ``$``: a name, a label, a host."""
+    if path[0] == "metadata":
+        return path[1] in ("name", "namespace", "labels")
+    return is_kind(name, "networking.k8s.io", "Ingress") and path[-1] == "host"
+
+
+_HALVED = re.compile(r"\$\$(?!\{)")
+
+
+def halved_dollars(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
+    """Yield a note for each object in whose text Flux makes one ``$`` of two.
+
+    Report: fluxcd/kustomize-controller#537. A shell's ``$$`` is its process, and that of the arguments of a
+    container keeps a ``$(name)``.
+    """
+    for owned in platform.objects:
+        file, spec = owned.built.file, owned.owner.spec
+        is_replaced = _has_variables(spec) and not is_marked(owned.manifest, "substitute", "disabled")
+        if not (is_replaced and file) or is_definition(owned.id):
+            continue
+        node = best_document(files(file) or b"", owned.id)
+        for path, text in _texts_with_places(node.plain() if node else {}, (), "$$"):
+            message = (
+                "Flux makes one $ of two here, because its Kustomization has variables; write four where two "
+                f"are meant; {_DISABLE}"
+            )
+            if _HALVED.search(text):
+                yield owned.finding(path, message, is_note=True)
+                break
+
+
+_IN_QUOTES = "; write it in quotes"
+_VALUE = re.compile(r"\$\{[^{}$]+\}")
+_QUOTED = (
+    "; kustomize drops quotes around {written}, so its value decides: write ${{quote}}{written}${{quote}}, "
+    "and give the variable quote the value '\"'"
+)
+
+
+def of_variable(finding: Finding, files: Files) -> Finding:
+    """Return a fault of a value that is to be in quotes, as it is said where a variable brings the value.
+
+    Reports: kubernetes-sigs/kustomize#4845, fluxcd/flux2#1839, fluxcd/kustomize-controller#1096.
+    """
+    if _IN_QUOTES not in finding.message:
+        return finding
+    document = best_document(files(finding.file) or b"", finding.of) if finding.file else None
+    value = document.plain() if document is not None else None
+    for step in finding.path:
+        is_there = isinstance(step, int) and isinstance(value, list) and step < len(value)
+        value = value[step] if is_there else mapping(value).get(step)
+    if not isinstance(value, str) or not _VALUE.fullmatch(value):
+        return finding
+    message = finding.message.partition(_IN_QUOTES)[0] + _QUOTED.format(written=value)
+    return replace(finding, message=message)

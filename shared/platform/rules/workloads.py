@@ -1,7 +1,7 @@
 """Combinations of fields that the API server refuses always.
 
 Source: ``pkg/apis/{core,apps,autoscaling,batch,networking,policy,rbac}/validation/validation.go`` of
-Kubernetes, and "HelmRepository" of fluxcd.io. It is a part of those rules: what people get wrong, and what is
+Kubernetes. It is a part of those rules: what people get wrong, and what is
 certain without the cluster.
 """
 
@@ -28,10 +28,10 @@ from shared.platform.changes.objects import (
 )
 from shared.platform.rules.cluster_kinds import OF_CLUSTERS
 from shared.platform.rules.finding import ClusterPlatform, Finding, is_unknown, lacks
+from shared.platform.rules.flux_fields import OF_FLUX
 from shared.platform.rules.names import is_label
 from shared.platform.rules.pods import of_pod, once, port_name
 from shared.platform.schemas.fields import Fault
-from shared.platform.source.documents import UnreadableFile, documents
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _NODE_PORTS = range(30_000, 32_768)
@@ -45,14 +45,6 @@ def impossible_objects(platform: ClusterPlatform) -> Iterator[Finding]:
             for rule in rules.get(owned.id[:2], ()):
                 for path, message in rule(owned.manifest):
                     yield owned.finding(path, message, is_note=is_note)
-
-
-def _chart_repository(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    spec = mapping_at(manifest, "spec")
-    url, is_oci = str(spec.get("url") or ""), spec.get("type") == "oci"
-    if url and not (is_open(url) or is_open(spec.get("type"))) and is_oci != url.startswith("oci://"):
-        wanted = "an address with oci://" if is_oci else "type: oci, which an address with oci:// needs"
-        yield ("spec", "url"), f"no chart is ever read from {url}; write {wanted}"
 
 
 def _selector(manifest: Mapping[str, Any]) -> Iterator[Fault]:
@@ -356,16 +348,6 @@ def _address(manifest: Mapping[str, Any]) -> Iterator[Fault]:
         )
 
 
-def _renderers(manifest: Mapping[str, Any]) -> Iterator[Fault]:
-    for number, renderer in objects_in(value_at(manifest, "spec.postRenderers")):
-        for place, patch in objects_in(value_at(renderer, "kustomize.patches")):
-            try:
-                documents(str(patch.get("patch") or "").encode())
-            except UnreadableFile as error:
-                path: Path = ("spec", "postRenderers", number, "kustomize", "patches", place, "patch")
-                yield path, f"is no YAML, so helm-controller renders nothing of this release: {error.message}"
-
-
 _Rule = Callable[[Mapping[str, Any]], Iterator[Fault]]
 _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     **{kind: (of_pod(path),) for kind, path in PODS.items()},
@@ -380,10 +362,9 @@ _RULES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     ("", "PersistentVolumeClaim"): (_claim,),
     ("", "ConfigMap"): (_keys, _twice),
     ("", "Secret"): (_keys, _type),
-    ("helm.toolkit.fluxcd.io", "HelmRelease"): (_renderers,),
     ("policy", "PodDisruptionBudget"): (_budget,),
     **OF_CLUSTERS,
-    ("source.toolkit.fluxcd.io", "HelmRepository"): (_chart_repository,),
+    **OF_FLUX,
 }
 _NOTES: Mapping[tuple[str, str], tuple[_Rule, ...]] = {
     ("batch", "CronJob"): (_deadline,),

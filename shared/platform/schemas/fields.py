@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -139,6 +139,10 @@ _DURATIONS = frozenset(
     f"^([0-9]+(\\.[0-9]+)?({units}))+$" for units in ("ms|s|m|h", "ms|s|m", "s|m|h", "ms|s|m|h)?")
 )
 """The patterns that Flux's kinds have for durations; any other may take very long, or mean another thing."""
+_ADDRESS = re.compile(r"\^\(?([a-z|]+)\)?://\.\*\$")
+"""The patterns that Flux's kinds have for addresses: the schemes that one may begin with."""
+_OF_SSH = re.compile(r"([^@/\s]+@[^:/\s]+):([^\s]+)")
+"""An address of git as scp has it (git-scm.com/docs/git-clone, "Git URLs")."""
 Schema = Mapping[str, Any]
 
 
@@ -180,16 +184,17 @@ def _published(name: str, minor: Minor) -> Schema:
 
 
 def _of_letters(kind: str, minor: Minor) -> Schema:
-    """Return the schema of a type as the published documents are stored."""
+    """Return the schema of a type as the published documents are stored; its null is no value."""
     if kind == ANY:
         return {}
     if kind.startswith(REFERENCE):
-        return {"type": "object", _DEFINITION: (kind[1:], minor)}
+        return {"type": "object", "nullable": True, _DEFINITION: (kind[1:], minor)}
     if kind.startswith(LIST):
-        return {"type": "array", "items": _of_letters(kind[1:], minor)}
+        return {"type": "array", "nullable": True, "items": _of_letters(kind[1:], minor)}
     if kind.startswith(MAP):
-        return {"type": "object", "additionalProperties": _of_letters(kind[1:], minor)}
-    return {"type": _TYPES[kind]}
+        more = _of_letters(kind[1:], minor)
+        return {"type": "object", "nullable": True, "additionalProperties": more}
+    return {"type": _TYPES[kind], "nullable": True}
 
 
 def _is_required(name: str, field: str, kind: str, minor: Minor) -> bool:
@@ -203,7 +208,14 @@ def _is_required(name: str, field: str, kind: str, minor: Minor) -> bool:
 
 
 def _of_value(schema: Schema, value: Any, path: Path) -> Iterator[Fault]:
-    if value is None or (isinstance(value, str) and "${" in value):
+    if isinstance(value, str) and "${" in value:
+        return
+    if value is None:
+        if schema.get("type") and "default" not in schema and not schema.get("nullable"):
+            yield (
+                path,
+                f"must be {_CHECKS[str(schema['type'])][1]}, and is empty; give it a value, or remove it",
+            )
         return
     kind = "integer or string" if schema.get("x-kubernetes-int-or-string") else str(schema.get("type") or "")
     if kind in _CHECKS and not _CHECKS[kind][0](value):
@@ -229,6 +241,9 @@ def _of_value(schema: Schema, value: Any, path: Path) -> Iterator[Fault]:
         yield from _bounds(schema, len(value), ("minLength", "maxLength"), "characters", path)
         if schema.get("pattern") in _DURATIONS and not _DURATION.fullmatch(value):
             yield path, f"must be a duration such as 30s, 10m or 1h, got {described(value)}"
+        address = _ADDRESS.fullmatch(str(schema.get("pattern")))
+        if address and not value.startswith(tuple(f"{scheme}://" for scheme in address[1].split("|"))):
+            yield path, _no_address(value, address[1].split("|"))
     elif not isinstance(value, bool):
         least, most = schema.get("minimum"), schema.get("maximum")
         if _is_number(least) and value < least:
@@ -259,6 +274,14 @@ def _of_object(schema: Schema, value: Mapping[str, Any], path: Path, *, embedded
             yield (*path, str(key)), known or unknown_field(str(key), fields)
 
 
+def _no_address(value: str, schemes: Sequence[str]) -> str:
+    """Return what is said of an address with no scheme, or another one; it may have a credential."""
+    scp = _OF_SSH.fullmatch(value)
+    allowed = " or ".join(f"{scheme}://" for scheme in schemes)
+    hint = "; write ssh:// before it, and / for the : behind the host" if scp and "ssh" in schemes else ""
+    return f"must begin with {allowed}{hint}"
+
+
 def _bounds(schema: Schema, size: int, names: tuple[str, str], what: str, path: Path) -> Iterator[Fault]:
     least, most = schema.get(names[0]), schema.get(names[1])
     if isinstance(least, int) and size < least:
@@ -267,13 +290,17 @@ def _bounds(schema: Schema, size: int, names: tuple[str, str], what: str, path: 
         yield path, f"must have at most {most} {what}, and has {size}"
 
 
+NO_FIELD = "there is no such field"
+"""How it is said that a schema has no field of a name."""
+
+
 def unknown_field(name: str, fields: Mapping[str, Any]) -> str:
     """Return what is said about a field that there is not."""
     near = nearest(name, [field for field in fields if field != name])
     hint = f"did you mean {near}?" if near else "remove it"
     if not near and 0 < len(fields) <= 12:
         hint = f"the fields here are {', '.join(sorted(fields))}"
-    return f"there is no such field; {hint}"
+    return f"{NO_FIELD}; {hint}"
 
 
 def _of_another_version(field: str, name: str, minor: Minor) -> str:

@@ -14,7 +14,7 @@ from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.resolve.problems import nearest
 from shared.platform.schemas import published
-from shared.platform.schemas.fields import Fault, Minor, faults_of, faults_of_kind
+from shared.platform.schemas.fields import NO_FIELD, Fault, Minor, faults_of, faults_of_kind
 
 RETIRED: Mapping[tuple[str, str], tuple[str, str]] = {
     (api_version, kind): (since, instead)
@@ -133,6 +133,17 @@ class KnownKinds:
         spec = self.definitions.get((_group(api_version), kind))
         return spec is not None and spec.get("scope") == "Namespaced"
 
+    def groups_of(self, kind: str) -> Mapping[str, str]:
+        """Return the groups that have a kind of this name, each with the best ``apiVersion`` of it."""
+        own = [
+            api
+            for (api, name), found in published.kinds().items()
+            if name == kind and self.minor in found.versions
+        ]
+        flux = [api for api, name in published.flux_schemas() if name == kind]
+        others = [f"{group}/v1" for group, name in self.definitions if name == kind]
+        return {_group(api): api for api in sorted((*others, *flux, *own), key=_maturity)}
+
     def standing(self, manifest: Json) -> tuple[KindState, str]:
         """Return what is known of an object's kind, and what is wrong with it."""
         named = _named(manifest)
@@ -173,6 +184,15 @@ class KnownKinds:
             yield from faults_of_kind(own.definition, self.minor, manifest)
             return
         yield from faults_of(self._schema(api_version, kind), manifest)
+
+    def doubts(self, manifest: Json) -> Iterator[Fault]:
+        """Yield the fields of an object of Flux that its published version lacks; a newer one may have it."""
+        schema = published.closed_flux_schemas().get(_named(manifest))
+        known = set(self.faults(manifest)) if schema else set()
+        for path, message in faults_of(schema, manifest) if schema else ():
+            if message.startswith(NO_FIELD) and (path, message) not in known:
+                in_version = f"{NO_FIELD} in Flux {published.flux_version()}"
+                yield path, in_version + message.removeprefix(NO_FIELD)
 
     def _schema(self, api_version: str, kind: str) -> Json:
         """Return the schema of a custom kind: the published one of Flux where a definition has no fields."""
@@ -218,6 +238,16 @@ class KnownKinds:
 
     def _of_nobody(self, api_version: str, kind: str) -> tuple[KindState, str]:
         group = _group(api_version)
+        flux = [
+            other
+            for other, other_kind in published.flux_schemas()
+            if other_kind == kind and _group(other) == group
+        ]
+        if flux and api_version not in flux:
+            return KindState.NOT_INSTALLED, (
+                f"Flux {published.flux_version()} serves no {api_version} {kind}, so it applies nothing of "
+                f"its Kustomization; write {max(flux, key=_maturity)}, whose fields may differ"
+            )
         if self.knows_flux and group.endswith("toolkit.fluxcd.io"):
             return KindState.NOT_INSTALLED, (
                 f"the components of Flux here do not define {api_version} {kind}, so Flux applies nothing of "

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -59,15 +60,26 @@ def flux_definitions() -> tuple[Mapping[str, Any], ...]:
 
 
 @cache
+def flux_version() -> str:
+    """Return the version of Flux whose definitions these are, such as 2.7."""
+    found = re.search(r"--version=v([0-9]+\.[0-9]+)", _document(FLUX)["source"])
+    return found[1] if found else ""
+
+
+@cache
 def flux_schemas() -> Mapping[tuple[str, str], Mapping[str, Any]]:
     """Return the schemas of Flux's kinds, by ``apiVersion`` and kind; any more field is right.
 
     They are for clusters whose definitions nobody here has, and whose Flux may be a newer one.
     """
+    return {named: _opened(schema) for named, schema in closed_flux_schemas().items()}
+
+
+@cache
+def closed_flux_schemas() -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    """Return the schemas of Flux's kinds, by ``apiVersion`` and kind, as this version of Flux has them."""
     return {
-        (f"{spec['group']}/{version['name']}", spec["names"]["kind"]): _opened(
-            version["schema"]["openAPIV3Schema"]
-        )
+        (f"{spec['group']}/{version['name']}", spec["names"]["kind"]): version["schema"]["openAPIV3Schema"]
         for spec in (definition["spec"] for definition in flux_definitions())
         for version in spec["versions"]
     }

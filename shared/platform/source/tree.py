@@ -115,6 +115,12 @@ class Tree:
         """Return whether there is such a folder with a file in it; "" is the root."""
         return not path or bool(self._all_below(path))
 
+    def in_other_case(self, folder: str) -> str:
+        """Return the folder that differs from one in the case of its letters alone, "" for none."""
+        begin = f"{folder}/".lower()
+        found = next((path for path in self.files.ordered if path.lower().startswith(begin)), "")
+        return found[: len(folder)]
+
     def kustomization_in(self, folder: str) -> str:
         """Return the path of the kustomization file that counts for a folder, "" without one."""
         return next(iter(self.kustomizations_in(folder)), "")

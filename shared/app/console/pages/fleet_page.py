@@ -119,7 +119,9 @@ def _of_fleet(view: schema.FleetView) -> Iterator[OpenTask]:
         count, names = view["needsApprovalCount"], tuple(view["needsApproval"])
         what = f"{removals(count, view['needsReleaseCount'])} of the newest commit: approval needed"
         address = ("/plans", view["commit"])
-        yield OpenTask(what, "an Approver", names=names, address=address, label="Look and approve", count=count)
+        yield OpenTask(
+            what, "an Approver", names=names, address=address, label="Look and approve", count=count
+        )
     if view["notCreatedCount"]:
         what = f"{many(view['notCreatedCount'], 'cluster')} not created: the manifest is invalid"
         names, address = tuple(view["notCreated"]), ("/plans", view["commit"])
@@ -165,7 +167,9 @@ def _of_rollouts(rollouts: list[schema.RolloutView]) -> Iterator[OpenTask]:
         spent = sum(len(group["failed"]) for stage in view["stages"] for group in stage["groups"])
         if view["state"] == "Waiting" and spent:
             what = f"The rollout of {commit} is halted: {many(spent, 'cluster')} failed"
-            yield OpenTask(what, _ENDS[WaitReason.BUDGET], None, view["progress"], address=address, urgent=True)
+            yield OpenTask(
+                what, _ENDS[WaitReason.BUDGET], None, view["progress"], address=address, urgent=True
+            )
         if view["state"].startswith(("Paused", "Stopped")):
             what, waits = f"The rollout of {commit}: {view['state'].lower()}", view["waiting"]
             who = next((_ENDS[reason] for wait in waits if (reason := wait["reason"]) in _ENDS), _RESUMES)

@@ -1,0 +1,188 @@
+"""Fields of Flux's own kinds, and its marks: what its controllers and the API server make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.built_platforms import CHARTS, NAMESPACE, Platform, deployment, release
+from tests.support.flux_definitions import real_definitions
+
+SHORT = [found for found in real_definitions() if found["spec"]["names"]["kind"] == "Kustomization"]
+"""The definitions of components that have one controller alone, as those of the example fleet."""
+
+
+def source(kind: str, **spec: Any) -> str:
+    manifest = {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": kind,
+        "metadata": {"name": "apps", "namespace": "platform"},
+        "spec": {"interval": "1m", **spec},
+    }
+    return yaml.safe_dump(manifest)
+
+
+def versioned(version: Any) -> str:
+    return release("web", "podinfo").replace(
+        "chart: podinfo\n", f"chart: podinfo\n      version: {version}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (release("web", "podinfo", install={"crds": "replace"}), "must be Skip or Create or CreateReplace"),
+        (release("web", "podinfo", releaseName="a" * 54), "must have at most 53 characters, and has 54"),
+        (release("web", "podinfo").replace("  interval: 1h\n", ""), "interval is missing"),
+        (release("web", "podinfo", values="a: b"), "must be an object, got"),
+        (release("web", "podinfo", values={"a": "b"}), ""),
+        (versioned("1.10"), 'must be a string, got 1.1; write it in quotes, as "1.1"'),
+        (versioned("latest"), "latest is no version, such as 1.2.3, and no range"),
+        (versioned("1.2.x.y"), "is no version"),
+        *((versioned(f"'{version}'"), "") for version in ("1.x", "^1.2 || >=3.0.0-0 <4", "1.2 - 1.4", "*")),
+        (source("GitRepository", url="git@github.com:a/b.git"), "write ssh:// before it, and / for the :"),
+        (
+            source("GitRepository", url="ssh://git@github.com/a/b"),
+            "needs a key, and so it never becomes Ready",
+        ),
+        (source("GitRepository", url="ssh://git@github.com/a/b", secretRef={"name": "a"}), ""),
+        (source("GitRepository", url="https://github.com/a/b", ref={"semver": "new"}), "is no version"),
+        (source("GitRepository", url="https://github.com/a/b", ref={"semver": ">=1"}), ""),
+        (source("OCIRepository", url="https://r.example/a"), "must begin with oci://"),
+        (source("HelmRepository", url="charts.example.com"), "must begin with http:// or https:// or oci://"),
+        (source("HelmRepository", url="${address}"), ""),
+    ],
+)
+@pytest.mark.parametrize("definitions", [real_definitions(), SHORT, ()])
+def test_fields_of_flux_are_checked_whoever_defines_them(text: str, problem: str, definitions: Any) -> None:
+    """Report: fluxcd/flux2-kustomize-helm-example#56."""
+    found = Platform(NAMESPACE, CHARTS, text, definitions=definitions).problems
+    assert [problem in said for said in found] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"), [({"zone": None}, True), ({"zone": ""}, False), (None, True), ({}, False)]
+)
+def test_an_empty_value_of_a_custom_kind_is_refused(value: Any, refused: bool) -> None:
+    """Report: hmcts/cnp-flux-config#22370; a real API server said the same of each type."""
+    found = Platform().kustomize("a", spec={"postBuild": {"substitute": value}}).problems
+    assert ["is empty; give it a value, or remove it" in said for said in found] == [True] * refused
+
+
+def test_an_empty_value_of_a_built_in_kind_is_none() -> None:
+    assert (
+        Platform("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {k: }\n").problems
+        == []
+    )
+
+
+@pytest.mark.parametrize("definitions", [SHORT, ()])
+def test_a_version_that_flux_serves_no_more_is_a_note_where_nobody_knows_its_version(
+    definitions: Any,
+) -> None:
+    text = release("web", "podinfo").replace("fluxcd.io/v2", "fluxcd.io/v2beta1")
+    found = Platform(CHARTS, text, definitions=definitions)
+    assert found.problems == []
+    assert any("serves no helm.toolkit.fluxcd.io/v2beta1 HelmRelease" in note for note in found.notes)
+    assert any("write helm.toolkit.fluxcd.io/v2, whose fields may differ" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("kustomize.toolkit.fluxcd.io/prune: disabled", ""),
+        ("kustomize.toolkit.fluxcd.io/prune: Disabled", ""),
+        ("kustomize.toolkit.fluxcd.io/prune: enabled", ""),
+        ("kustomize.toolkit.fluxcd.io/prune: 'false'", "so it acts as without; write disabled"),
+        ("kustomize.toolkit.fluxcd.io/force: 'true'", "write enabled"),
+        ("kustomize.toolkit.fluxcd.io/ssa: merge", ""),
+        ("kustomize.toolkit.fluxcd.io/ssa: disabled", "write Override or Merge or IfNotPresent or Ignore"),
+        (
+            "kustomize.toolkit.fluxcd.io/reconsile: disabled",
+            "did you mean kustomize.toolkit.fluxcd.io/reconcile",
+        ),
+        ("kustomize.toolkit.fluxcd.io/name: core", ""),
+        ("fluxcd.io/ignore: 'true'", "is of Flux 1, and Flux 2 applies this all the same"),
+        ("fluxcd.io/ignore: 'false'", ""),
+        ("example.com/prune: 'false'", ""),
+    ],
+)
+def test_a_mark_that_flux_does_not_know_is_a_note(mark: str, said: str) -> None:
+    key, _, value = mark.partition(": ")
+    text = yaml.safe_load(deployment())
+    text["metadata"]["annotations"] = {key: yaml.safe_load(value)}
+    found = Platform(NAMESPACE, yaml.safe_dump(text))
+    assert found.problems == []
+    assert [said in note for note in found.notes] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("definitions", "refused"), [(real_definitions(), True), (SHORT, False), ((), False)]
+)
+def test_a_field_that_flux_does_not_have_is_refused_where_its_version_is_known(
+    definitions: Any, refused: bool
+) -> None:
+    """Report: gimlet-io/gimlet#484: a server-side apply refuses the field, and with it the whole path."""
+    found = Platform(CHARTS, release("web", "podinfo", value={"a": 1}), definitions=definitions)
+    assert any("there is no such field; did you mean values?" in text for text in found.problems) == refused
+    assert any("no such field in Flux 2.7; did you mean values?" in text for text in found.notes) != refused
+    newer = Platform(CHARTS, release("web", "podinfo", values={"a": 1}), definitions=definitions)
+    assert not any("no such field" in text for text in (*newer.problems, *newer.notes))
+
+
+MARKED = deployment(image="r.example/web:1.0.0").replace("web:1.0.0", "web:1.0.0 # MARKER")
+
+
+def automated(marker: str, *, path: str = "./platform", policy: str = "web") -> list[str]:
+    """Return the notes of a platform whose images are written by an automation."""
+    objects: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        (
+            "ImageUpdateAutomation",
+            "auto",
+            {"sourceRef": {"kind": "GitRepository", "name": "flux-system"}, "update": {"path": path}},
+        ),
+        ("ImageRepository", "web", {"image": "r.example/web"}),
+        (
+            "ImagePolicy",
+            policy,
+            {"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "1"}}},
+        ),
+    )
+    of_images = "---\n".join(
+        yaml.safe_dump(
+            {
+                "apiVersion": "image.toolkit.fluxcd.io/v1",
+                "kind": kind,
+                "metadata": {"name": name, "namespace": "flux-system"},
+                "spec": spec,
+            }
+        )
+        for kind, name, spec in objects
+    )
+    found = Platform(NAMESPACE, of_images, MARKED.replace("# MARKER", marker))
+    return [note for note in found.notes if "no automation writes this image" in note]
+
+
+@pytest.mark.parametrize(
+    ("marker", "path", "policy", "said"),
+    [
+        ('# {"$imagepolicy": "flux-system:web"}', "./platform", "web", []),
+        ('# {"$imagepolicy": "flux-system:web:tag"}', "./platform", "web", []),
+        ("", "./platform/apps", "web", ['has the comment {"$imagepolicy": "flux-system:web"}']),
+        ("", "./", "web", []),
+        (
+            '# {"$imagepolicy": "flux-system:web"}',
+            "./platform",
+            "wep",
+            ['"flux-system:wep"}', "there is no ImagePolicy flux-system/web"],
+        ),
+    ],
+)
+def test_an_image_that_no_automation_writes_is_a_note(
+    marker: str, path: str, policy: str, said: list[str]
+) -> None:
+    """Reports: fluxcd/image-automation-controller#159, #214."""
+    found = automated(marker, path=path, policy=policy)
+    assert [part in note for part, note in zip(said, found, strict=True)] == [True] * len(said)
