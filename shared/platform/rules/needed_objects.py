@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
-from shared.platform.changes.needs import ALWAYS_SAID, Need, asks, needs_of
+from shared.platform.changes.needs import ALWAYS_SAID, ObjectNeed, asks, needs_of
 from shared.platform.changes.objects import (
     FLUX,
     HELM,
@@ -125,7 +125,7 @@ def _referring(platform: ClusterPlatform) -> Iterator[tuple[ObjectId, Json, str]
             yield owner.id, {"spec": owner.spec}, owner.file
 
 
-def _elsewhere(name: ObjectId, need: Need, platform: ClusterPlatform) -> str:
+def _elsewhere(name: ObjectId, need: ObjectNeed, platform: ClusterPlatform) -> str:
     """Return a hint where an object of Flux names one that is in another namespace, "" for none."""
     wanted = need.id
     same = (known for known in platform.known if known[:2] == wanted[:2] and known.name == wanted.name)

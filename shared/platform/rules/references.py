@@ -38,7 +38,7 @@ from shared.platform.rules.finding import (
     is_kind,
     named,
 )
-from shared.platform.schemas.kinds import Standing
+from shared.platform.schemas.kinds import KindState
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _place(owned: OwnedObject, platform: ClusterPlatform) -> str | None:
     """Return the namespace that an object comes to, "" for one of the cluster, None where nobody knows."""
     if platform.kinds.is_namespaced(owned.manifest):
         return owned.id.namespace or "default"
-    return "" if platform.kinds.standing(owned.manifest)[0] is Standing.DEFINED else None
+    return "" if platform.kinds.standing(owned.manifest)[0] is KindState.DEFINED else None
 
 
 def _is_for(binding: OwnedObject, account: ObjectId) -> bool:
