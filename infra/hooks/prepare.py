@@ -17,7 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cli import azure_deployment
-from cli.deployment_checks import Obstacle, of_region, preflight
+from cli.deployment_checks import DeploymentObstacle, of_region, preflight
 
 INFRA = Path(__file__).resolve().parents[1]
 TEMPLATE = INFRA / "main.json"
@@ -38,7 +38,7 @@ def main() -> None:
         raise azure_deployment.DeploymentFailed("\n".join(["This would stop the deployment.", *found]))
 
 
-def obstacles(az: azure_deployment.Az, own: str, given: Mapping[str, Any]) -> Iterator[Obstacle]:
+def obstacles(az: azure_deployment.Az, own: str, given: Mapping[str, Any]) -> Iterator[DeploymentObstacle]:
     """Yield what would stop it, as far as azd knows what is deployed."""
     location = str(given.get("location") or "")
     if location:

@@ -84,9 +84,11 @@ class AzureWorld(
 
     def answering(self, operation: str) -> Callable[..., Any]:
         """Return the method that has the name of an operation: one of the world, or of a part of it."""
-        parts = (self, self.identities, self.roles, self.policies, self.offers)
-        found: Callable[..., Any] = next(getattr(p, operation) for p in parts if hasattr(p, operation))
-        return found
+        for part in (self, self.identities, self.roles, self.policies, self.offers):
+            method: Callable[..., Any] | None = getattr(part, operation, None)
+            if method is not None:
+                return method
+        raise AttributeError(f"localcloud/azure/world: no part of it has {operation}")
 
     # State, without a request
 
