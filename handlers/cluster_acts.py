@@ -220,7 +220,7 @@ CLUSTER_ACTS = (
         "import",
         "import",
         Role.OPERATOR,
-        schema.ImportView,
+        schema.Import,
         audit=lambda call: AuditedAct("import", call.body.resource),
         act=lambda call: azure.import_cluster(call.body.resource, call.ports),
         body=bodies.ResourceQuery,

@@ -85,7 +85,7 @@ def import_cluster(
     if tree is not None:
         check_known(tree, chosen)
     with address.connect() as api:
-        found = api.read(schema.ImportView, "import", resource=resource)
+        found = api.read(schema.Import, "import", resource=resource)
     manifest, comments = found["manifest"], comments_of(found["left"], found["differences"])
     if tree is None:
         sys.stdout.write(comments + text_of(manifest))

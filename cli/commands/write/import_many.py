@@ -40,7 +40,7 @@ CLASS = "imported"
 class Found:
     """What was read of Azure: manifests by name, why others have none, and how many a fleet manages."""
 
-    manifests: dict[str, schema.ImportView] = field(default_factory=dict)
+    manifests: dict[str, schema.Import] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     managed: Counter[str] = field(default_factory=Counter)
 
@@ -126,7 +126,7 @@ def _read(
             found.managed[cluster["fleet"]] += 1
             continue
         try:
-            manifest = api.read(schema.ImportView, "import", resource=resource)
+            manifest = api.read(schema.Import, "import", resource=resource)
         except (NotFound, RequestRefused) as error:
             found.skipped[resource] = str(error)
             continue

@@ -25,7 +25,7 @@ from shared.language.yaml.editing import ManifestDumper
 from shared.language.yaml.nodes import REMOVED, plain_value
 
 
-def own_part(tree: Worktree, found: schema.ImportView, chosen: Mapping[str, str]) -> dict[str, Any]:
+def own_part(tree: Worktree, found: schema.Import, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return what the file of a cluster says over the fleet and its ``class`` and ``environment``."""
     name = str(found["manifest"]["metadata"]["name"])
     layers = _layers(tree, {**chosen, "name": name, "location": found["spec"]["location"]})

@@ -60,7 +60,7 @@ def _listed(subscription: str, *, ports: Ports) -> dict[str, Json] | str:
 
 
 @answers(200)
-def import_cluster(resource: str, ports: Ports) -> schema.ImportView:
+def import_cluster(resource: str, ports: Ports) -> schema.Import:
     """Return the manifest of the cluster with an ARM resource id."""
     match = _RESOURCE.fullmatch(resource.strip())
     if match is None:

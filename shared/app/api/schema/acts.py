@@ -172,7 +172,7 @@ class Importable(TypedDict):
 
 
 @final
-class ImportView(TypedDict):
+class Import(TypedDict):
     """``GET import``: the manifest of a managed cluster.
 
     ``spec`` has every field, ``manifest`` omits those that have the same effect when absent. ``left`` are
