@@ -7,7 +7,6 @@ gitlab-org/gitlab (which status a write changes, and what is refused).
 
 from __future__ import annotations
 
-from operator import attrgetter
 from urllib.parse import urlsplit
 
 from localcloud.git.world.commit_statuses import Statuses, StatusRecord
@@ -22,10 +21,14 @@ _RUNS = ("pending", "running")
 _EVENTS = {"pending": "enqueue", "running": "run"}
 
 
+def _name(status: CommitStatus) -> str:
+    return status.context
+
+
 class JobStatuses(Statuses):
     """The statuses of one project; GitLab itself keeps one for each number."""
 
-    key = attrgetter("context")
+    key = staticmethod(_name)
 
     def add(self, commit: str, status: CommitStatus, ref: str = "main") -> StatusRecord:
         """Write a status; raise InvalidManifest for what GitLab answers 400."""
