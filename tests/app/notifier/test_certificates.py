@@ -13,7 +13,7 @@ from tests.support.checks import check
 from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, notified_fleet, titles
 from tests.support.one_cluster import ONE, world
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.sweeps import delete_by_hand, sweep
 
 SOON, OVER = (NotificationKind.EXPIRING, "one", False), (NotificationKind.EXPIRING, "one", True)
@@ -37,9 +37,7 @@ def announced(cloud: MemoryCloud) -> None:
 
 
 def notified(server_days: int) -> MemoryCloud:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"), throttle=False)
     with_certificates(cloud, server_days)
     return cloud
 
