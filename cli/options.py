@@ -46,6 +46,10 @@ OfEnvironment = Annotated[
 WithLabels = Annotated[
     str, typer.Option("--label", metavar="LABELS", help="Only with labels, such as team=shop,tier.")
 ]
+OfApps = Annotated[
+    str, typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in.")
+]
+FleetOrCluster = Annotated[str, typer.Argument(metavar="NAME", help="A cluster; without it the fleet.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

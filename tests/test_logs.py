@@ -25,7 +25,7 @@ from tests.support import fleet_files
 from tests.support.azure_ports import body
 from tests.support.checks import check
 from tests.support.notified import notified_fleet
-from tests.support.pipeline_runs import push, step_until
+from tests.support.pipeline_runs import cloud_with, push, step_until
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import delete_by_hand, handle, sweep
 
@@ -111,9 +111,7 @@ Lines = Callable[[str], list[str]]
 
 def ready() -> tuple[MemoryCloud, ClusterId]:
     """Return a cloud with one Ready cluster."""
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet(NAME))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet(NAME), throttle=False)
     (record,) = cloud.state.clusters()
     return cloud, record.desired.id
 

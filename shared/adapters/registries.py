@@ -18,12 +18,11 @@ from typing import Any
 import requests
 import urllib3
 from azure.core.credentials import TokenCredential
-from azure.core.exceptions import AzureError
 
+from shared.adapters.transport import entra_token
 from shared.cluster.failures.errors import (
     Dependency,
     Throttled,
-    Unauthenticated,
     Unauthorized,
     Unavailable,
 )
@@ -149,7 +148,8 @@ class OciRegistries:
         asked = {name: challenge[name] for name in ("service", "scope") if name in challenge}
         if host.lower().endswith(_OF_AZURE):
             exchanged = {"grant_type": "access_token", "service": asked.get("service", host)}
-            form = exchanged | {"access_token": self._of_entra()}
+            token = entra_token(self._credential, SCOPE, "registries")
+            form = exchanged | {"access_token": token}
             refresh = self._granted("POST", f"{url}/oauth2/exchange", host, ("refresh_token",), data=form)
             form = {"grant_type": "refresh_token", **asked, "refresh_token": refresh}
             return self._granted("POST", f"{url}/oauth2/token", host, _TOKENS, data=form)
@@ -157,13 +157,6 @@ class OciRegistries:
         if not realm.startswith("https://"):
             raise Unavailable(f"{host} asks for a token without saying where it is")
         return self._granted("GET", realm, host, _TOKENS, params=asked)
-
-    def _of_entra(self) -> str:
-        try:
-            return self._credential.get_token(SCOPE).token
-        except AzureError as error:
-            # Not chained: the library's text may have parts of an answer.
-            raise Unauthenticated(f"the app got no token for registries: {type(error).__name__}") from None
 
     def _granted(self, method: str, url: str, host: str, names: tuple[str, ...], **given: Any) -> str:
         answer = self._ask(method, url, host, **given)

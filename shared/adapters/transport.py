@@ -8,9 +8,12 @@ from typing import Any
 
 import requests
 from azure.core.credentials import TokenCredential
+from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPSConnection
+
+from shared.cluster.failures.errors import Unauthenticated
 
 CONNECTIONS = 64
 """How many connections to a service stay open: more than the sessions and reads of an instance at a time."""
@@ -32,6 +35,15 @@ def app_credential() -> TokenCredential:
         retry_total=2,
         retry_backoff_factor=0.4,
     )
+
+
+def entra_token(credential: TokenCredential, scope: str, service: str) -> str:
+    """Return a token of the app for a service; raise Unauthenticated, without parts of an answer."""
+    try:
+        return credential.get_token(scope).token
+    except AzureError as error:
+        # Not chained: the library's text may have parts of an answer.
+        raise Unauthenticated(f"the app got no token for {service}: {type(error).__name__}") from None
 
 
 class _CountingAdapter(HTTPAdapter):

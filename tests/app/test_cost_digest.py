@@ -12,17 +12,14 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.language.model.notification_kinds import NotificationKind
 from tests.support.notifications import notifying
 from tests.support.notified import ALL, OPS
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.priced_fleets import priced_files
 
 COSTS = "{name: costs, type: slack, address: COSTS, events: [cost]}"
 
 
 def notified(**clusters: str) -> MemoryCloud:
-    cloud = MemoryCloud()
-    push(cloud, notifying(priced_files(**clusters), OPS, COSTS, ALL))
-    cloud.run()
-    return cloud
+    return cloud_with(notifying(priced_files(**clusters), OPS, COSTS, ALL))
 
 
 def daily(cloud: MemoryCloud, days: int = 1) -> None:

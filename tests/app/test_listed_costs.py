@@ -13,7 +13,7 @@ from shared.cluster.record_parts import Phase
 from shared.prices.price_file import PRICE_FILE
 from shared.resource_ids import GroupId
 from tests.support.console_pages import shown
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.priced_fleets import ASLEEP, priced_cloud, priced_files
 
 LABELLED = "  environment: production\n"
@@ -78,9 +78,7 @@ def test_what_has_no_price_is_counted_and_named() -> None:
     files[PRICE_FILE] = b"".join(
         line for line in files[PRICE_FILE].splitlines(keepends=True) if b"disk" not in line
     )
-    cloud = MemoryCloud()
-    push(cloud, files)
-    cloud.run()
+    cloud = cloud_with(files)
     read_costs(cloud.ports)
 
     view = costs_view(cloud.ports)

@@ -15,7 +15,7 @@ from shared.cluster.reporting.measurements import PLANS
 from shared.ports import PlanRecord
 from tests.support import fleet_files
 from tests.support.collected_telemetry import Collected, watched
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.replaced_ports import around
 
 
@@ -53,9 +53,7 @@ def test_a_branch_or_a_commit_that_cannot_be_read_is_measured_by_the_class_of_it
 
 
 def test_a_branch_that_the_timer_cannot_read_is_measured_each_time_in_a_quiet_fleet() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     collected = watched(cloud)
 
     def refused(_: str) -> Any:

@@ -20,7 +20,7 @@ from tests.support.calls_inside import counted
 from tests.support.checks import check, condition
 from tests.support.notified import ALL, notified_fleet
 from tests.support.one_cluster import ONE, api, live, ready, record
-from tests.support.pipeline_runs import accepted, phases, push, step_until
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, step_until
 from tests.support.sweeps import delete_by_hand, sweep
 
 pytestmark = pytest.mark.lives
@@ -118,9 +118,7 @@ def test_a_missing_cluster_has_no_outputs_any_more() -> None:
 
 
 def test_a_route_gets_the_outputs_once_when_they_are_known_and_again_when_they_change() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, notified_fleet("one", routes=(ALL,)))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", routes=(ALL,)), throttle=False)
     (first,) = told(cloud)
     assert (first.subject, first.detail) == ("one", "its outputs are known")
     assert first.outputs == outputs(cloud)
@@ -138,9 +136,7 @@ def test_a_route_gets_the_outputs_once_when_they_are_known_and_again_when_they_c
 
 
 def test_a_change_of_the_outputs_has_the_time_of_its_sweep_also_where_no_check_can_apply_them() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, notified_fleet("one", routes=(ALL,)))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", routes=(ALL,)), throttle=False)
     patched(cloud, {"data": {"cluster_fqdn": "elsewhere.example"}}, FACTS)
     for number, addon in enumerate(("azurepolicy", "azureKeyvaultSecretsProvider"), start=1):
         cloud.clock.advance(86400)
@@ -155,9 +151,7 @@ def test_a_change_of_the_outputs_has_the_time_of_its_sweep_also_where_no_check_c
 
 
 def test_a_program_reads_the_outputs_in_the_body_of_a_webhook() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one", routes=(ALL.replace("severity: info", "events: [outputs]"),)))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", routes=(ALL.replace("severity: info", "events: [outputs]"),)))
     (message,) = cloud.routes.delivered["all"]
     (group,) = body_of(message)["groups"]
     assert (group["kind"], group["title"]) == ("outputs", "1 cluster with new outputs in eastus")

@@ -13,10 +13,9 @@ from typing import Any
 
 import azure.functions as func
 
-from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
 from tests.support.function_calls import functions
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases
 from tests.support.webhook_deliveries import payload, sign
 
 ROOT = Path(__file__).parents[2]
@@ -56,9 +55,7 @@ def visited() -> Iterator[list[Place]]:
 
 
 def test_a_push_takes_the_path_that_the_architecture_lists() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     github = functions(cloud.ports)["github"].get_user_function()
     files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  tags: {owner: shop}\n"

@@ -12,7 +12,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from tests.support.identity_access import with_identity
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import cloud_with, phases, push, status
 from tests.support.platform_example import platform_example
 from tests.support.policies import policies
 from tests.support.service_operator import ORDERS, SERVER, operator_files
@@ -78,9 +78,7 @@ def test_a_database_of_a_team_and_a_policy_belong_to_it(files: dict[str, bytes])
 
 
 def test_another_job_of_the_cluster_writes_none_of_it_again(files: dict[str, bytes]) -> None:
-    cloud = MemoryCloud()
-    push(cloud, files)
-    cloud.run()
+    cloud = cloud_with(files)
     before = versions(cloud)
     assert len(before) > 30
     again = push(cloud, files | {BALTIC: tagged(files)})
@@ -90,9 +88,7 @@ def test_another_job_of_the_cluster_writes_none_of_it_again(files: dict[str, byt
 
 
 def test_a_team_that_reaches_out_of_its_namespace_is_refused_and_named(files: dict[str, bytes]) -> None:
-    cloud = MemoryCloud()
-    push(cloud, files)
-    cloud.run()
+    cloud = cloud_with(files)
     stolen = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: stolen}\n"
     files = files | {"teams/shop/stolen.yaml": stolen}
     push(cloud, files)  # which the system's source pulls by itself

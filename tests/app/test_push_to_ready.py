@@ -14,7 +14,7 @@ from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
 from shared.resource_ids import GroupId
 from tests.support import fleet_files
-from tests.support.pipeline_runs import accepted, phases, push, record_of, status
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, record_of, status
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -33,9 +33,7 @@ def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:
 
 
 def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.example())
-    cloud.run()
+    cloud = cloud_with(fleet_files.example())
     writes = accepted(cloud)
     records = cloud.state.clusters()
     commit = push(cloud, fleet_files.example() | {"README.md": b"text\n"})
@@ -46,9 +44,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
 
 
 def test_a_second_run_over_a_finished_cluster_writes_nothing_but_the_request_to_flux() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     writes = accepted(cloud)
     written: list[str] = []
     connect = cloud.ports.kubernetes.connect
@@ -81,9 +77,7 @@ class WriteRecorder:
 
 
 def test_node_counts_and_pools_follow_git() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     files = fleet_files.fleet("one")
     pool = "    - {name: batch, vmSize: Standard_D8s_v5, count: 2}\n"
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2, extra=pool)
@@ -105,9 +99,7 @@ def test_node_counts_and_pools_follow_git() -> None:
 
 
 def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_created() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"))
     removed = record_of(cloud, "two")
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
@@ -119,9 +111,7 @@ def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_created() ->
 
 
 def test_a_cluster_restored_during_its_deletion_is_created_again_afterwards() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"))
     push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
     commit = push(cloud, fleet_files.fleet("one", "two"))
@@ -133,9 +123,7 @@ def test_a_cluster_restored_during_its_deletion_is_created_again_afterwards() ->
 
 
 def test_more_deletes_than_the_budget_need_approval_and_are_reported() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two", "three"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two", "three"))
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert len(phases(cloud)) == 3
@@ -151,18 +139,14 @@ def test_more_deletes_than_the_budget_need_approval_and_are_reported() -> None:
 
 
 def test_the_last_cluster_can_be_removed() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
 
 
 def test_an_invalid_manifest_keeps_only_its_own_cluster_at_the_last_valid_spec() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"))
     files = fleet_files.fleet("one", "two", "new")
     files["clusters/one/cluster.yaml"] = files["clusters/one/cluster.yaml"].replace(b"location", b"loaction")
     commit = push(cloud, files)
@@ -174,9 +158,7 @@ def test_an_invalid_manifest_keeps_only_its_own_cluster_at_the_last_valid_spec()
 
 
 def test_a_truncated_tree_changes_nothing_and_is_read_again() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"))
     cloud.repository.truncate_trees = True
     push(cloud, fleet_files.fleet("one"))
     cloud.run(120)
@@ -214,9 +196,7 @@ def test_a_revert_is_a_new_generation() -> None:
 
 
 def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     record = record_of(cloud, "one")
     cloud.state.delete(record)
     live = cloud.ports.azure.call(GetCluster(record.desired.id))

@@ -23,7 +23,7 @@ from tests.support.limited_clusters import (
     reserving,
     waits_of_a_step,
 )
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.replaced_ports import around, on_azure
 
 pytestmark = pytest.mark.lives
@@ -221,17 +221,13 @@ def test_a_lost_race_is_tried_again_at_the_time_that_it_is_then() -> None:
 
 
 def test_events_have_the_request_ids_of_the_writes() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     written = [event for event in cloud.state.events("one", 100) if event.request_ids]
     assert {event.step for event in written} >= {"resource-group", "cluster"}
 
 
 def test_a_hundred_clusters_become_ready_without_one_refusal() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet(*(f"c{number:03}" for number in range(100))))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet(*(f"c{number:03}" for number in range(100))))
     assert set(phases(cloud).values()) == {Phase.READY}
     assert cloud.azure.limits.refusals == []
     assert cloud.azure.limits.counts["AllOtherHandlers"] == 100

@@ -15,7 +15,7 @@ from shared.json_tree import Json
 from shared.ports.azure import ListMaintenance, PutCluster, PutMaintenance, PutPool, WriteResponse
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, WINDOW, cluster, files, pool, pools, ready, record
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push
 from tests.support.replaced_ports import frozen_before, on_azure, overtake
 from tests.support.sweeps import tag_by_hand
 
@@ -88,9 +88,7 @@ CILIUM = "networkPlugin: azure\n      networkPluginMode: overlay\n      networkD
 
 
 def test_overlay_and_cilium_in_one_commit_are_two_writes_each_awaited() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, on_network(KUBENET))
-    cloud.run()
+    cloud = cloud_with(on_network(KUBENET), throttle=False)
     assert phases(cloud) == {"one": Phase.READY}
     writes, azure = list[Any](), cloud.ports.azure
 
@@ -113,9 +111,7 @@ def test_overlay_and_cilium_in_one_commit_are_two_writes_each_awaited() -> None:
 def test_a_crash_around_either_write_continues_with_the_stage_that_azure_shows(
     crash: int, before: bool
 ) -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, on_network(KUBENET))
-    cloud.run()
+    cloud = cloud_with(on_network(KUBENET), throttle=False)
     writes, azure = list[str](), cloud.ports.azure
 
     def crashing(write: PutCluster) -> WriteResponse:

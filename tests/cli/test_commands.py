@@ -17,7 +17,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.prices.price_file import Prices, written
 from shared.rollouts.rollout import Rollout
 from tests.support import fleet_files
-from tests.support.pipeline_runs import push, record_of
+from tests.support.pipeline_runs import cloud_with, push, record_of
 from tests.support.recorded_prices import DAY
 from tests.support.roadstead_command import GROUPS, commands, on_terminal, options, roadstead, write
 from tests.support.served_api import served
@@ -61,9 +61,7 @@ SUMMARIES = {
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one"))
-    made.run()
+    made = cloud_with(fleet_files.fleet("one"))
     made.state.save_rollout(Rollout("a" * 40, made.clock(), (), ()))
     return made
 

@@ -11,7 +11,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import FleetConfig
 from tests.support import fleet_files
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.served_api import served
 
@@ -22,9 +22,7 @@ CONFIG = FleetConfig("example", "example/fleet", timers={"sweep": "0 10 */4 * * 
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    cloud = MemoryCloud(config=CONFIG)
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"), config=CONFIG)
     cloud.state.save_timer_run("sweep", cloud.clock())
     cloud.repository.token_expires = cloud.clock() + timedelta(days=3, minutes=1)
     return cloud

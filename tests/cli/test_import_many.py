@@ -17,7 +17,7 @@ from shared.ports.azure import PutMaintenance
 from shared.resource_ids import ClusterId
 from tests.support import fleet_files
 from tests.support.found_clusters import SHAPES, SUBSCRIPTION, WEB, create, place
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push
 from tests.support.roadstead_command import roadstead, write
 
 pytestmark = pytest.mark.lives
@@ -26,9 +26,7 @@ pytestmark = pytest.mark.lives
 @pytest.fixture
 def cloud() -> MemoryCloud:
     """Return a cloud with the example fleet, and twenty clusters that belong to no fleet."""
-    made = MemoryCloud()
-    push(made, fleet_files.example())
-    made.run()
+    made = cloud_with(fleet_files.example())
     for number, (name, properties) in enumerate(SHAPES.items()):
         create(made, name, properties, location=("westeurope", "eastus")[number % 2])
     slot = {"properties": {"timeInWeek": [{"day": "Sunday", "hourSlots": [1, 2]}]}}

@@ -15,7 +15,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.github_app import api_address
 from tests.support import fleet_files
 from tests.support.found_clusters import BATCH, SUBSCRIPTION, WEB, create
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.roadstead_command import roadstead
 
 pytestmark = pytest.mark.lives
@@ -27,9 +27,7 @@ REPOSITORY = "acme/fleet"
 @pytest.fixture
 def cloud() -> MemoryCloud:
     """Return a cloud with the example fleet, and three clusters that belong to no fleet."""
-    made = MemoryCloud()
-    push(made, fleet_files.example())
-    made.run()
+    made = cloud_with(fleet_files.example())
     for name in NAMES:
         create(made, name, BATCH if name.startswith("batch") else WEB)
     made.clock.advance(600)

@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.roadstead_command import OWN, roadstead
 
 pytestmark = pytest.mark.lives
@@ -26,10 +26,7 @@ TOOLS = {"status", "why", "events", "drift", "plans", "plan", "rollouts", "rollo
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one", "two"))
-    made.run()
-    return made
+    return cloud_with(fleet_files.fleet("one", "two"))
 
 
 def asked(url: str, questions: Callable[[Client], Awaitable[Any]]) -> Any:

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.cluster.failures.errors import Unavailable
 from tests.support import fleet_files
 from tests.support.notifications import notifying
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.roadstead_command import on_terminal, plain, roadstead
 
 pytestmark = pytest.mark.lives
@@ -26,10 +26,7 @@ ROUTES = (
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    cloud = MemoryCloud()
-    push(cloud, notifying(fleet_files.fleet("one"), *ROUTES))
-    cloud.run()
-    return cloud
+    return cloud_with(notifying(fleet_files.fleet("one"), *ROUTES))
 
 
 def test_the_routes_show_what_they_take_and_what_was_sent(url: str) -> None:

@@ -30,7 +30,7 @@ from tests.support import fleet_files
 from tests.support.desired_clusters import NOW
 from tests.support.git_folders import WITHOUT_APP, committed
 from tests.support.one_cluster import ONE, SUBSCRIPTION
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.roadstead_command import roadstead, write
 
 pytestmark = pytest.mark.lives
@@ -40,10 +40,7 @@ PUSHED = fleet_files.fleet("one", "two", "three")
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    made = MemoryCloud()
-    push(made, PUSHED)
-    made.run()
-    return made
+    return cloud_with(PUSHED)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from shared.cluster.failures.errors import Unauthenticated
 from shared.ports import BranchHead
 from tests.support import fleet_files
 from tests.support.one_cluster import ENTRA
-from tests.support.pipeline_runs import push, record_of
+from tests.support.pipeline_runs import cloud_with, push, record_of
 from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.replaced_ports import around
 from tests.support.roadstead_command import OWN, ROADSTEAD, on_terminal, plain, roadstead
@@ -150,9 +150,7 @@ def test_an_unconfirmed_head_is_shown_with_the_time_of_its_plan() -> None:
 
 
 def test_a_repository_that_cannot_be_read_is_shown_with_the_suggested_action() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
 
     def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")

@@ -6,17 +6,14 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.roadstead_command import roadstead
 from tests.support.rollbacks import open_pulls
 
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one", "two"))
-    made.run()
-    return made
+    return cloud_with(fleet_files.fleet("one", "two"))
 
 
 def test_a_suspension_is_proposed_and_shown(url: str, cloud: MemoryCloud) -> None:

@@ -20,7 +20,7 @@ from shared.notifications.digest import MOST_MESSAGES
 from shared.notifications.record import MOST_PENDING
 from tests.support import fleet_files
 from tests.support.notifications import notifying, storm
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.receivers import https_inbox, mail_server
 
 pytestmark = pytest.mark.lives
@@ -101,9 +101,7 @@ def test_a_storm_of_500_events_is_few_messages_that_lose_no_fact(trusted: Author
 
 @pytest.mark.parametrize("events", [1, EVENTS])
 def test_the_number_of_messages_hardly_depends_on_the_number_of_events(events: int) -> None:
-    cloud = MemoryCloud()
-    push(cloud, notifying(fleet_files.fleet("one"), ROUTES[0]))
-    cloud.run()
+    cloud = cloud_with(notifying(fleet_files.fleet("one"), ROUTES[0]))
     for notification in storm(events, cloud.clock()):
         cloud.state.add_notification(notification)
     wake_notifier(cloud.ports)

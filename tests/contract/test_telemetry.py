@@ -38,7 +38,7 @@ from shared.cluster.reporting.measurements import (
 )
 from tests.support import fleet_files
 from tests.support.collected_telemetry import Collected, watched
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.replaced_ports import around
 from tests.support.templates import of_type
 from tests.support.waiting import until
@@ -86,9 +86,7 @@ def test_from_the_webhook_to_ready_a_commit_has_one_trace_whose_id_begins_its_sh
 
 
 def test_the_fleet_is_measured_by_phase_and_without_a_place_for_it_nothing_is_read() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
 
     def read() -> Any:
         raise AssertionError("the state was read")

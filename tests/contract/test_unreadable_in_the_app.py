@@ -22,7 +22,7 @@ from shared.ports.state.plans import PLANS
 from tests.support import fleet_files
 from tests.support.damaged_records import Entity, without
 from tests.support.function_calls import ADMIN, functions
-from tests.support.pipeline_runs import push, record_of, status
+from tests.support.pipeline_runs import cloud_with, push, record_of, status
 from tests.support.sample import sample
 from tests.support.unreadable_records import CUT_OFF, FORMS, Stored
 
@@ -192,9 +192,7 @@ def test_the_audit_has_the_acts_that_can_be_read(stored: Stored) -> None:
 
 
 def test_a_fleet_of_unreadable_records_alone_creates_nothing() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     text_before, before = cloud.state.damage("one", "["), len(cloud.azure.accepted)
     commit = push(cloud, larger("one"))
     cloud.run()

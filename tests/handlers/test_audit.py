@@ -26,7 +26,7 @@ from shared.configuration.load_settings import load_settings
 from shared.ports import FleetConfig
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, call, functions
-from tests.support.pipeline_runs import failed, push, ready
+from tests.support.pipeline_runs import cloud_with, failed, push, ready
 from tests.support.replaced_ports import around
 
 VALUES = read_settings(EXAMPLE)
@@ -73,9 +73,7 @@ def test_a_replay_is_recorded_with_the_verified_identity_and_shown_everywhere() 
 
 
 def test_an_approval_names_who_and_why_in_the_plan_and_in_the_events_of_the_clusters() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two", "three"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two", "three"))
     commit = push(cloud, fleet_files.fleet("three"))
     cloud.run()
     assert act(cloud, "approve", {"clusters": ["one", "two"], "reason": "retired"}, commit=commit) == 202

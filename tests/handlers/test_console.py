@@ -29,7 +29,7 @@ from tests.support.function_calls import ADMIN_KEY
 from tests.support.identity_access import ACCESS, REGISTRY, SHOP, with_identity
 from tests.support.notified import with_failures
 from tests.support.one_cluster import files
-from tests.support.pipeline_runs import phases, push, with_two_removed
+from tests.support.pipeline_runs import cloud_with, phases, push, with_two_removed
 from tests.support.rollbacks import open_pulls
 from tests.support.staged_fleets import ready_fleet, staged, tags
 
@@ -314,9 +314,7 @@ def test_the_activity_says_what_was_sent_to_whom_and_whether_it_arrived() -> Non
 
 
 def test_selected_clusters_are_suspended_by_one_pull_request_to_which_the_page_leads() -> None:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one", "two", "three"))
-    made.run()
+    made = cloud_with(fleet_files.fleet("one", "two", "three"))
     form = {"clusters": ["one", "two"], "for": "7d", "reason": "an audit"}
     status, text = send(made, "/clusters", "/acts/suspend", form, "Operator")
     (pull,) = open_pulls(made)

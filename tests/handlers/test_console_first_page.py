@@ -13,7 +13,7 @@ from tests.support import fleet_files
 from tests.support.console_fleet import busy_fleet
 from tests.support.console_pages import shown
 from tests.support.notified import with_failures
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 
 pytestmark = pytest.mark.lives
 
@@ -28,9 +28,7 @@ def test_clusters_that_failed_for_the_same_reason_are_one_entry_with_all_of_them
 
 
 def test_a_fleet_in_which_all_is_well_needs_nobody() -> None:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one"))
-    made.run()
+    made = cloud_with(fleet_files.fleet("one"))
     assert "Needs a person Nothing." in shown(made.ports, "/").text
 
 
@@ -72,9 +70,7 @@ def test_nobody_is_sent_to_resume_a_rollout_that_only_a_replay_or_a_skip_sets_go
 
 
 def test_what_stops_the_fleet_is_a_sentence_with_who_ends_it() -> None:
-    made = MemoryCloud()
-    push(made, {**fleet_files.fleet("one"), "fleet.yaml": b"spec: ["})
-    made.run()
+    made = cloud_with({**fleet_files.fleet("one"), "fleet.yaml": b"spec: ["})
     made.state.save_fleet(replace(made.state.fleet(), pause=Pause("ann", made.clock(), "a holiday")))
     text = shown(made.ports, "/").text
     assert " Paused by ann since" in text

@@ -13,7 +13,7 @@ from shared.ports import Ports
 from shared.ports.state.clusters import Clusters
 from tests.support import console_fleet
 from tests.support.console_pages import browse, shown
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 
 pytestmark = pytest.mark.lives
 
@@ -23,9 +23,7 @@ HEADS = ("name", "phase", "environment", "location", "version", "since")
 @pytest.fixture(scope="module")
 def cloud() -> MemoryCloud:
     """Return a fleet in whose rollout clusters have failed for two reasons."""
-    made = MemoryCloud()
-    push(made, console_fleet.files(1))
-    made.run()
+    made = cloud_with(console_fleet.files(1))
     for name, code in (
         ("weu", "InvalidParameter"),
         ("neu", "Canceled"),

@@ -21,7 +21,7 @@ from shared.masking import Masker
 from shared.ports.masked import masked
 from tests.support import fleet_files
 from tests.support.function_calls import call, function_app, functions
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.webhook_deliveries import COMMIT, payload, sign
 
 pytestmark = pytest.mark.lives
@@ -128,9 +128,7 @@ def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
 
 
 def test_a_cluster_shows_its_conditions_and_events_even_after_its_deletion() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     status, body = call(cloud.ports, "cluster", name="one")
     assert (status, body["phase"]) == (200, "Ready")
     assert {c["type"]: c["status"] for c in body["conditions"]}["Ready"] == "True"
@@ -152,9 +150,7 @@ def test_an_unknown_resource_is_404_with_a_message() -> None:
 
 
 def test_a_plan_shows_its_changes_and_progress() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
     commit = push(cloud, files)

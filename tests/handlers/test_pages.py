@@ -14,7 +14,7 @@ from shared.app.api.acts.approval import approve
 from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
-from tests.support.pipeline_runs import push, record_of
+from tests.support.pipeline_runs import cloud_with, push, record_of
 
 pytestmark = pytest.mark.lives
 
@@ -32,10 +32,7 @@ def call(cloud: MemoryCloud, function: str, route: dict[str, str] | None = None,
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    new = MemoryCloud()
-    push(new, fleet_files.fleet(*NAMES))
-    new.run()
-    return new
+    return cloud_with(fleet_files.fleet(*NAMES))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.language.desired import Desired
 from tests.support import fleet_files
 from tests.support.function_calls import call
-from tests.support.pipeline_runs import push, record_of
+from tests.support.pipeline_runs import cloud_with, push, record_of
 
 
 def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
@@ -43,9 +43,7 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
 
 
 def test_a_cluster_in_deletion_is_recorded_as_such() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     push(cloud, fleet_files.fleet())
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
     assert call(cloud.ports, "recorded")[1]["clusters"][0]["deleting"] is True

@@ -26,7 +26,7 @@ from shared.app.api.access import (
 )
 from tests.support import fleet_files
 from tests.support.function_calls import started
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 
 pytestmark = pytest.mark.lives
 
@@ -127,9 +127,7 @@ def test_an_approval_of_deletes_needs_the_role_where_the_clusters_are() -> None:
 
 
 def test_an_act_on_a_rollout_needs_the_role_where_its_clusters_are() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet())
-    cloud.run()
+    cloud = cloud_with(fleet())
     changed = {path: text.replace(b"count: 1", b"count: 2") for path, text in fleet().items()}
     commit = push(cloud, {path: text for path, text in changed.items() if "three" not in path} | THREE)
     cloud.run(until=lambda: cloud.state.rollout(commit) is not None)

@@ -13,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.errors import ExitCode
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.language.desired import Desired
 from shared.language.model.fleet_rules import ClusterQuota
 from shared.language.resolve.rules.quota_rules import over_budget
 from shared.prices.price_file import PRICE_FILE, Kind, Prices
 from shared.prices.quota_prices import QuotaPrices, price_of, prices_from
 from tests.support.desired_clusters import desired, with_field
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.priced_fleets import priced_files
 from tests.support.recorded_prices import prices_of
 from tests.support.roadstead_command import roadstead, write
@@ -116,9 +115,7 @@ def bounded(*names: str) -> dict[str, bytes]:
 
 
 def test_a_push_beyond_the_quota_creates_what_fits() -> None:
-    cloud = MemoryCloud()
-    push(cloud, bounded("one", "two", "three"))
-    cloud.run()
+    cloud = cloud_with(bounded("one", "two", "three"))
     assert {record.name for record in cloud.state.clusters()} == {"one", "three"}
     plan = cloud.state.plan(cloud.state.fleet().commit)
     assert plan is not None

@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
 from shared.app.intake.webhook import PullChange
 from shared.resource_ids import ClusterId
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.sweeps import sweep, tag_by_hand
 from tests.support.team_systems import fleet, system
 
@@ -57,9 +57,7 @@ def files(size: int, change: str = "", gone: tuple[str, ...] = ()) -> dict[str, 
 
 def busy_fleet(size: int = 4) -> MemoryCloud:
     """Return the fleet in the midst of a rollout whose commit also removes two clusters."""
-    cloud = MemoryCloud()
-    push(cloud, files(size))
-    cloud.run()
+    cloud = cloud_with(files(size))
     drifted = ClusterId("00000000-0000-0000-0000-000000000001", f"rg-shop-eus-{size}", f"shop-eus-{size}")
     tag_by_hand(cloud, drifted, release="by-hand")
     sweep(cloud)

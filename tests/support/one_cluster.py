@@ -16,7 +16,7 @@ from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 from shared.resource_ids import ClusterId, ObjectRef
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, record_of, require_ready, step_until
+from tests.support.pipeline_runs import cloud_with, phases, push, record_of, step_until
 from tests.support.workloads import run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -61,10 +61,8 @@ def branch_files(extra: str = "", *, annotations: str = "") -> dict[str, bytes]:
 
 def ready(extra: str = "", *, fleet: Callable[[str], dict[str, bytes]] = files) -> MemoryCloud:
     """Return a cloud in which the cluster is Ready; the test reads more often than Azure allows."""
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet(extra))
-    cloud.run()
-    require_ready(cloud, "one")
+    cloud = cloud_with(fleet(extra), throttle=False)
+    assert phases(cloud) == {"one": Phase.READY}
     return cloud
 
 

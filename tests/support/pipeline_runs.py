@@ -14,13 +14,23 @@ from shared.app.intake.webhook import Push
 from shared.app.worker.worker import INVOCATION_SECONDS
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.ports import Ports
+from shared.ports import FleetConfig, Ports
 from tests.support import fleet_files
 
 
 def pushed(cloud: MemoryCloud, commit: str) -> Push:
     """Return the delivery of a push of this moment."""
     return Push("d1", f"push-{commit}", commit, cloud.clock().replace(microsecond=0))
+
+
+def cloud_with(
+    files: dict[str, bytes], *, throttle: bool = True, config: FleetConfig | None = None
+) -> MemoryCloud:
+    """Return a cloud in which everything that a first commit asks for has come to its end."""
+    cloud = MemoryCloud(throttle=throttle, config=config)
+    push(cloud, files)
+    cloud.run()
+    return cloud
 
 
 def record_of(cloud: MemoryCloud, name: str) -> ClusterRecord:

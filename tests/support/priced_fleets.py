@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.language.resolve.resolver import resolve
 from shared.prices.price_file import PRICE_FILE, written
 from tests.support import fleet_files
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.recorded_prices import prices_of
 from tests.support.resolved_fleets import files_of
 
@@ -33,7 +33,4 @@ def priced_files(**extras: str) -> dict[str, bytes]:
 
 def priced_cloud(**extras: str) -> MemoryCloud:
     """Return a cloud with such a fleet, whose clusters are Ready."""
-    cloud = MemoryCloud()
-    push(cloud, priced_files(**extras))
-    cloud.run()
-    return cloud
+    return cloud_with(priced_files(**extras))

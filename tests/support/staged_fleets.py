@@ -10,7 +10,7 @@ from shared.language.pin import Pin
 from shared.rollouts.rollout import Rollout
 from shared.rollouts.rollout_acts import ActKind
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, record_of
+from tests.support.pipeline_runs import cloud_with, phases, record_of
 
 DEV, PROD = ("a1", "a2", "a3"), ("b1", "b2", "b3", "b4")
 DEFAULT = ""
@@ -58,9 +58,7 @@ def tags(value: str) -> str:
 
 def ready_fleet(rollout: str = DEFAULT) -> MemoryCloud:
     """Return the cloud with every cluster Ready."""
-    cloud = MemoryCloud()
-    push(cloud, staged(rollout))
-    cloud.run()
+    cloud = cloud_with(staged(rollout))
     assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
     return cloud
 

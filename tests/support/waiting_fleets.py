@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from tests.support.pipeline_runs import push, pushed
+from tests.support.pipeline_runs import cloud_with, pushed
 from tests.support.staged_fleets import staged
 
 APPROVED = """\
@@ -22,10 +22,7 @@ LATE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: nowh
 
 def fleet() -> MemoryCloud:
     """Return a fleet of which development gets each change, and production none without an approval."""
-    cloud = MemoryCloud()
-    push(cloud, staged(APPROVED))
-    cloud.run()
-    return cloud
+    return cloud_with(staged(APPROVED))
 
 
 def change(cloud: MemoryCloud, name: str, message: str = "") -> str:

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.options import Address, NeededReason, Reason, cluster_name, end_time, span
+from cli.options import Address, ClusterArgument, NeededReason, Reason, cluster_name, end_time, span
 from cli.terminal.output import echo
 from cli.text import line
 from cli.times import whole
@@ -95,7 +95,7 @@ postpone = _order(
 
 def extend(
     address: Address,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster.")],
+    name: ClusterArgument,
     *,
     lasts: Annotated[
         str, typer.Option("--for", metavar="TIME", help="For how long, such as 24h; 7d at most.")

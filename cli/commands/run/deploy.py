@@ -12,6 +12,7 @@ from cli import azure_deployment
 from cli.azure_deployment import Az, Deployment, DeploymentFailed
 from cli.deployment_checks import refuse_region
 from cli.errors import CommandError, UsageError
+from cli.options import OfApps
 
 
 def deploy(
@@ -22,10 +23,7 @@ def deploy(
     location: Annotated[
         str, typer.Option("--location", metavar="REGION", help="The region of the apps, such as westeurope.")
     ],
-    subscription: Annotated[
-        str,
-        typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in."),
-    ] = "",
+    subscription: OfApps = "",
     package: Annotated[
         Path | None,
         typer.Option("--package", metavar="ZIP", help="The code; by default what make package wrote."),

@@ -17,22 +17,19 @@ import typer
 from cli import azure_deployment
 from cli.azure_deployment import Az, DeploymentFailed
 from cli.errors import CommandError, ExitCode, UsageError
-from cli.options import seconds
+from cli.options import OfApps, seconds
 from cli.setup import azure_fleet
 from cli.setup.target import FleetTarget, Right
 from shared.github_app import OF_APP, Feature
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 Fleet = Annotated[str, typer.Argument(metavar="FLEET", help="The name of the fleet, as in its deployment.")]
-Subscription = Annotated[
-    str, typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in.")
-]
 
 
 def github(
     fleet: Fleet,
     *,
-    subscription: Subscription = "",
+    subscription: OfApps = "",
     allow: Annotated[
         list[Feature] | None,
         typer.Option(
@@ -102,7 +99,7 @@ def github(
 def gitlab(
     fleet: Fleet,
     *,
-    subscription: Subscription = "",
+    subscription: OfApps = "",
     token: Annotated[
         str,
         typer.Option(
@@ -139,7 +136,7 @@ def gitlab(
 def azure_devops(
     fleet: Fleet,
     *,
-    subscription: Subscription = "",
+    subscription: OfApps = "",
     rotate: Annotated[
         bool, typer.Option("--rotate-webhook-secret", help="Give the subscriptions a new password.")
     ] = False,
@@ -162,7 +159,7 @@ def azure_devops(
 def entra(
     fleet: Fleet,
     *,
-    subscription: Subscription = "",
+    subscription: OfApps = "",
     infra: Annotated[
         Path, typer.Option("--infra", metavar="FOLDER", help="The folder with entra-app.json.")
     ] = Path("infra"),
@@ -256,7 +253,7 @@ def subscription(
     infra: Annotated[
         Path, typer.Option("--infra", metavar="FOLDER", help="With --fleet: the folder of the templates.")
     ] = Path("infra"),
-    subscription: Subscription = "",
+    subscription: OfApps = "",
 ) -> None:
     """Prepare one more subscription for clusters.
 

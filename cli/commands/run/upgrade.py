@@ -13,7 +13,7 @@ from cli.azure_deployment import ORDER, Az, DeploymentFailed
 from cli.commands.run.doctor import answered
 from cli.errors import CommandError, NoAnswer
 from cli.fleet_api.polling import polled
-from cli.options import Address, Reason, seconds
+from cli.options import Address, OfApps, Reason, seconds
 from cli.terminal.output import echo
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ def upgrade(
     ],
     *,
     group: Annotated[str, typer.Option("--group", metavar="NAME", help="The resource group of the apps.")],
-    subscription: Annotated[
-        str,
-        typer.Option("--subscription", metavar="ID", help="That of the apps; by default, of your sign-in."),
-    ] = "",
+    subscription: OfApps = "",
     wait: Annotated[
         str, typer.Option("--wait", metavar="TIME", help="How long an app has to answer with the version.")
     ] = "10m",

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
 
-import typer
-
-from cli.options import Address, cluster_name
+from cli.options import Address, FleetOrCluster, cluster_name
 from cli.terminal.drift_view import drift as rendered
 from cli.terminal.output import Output, OutputOption, show
 
 
 def drift(
     address: Address,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster; without it the fleet.")] = "",
+    name: FleetOrCluster = "",
     *,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from cli.errors import ApiError
 from cli.fleet_api.commits import whole_commit
-from cli.options import Address, OfEnvironment, WithLabels, cluster_name, commit_id
+from cli.options import Address, FleetOrCluster, OfEnvironment, WithLabels, cluster_name, commit_id
 from cli.terminal.output import Output, OutputOption, console, show
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until C
 
 def status(
     address: Address,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster; without it the fleet.")] = "",
+    name: FleetOrCluster = "",
     *,
     phase: Annotated[
         str, typer.Option("--phase", metavar="PHASE", help="Only in these phases, such as Failed,Stalled.")

@@ -74,7 +74,7 @@ def check_version(path: str, version: str, location: str) -> None:
     taken, aks = _taken(path.lower()), _TYPE.search(path)
     if taken is None and aks is not None:
         kind = _kind(aks["rest"])
-        known = _OPERATIONS if kind.startswith("locations/operation") else _AKS
+        known: Sequence[str] = _OPERATIONS if kind.startswith("locations/operation") else _AKS
         if version not in known:
             raise ArmError(400, "NoRegisteredProviderFound", _unregistered(version, kind, location, known))
         return

@@ -123,7 +123,7 @@ class KubernetesPlane:
                 with suppress(FileNotFoundError):
                     self._kubeconfig_path(cluster, self._kubeconfig_dir).unlink()
 
-    def new_kubeconfig(self, cluster: ClusterId) -> str:
+    def kubeconfig(self, cluster: ClusterId) -> str:
         """Return the kubeconfig of a started cluster; raise KeyError when it is not started."""
         return self._running[cluster].kubeconfig
 

@@ -19,11 +19,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 import requests
 from azure.core.credentials import TokenCredential
-from azure.core.exceptions import AzureError
 
 from shared.adapters import answers
 from shared.adapters.answers import UNREADABLE
-from shared.adapters.transport import pooled_session
+from shared.adapters.transport import entra_token, pooled_session
 from shared.cluster.failures.errors import (
     Dependency,
     ReconcileError,
@@ -110,11 +109,7 @@ class DevOpsClient:
 
     def authorization(self) -> str:
         """Return the header that signs in; the library keeps the token until shortly before its end."""
-        try:
-            return f"Bearer {self._credential.get_token(SCOPE).token}"
-        except AzureError as error:
-            # Not chained: the library's text may have parts of an answer.
-            raise Unauthenticated(f"the app got no token for Azure DevOps: {type(error).__name__}") from None
+        return f"Bearer {entra_token(self._credential, SCOPE, 'Azure DevOps')}"
 
     @property
     def user(self) -> str:

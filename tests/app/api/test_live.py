@@ -18,7 +18,7 @@ from shared.ports.state.app import MOST_PAGES, RECENT
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.one_cluster import ONE, cluster, ready
-from tests.support.pipeline_runs import accepted, push
+from tests.support.pipeline_runs import accepted, cloud_with
 from tests.support.replaced_ports import around, on_azure
 from tests.support.sweeps import delete_by_hand, reads_of, use_up_reads
 
@@ -49,9 +49,7 @@ def test_a_cluster_that_no_longer_exists_is_none_and_no_problem() -> None:
 
 
 def test_one_cluster_that_cannot_be_read_hides_no_other() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"), throttle=False)
     azure = cloud.ports.azure
 
     def sometimes(operation: Any) -> Any:

@@ -11,7 +11,7 @@ from shared.app.api.views.plans import SHOWN, log_view
 from shared.app.planner.pins import AFTER
 from tests.support import fleet_files
 from tests.support.function_calls import call
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import DEV, PROD, staged, tags
 from tests.support.waiting_fleets import APPROVED, LATE, NAMESPACE, change, fleet, note
@@ -141,9 +141,7 @@ def test_the_calls_to_git_are_bounded_whatever_clusters_and_commits_there_are() 
 
 
 def test_clusters_whose_flux_follows_a_branch_by_itself_have_no_commit() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.following_branch(staged()))
-    cloud.run()
+    cloud = cloud_with(fleet_files.following_branch(staged()))
     assert places(cloud) == {"": (None, [*PROD])}
     assert view(cloud)["commits"] == []
 

@@ -20,7 +20,7 @@ from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.checks import condition, refused_since
 from tests.support.one_cluster import branch_files, pool, ready, record, suspended
-from tests.support.pipeline_runs import phases, push, record_of
+from tests.support.pipeline_runs import cloud_with, phases, push, record_of
 from tests.support.replaced_ports import Noted, around, calls_of
 
 pytestmark = pytest.mark.lives
@@ -130,9 +130,7 @@ TWO = fleet("one", "two")
 
 
 def test_what_was_broken_before_the_first_run_is_found_as_well() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, TWO)
-    cloud.run()
+    cloud = cloud_with(TWO, throttle=False)
     push(cloud, TWO | BROKEN)
     cloud.run()
     tick(cloud)

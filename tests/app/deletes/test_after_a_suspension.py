@@ -15,7 +15,7 @@ from shared.plan.holds import HoldKind
 from shared.plan.plan import Action, Item
 from shared.ports import Message
 from tests.support import fleet_files
-from tests.support.pipeline_runs import accepted, phases, push, status, step_until
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, status, step_until
 from tests.support.replaced_ports import around
 from tests.support.staged_fleets import FREEZE
 
@@ -43,9 +43,7 @@ def files(one: bytes | None, *others: str, budget: int = 3, rollout: str = "") -
 
 def in_suspension(*others: str, hours: float = 3, extra: str = "") -> tuple[MemoryCloud, datetime]:
     """Return a cloud whose cluster "one" is suspended, and until when; the others are Ready."""
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, files(manifest(extra=extra), *others))
-    cloud.run()
+    cloud = cloud_with(files(manifest(extra=extra), *others), throttle=False)
     until = (cloud.clock() + timedelta(hours=hours)).replace(microsecond=0)
     push(cloud, files(manifest(until, extra=extra), *others))
     cloud.run(seconds=600)

@@ -42,16 +42,14 @@ from shared.resource_ids import GroupId
 from tests.support import fleet_files
 from tests.support.azure_ports import body as azure_body
 from tests.support.one_cluster import ONE, SUBSCRIPTION
-from tests.support.pipeline_runs import accepted, phases, push, record_of
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, record_of
 from tests.support.replaced_ports import around, frozen_before, on_azure
 
 pytestmark = pytest.mark.lives
 
 
 def test_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.in_one_group("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.in_one_group("one"))
     azure, writes = cloud.ports.azure, iter(range(20))
 
     def slow(write: PutCluster) -> WriteResponse:
@@ -236,9 +234,7 @@ def test_a_group_that_two_clusters_create_at_the_same_moment_is_ours() -> None:
 
 
 def test_of_two_clusters_deleted_at_the_same_moment_one_deletes_their_group() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.in_one_group("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.in_one_group("one", "two"))
     clusters = cloud.state.clusters
 
     def late() -> Sequence[ClusterRecord]:
@@ -285,9 +281,7 @@ def test_a_group_is_deleted_although_azure_still_lists_its_deleted_clusters(
 
 
 def test_a_group_with_a_new_cluster_that_azure_lists_and_does_not_show_yet_is_left() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     azure, theirs, hidden = cloud.ports.azure, replace(ONE, name="theirs"), list[str]()
 
     def listed(read: ListResources) -> Sequence[str]:
@@ -320,9 +314,7 @@ def test_a_group_with_a_new_cluster_that_azure_lists_and_does_not_show_yet_is_le
 def test_a_new_cluster_waits_while_another_one_deletes_the_group(
     before: type[AzureCall[Any]], deletes: int
 ) -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.in_one_group("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.in_one_group("one"))
 
     def meanwhile() -> None:
         push(cloud, fleet_files.in_one_group("two"))
@@ -355,9 +347,7 @@ def test_a_delete_has_its_step_stored_before_it_reads_who_else_is_in_the_group()
 
 
 def test_a_delete_that_failed_at_its_group_delays_no_cluster() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.in_one_group("fails"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.in_one_group("fails"))
 
     def refused(_: DeleteGroup) -> WriteResponse:
         raise Immutable("the group cannot be deleted")
@@ -372,9 +362,7 @@ def test_a_delete_that_failed_at_its_group_delays_no_cluster() -> None:
 
 
 def test_a_group_with_a_cluster_whose_record_cannot_be_read_is_not_empty() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.in_one_group("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.in_one_group("one", "two"))
     text = cloud.state.damage("two", "{")
     push(
         cloud,

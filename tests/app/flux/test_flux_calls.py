@@ -15,7 +15,7 @@ from shared.resource_ids import ObjectRef
 from tests.support.calls_inside import Calls, counted
 from tests.support.flux_components import RECEIVER, brought, definition, fleet, installed, named
 from tests.support.one_cluster import live, world
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases
 
 EXTRA = tuple(named("ConfigMap", f"map-{number}", data={"a": "b"}) for number in range(20))
 ONCE = (INVENTORY, SECRETS_INVENTORY, FACTS)
@@ -63,9 +63,9 @@ def test_an_object_that_somebody_changed_is_the_only_one_that_is_tried_and_appli
 
 
 def test_components_with_objects_of_their_own_definitions_are_installed() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet(definition("v1", storage="v1"), RECEIVER, {**RECEIVER, "metadata": _other()}))
-    cloud.run()
+    cloud = cloud_with(
+        fleet(definition("v1", storage="v1"), RECEIVER, {**RECEIVER, "metadata": _other()}), throttle=False
+    )
     assert phases(cloud) == {"one": Phase.READY}
     assert live(cloud, ObjectRef("example.org/v1", "Receiver", "b", "default"))
 

@@ -33,7 +33,7 @@ from tests.support.extension_clusters import (
     written,
 )
 from tests.support.one_cluster import ONE, advice, branch_files, files, pool, record
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.sweeps import tag_by_hand
 
 pytestmark = pytest.mark.lives
@@ -151,9 +151,7 @@ def test_a_source_that_git_no_longer_has_goes_with_what_it_applied_and_no_other_
 
 @pytest.mark.parametrize(("before", "after"), [(FLUX, ""), ("", FLUX)])
 def test_the_way_in_which_flux_comes_to_a_cluster_is_fixed(before: str, after: str) -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, files(before))
-    cloud.run()
+    cloud = cloud_with(files(before), throttle=False)
     assert phases(cloud) == {"one": Phase.READY}
     push(cloud, files(after))
     cloud.run()

@@ -15,7 +15,7 @@ from shared.json_tree import Json
 from shared.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, GitCredentials
 from shared.resource_ids import ObjectRef
 from tests.support.one_cluster import files, live, pool, world
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 
 pytestmark = pytest.mark.lives
 
@@ -107,9 +107,7 @@ def test_a_field_that_a_former_manager_set_beside_ours_is_taken_away(
 
 
 def test_an_old_secret_reference_is_taken_away_when_the_source_needs_no_credentials() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, files())
-    cloud.run()
+    cloud = cloud_with(files(), throttle=False)
     patched(cloud, SOURCE, {"spec": {"secretRef": {"name": "old"}}}, "flux")
     next_job(cloud)
     assert "secretRef" not in live(cloud, SOURCE)["spec"]

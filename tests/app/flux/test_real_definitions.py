@@ -13,7 +13,7 @@ from shared.cluster.record_parts import Phase
 from tests.support import fleet_files
 from tests.support.flux_definitions import real_definitions, with_real_definitions
 from tests.support.one_cluster import files, record, world
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.platform_example import platform_example
 
 pytestmark = pytest.mark.lives
@@ -85,9 +85,7 @@ def test_the_definitions_are_those_of_an_export_of_flux() -> None:
 
 @pytest.mark.parametrize("example", [fleet_files.example, platform_example])
 def test_the_examples_are_ready_with_them(example: Callable[[], dict[str, bytes]]) -> None:
-    cloud = MemoryCloud()
-    push(cloud, with_real_definitions(example()))
-    cloud.run()
+    cloud = cloud_with(with_real_definitions(example()))
     assert set(phases(cloud).values()) == {Phase.READY}
 
 

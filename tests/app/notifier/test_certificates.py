@@ -16,8 +16,8 @@ from tests.support import fleet_files
 from tests.support.checks import check
 from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, notified_fleet, titles
-from tests.support.one_cluster import ONE, record, world
-from tests.support.pipeline_runs import push
+from tests.support.one_cluster import ONE, world
+from tests.support.pipeline_runs import cloud_with, push, record_of
 from tests.support.sweeps import delete_by_hand, sweep
 
 SOON, OVER = (NotificationKind.EXPIRING, "one", False), (NotificationKind.EXPIRING, "one", True)
@@ -41,9 +41,7 @@ def announced(cloud: MemoryCloud) -> None:
 
 
 def notified(server_days: int) -> MemoryCloud:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"), throttle=False)
     with_certificates(cloud, server_days)
     return cloud
 
@@ -90,11 +88,11 @@ def test_it_is_over_with_its_cluster() -> None:
 
 def test_the_delete_of_a_cluster_says_at_once_which_of_its_problems_are_over() -> None:
     cloud = notified(12)
-    facts = list(deleted(record(cloud), cloud.clock()))
+    facts = list(deleted(record_of(cloud, ONE.name), cloud.clock()))
     assert [(fact.kind, fact.key, fact.over) for fact in facts] == [
         (NotificationKind.EXPIRING, "certificate:one", True),
         (NotificationKind.DELETED, "cluster:one", False),
     ]
     drift = Drift((DriftedField("tags.a", '"b"', '"c"', cloud.clock()),))
-    facts = list(deleted(replace(record(cloud), divergence=Divergence(drift)), cloud.clock()))
+    facts = list(deleted(replace(record_of(cloud, ONE.name), divergence=Divergence(drift)), cloud.clock()))
     assert [fact.kind for fact in facts if fact.over] == [NotificationKind.DRIFT, NotificationKind.EXPIRING]

@@ -17,7 +17,7 @@ from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support import fleet_files
 from tests.support.notifications import notifying, storm
-from tests.support.pipeline_runs import push, record_of
+from tests.support.pipeline_runs import cloud_with, push, record_of
 from tests.support.sample import sample
 
 pytestmark = pytest.mark.lives
@@ -132,9 +132,7 @@ def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was() -> None:
 
 
 def test_a_storm_of_facts_is_a_bounded_number_of_messages_and_none_is_missing() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet("one"))
     for notification in storm(500, cloud.clock()):
         cloud.state.add_notification(notification)
     wake_notifier(cloud.ports)

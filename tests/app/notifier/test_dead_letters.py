@@ -11,14 +11,11 @@ from shared.app.recovery.missed_work import wake_notifier
 from shared.language.model.notification_kinds import NotificationKind
 from tests.support import fleet_files
 from tests.support.notifications import notifying
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 
 
 def _fleet() -> MemoryCloud:
-    cloud = MemoryCloud()
-    push(cloud, notifying(fleet_files.fleet("one"), "{name: ops, type: slack, address: OPS}"))
-    cloud.run()
-    return cloud
+    return cloud_with(notifying(fleet_files.fleet("one"), "{name: ops, type: slack, address: OPS}"))
 
 
 def _dead_letter(cloud: MemoryCloud, name: str, *, queued: timedelta = timedelta(0)) -> None:

@@ -13,7 +13,7 @@ from tests.support import fleet_files
 from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, titles
 from tests.support.one_cluster import ONE, SUBSCRIPTION
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.sweeps import delete_by_hand, sweep, tag_by_hand
 
 TAGS = "  tags: {cost: a}\n"
@@ -28,10 +28,7 @@ def fleet(*names: str, extra: str = TAGS, routes: tuple[str, ...] = (OPS,)) -> d
 
 
 def ready(*names: str, extra: str = TAGS, routes: tuple[str, ...] = (OPS,)) -> MemoryCloud:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet(*names, extra=extra, routes=routes))
-    cloud.run()
-    return cloud
+    return cloud_with(fleet(*names, extra=extra, routes=routes), throttle=False)
 
 
 def swept(cloud: MemoryCloud) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import replay
 from shared.app.api.acts.fleet import accept_source
 from shared.app.recovery.missed_work import wake_notifier
@@ -14,7 +13,7 @@ from shared.language.model.notification_kinds import NotificationKind
 from shared.notifications.notification import Notification
 from tests.support.notified import OPS, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.sweeps import delete_by_hand, sweep
 
 pytestmark = pytest.mark.lives
@@ -61,9 +60,9 @@ def test_an_issue_that_somebody_deleted_is_opened_again() -> None:
 
 
 def test_a_repository_that_has_taken_the_name_over_gets_no_issue() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, notified_fleet("one", "two", routes=(OPS, "{name: issues, type: issues}")))
-    cloud.run()
+    cloud = cloud_with(
+        notified_fleet("one", "two", routes=(OPS, "{name: issues, type: issues}")), throttle=False
+    )
     cloud.repository.id = 2
     cloud.run(300, until=lambda: False)
     delete_by_hand(cloud, ONE)

@@ -24,7 +24,7 @@ from shared.ports.masked import masked
 from shared.ports.state.app import NOTIFICATION
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.replaced_ports import around, fails_once, frozen, on_azure, plan_at_once
 from tests.support.sweeps import delete_by_hand, sweep
 
@@ -55,9 +55,7 @@ def test_a_message_has_the_reason_the_action_and_the_links() -> None:
 
 
 def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_approvals() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one", "two", routes=(ALL,)))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", "two", routes=(ALL,)))
     expected = [
         (kind, name, False)
         for kind in (NotificationKind.OUTPUTS, NotificationKind.READY)
@@ -71,9 +69,7 @@ def test_a_route_for_everything_hears_of_ready_and_deleted_clusters_and_of_appro
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(interrupted: bool) -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", "two", "three", routes=(ALL,)))
     commit = push(cloud, notified_fleet("three", routes=(ALL,)))
     cloud.run()
     assert (NotificationKind.REFUSED, "2 clusters", False) in kinds(cloud, "all")
@@ -89,9 +85,7 @@ def test_deletes_that_wait_for_an_approval_are_told_and_the_approval_ends_it(int
 
 @pytest.mark.parametrize("method", ["notifier_record", "fleet"])
 def test_a_notifier_that_stands_still_does_not_end_what_a_newer_plan_has_begun(method: str) -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", "two", "three", routes=(ALL,)))
 
     def meanwhile() -> None:
         plan_at_once(cloud, cloud.repository.push(notified_fleet("three", routes=(ALL,))))
@@ -105,9 +99,7 @@ def test_a_notifier_that_stands_still_does_not_end_what_a_newer_plan_has_begun(m
 
 
 def test_an_approval_is_told_also_when_the_next_commit_is_planned_before_the_notifier_looks() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one", "two", "three", routes=(ALL,)))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", "two", "three", routes=(ALL,)))
     commit = push(cloud, notified_fleet("three", routes=(ALL,)))
     cloud.run()
     read = cloud.state.notifier_record
@@ -142,9 +134,7 @@ def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
 
 
 def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"))
     read = cloud.ports.git_host.read_head
 
     def refused(branch: str) -> None:
@@ -160,9 +150,7 @@ def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> Non
 
 
 def test_what_a_sweep_finds_is_told_and_so_is_that_it_is_as_before() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"))
     delete_by_hand(cloud, ONE)
     sweep(cloud)
     assert titles(cloud) == ["example: 1 cluster no longer as verified in eastus: ClusterMissing"]
@@ -202,9 +190,7 @@ def test_a_route_is_tried_again_when_it_asks_for_it() -> None:
 
 
 def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one", routes=()))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one", routes=()))
     assert cloud.routes.tried == 0
     assert [notification.kind for notification in cloud.state.notifications(10)] == [
         NotificationKind.OUTPUTS,
@@ -216,9 +202,7 @@ def test_a_fleet_without_routes_is_told_nothing_and_forgets_its_facts() -> None:
 
 
 def test_the_timer_finds_facts_whose_message_was_lost() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"))
     cloud.state.add_notification(
         Notification(
             "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
@@ -232,9 +216,7 @@ def test_the_timer_finds_facts_whose_message_was_lost() -> None:
 
 
 def test_a_problem_whose_record_another_worker_wrote_is_taken_back() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"))
     cloud.state.add_notification(
         Notification(
             "failed:one:x", NotificationKind.FAILED, "cluster:one", "one", cloud.clock(), location="eastus"
@@ -272,9 +254,7 @@ def test_a_message_is_masked_before_it_leaves_whatever_a_fact_has() -> None:
 
 
 def test_a_list_that_goes_on_failing_is_one_message_whatever_the_number_of_sweeps() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"))
     read = cloud.ports.azure
 
     def refuse(_: ListClusters) -> None:

@@ -17,7 +17,7 @@ from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record_parts import Phase
 from shared.ports import BranchHead
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, pushed, ready, status
+from tests.support.pipeline_runs import cloud_with, phases, push, pushed, ready, status
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -38,9 +38,7 @@ def test_a_renamed_folder_waits_with_both_clusters_until_its_delete_is_approved(
 
 def blocked_deletes() -> tuple[MemoryCloud, str]:
     """Return a cloud whose last commit removes every cluster, and that commit."""
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two", "three"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two", "three"))
     commit = push(cloud, fleet_files.fleet())
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.READY}
@@ -107,9 +105,7 @@ def protected() -> dict[str, bytes]:
 
 def blocked_by_protection() -> tuple[MemoryCloud, str]:
     """Return a cloud whose last commit removes a protected cluster, and that commit."""
-    cloud = MemoryCloud()
-    push(cloud, protected())
-    cloud.run()
+    cloud = cloud_with(protected())
     commit = push(cloud, fleet_files.fleet("two"))
     cloud.run()
     return cloud, commit

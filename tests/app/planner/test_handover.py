@@ -26,7 +26,7 @@ from tests.support.hand_overs import (
     plan_steps,
     waiting_plans,
 )
-from tests.support.pipeline_runs import accepted, phases, push, record_of, status
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, record_of, status
 from tests.support.replaced_ports import around, frozen
 
 pytestmark = pytest.mark.lives
@@ -49,9 +49,7 @@ def test_a_plan_reads_no_record_a_second_time_and_saves_and_sends_each_once() ->
 
 
 def test_a_worker_that_saved_its_step_meanwhile_costs_one_more_read() -> None:
-    cloud = MemoryCloud(config=CONFIG)
-    push(cloud, fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet("one"), config=CONFIG)
     push(cloud, fleet() | {"clusters/one/cluster.yaml": cluster("one", count=2)})
 
     def step() -> None:

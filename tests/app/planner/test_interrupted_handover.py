@@ -29,7 +29,7 @@ from tests.support.hand_overs import (
     plan_steps,
     waiting_plans,
 )
-from tests.support.pipeline_runs import accepted, deliver_due, phases, push
+from tests.support.pipeline_runs import accepted, cloud_with, deliver_due, phases, push
 from tests.support.replaced_ports import Around, around, frozen, overtake
 from tests.support.sample import sample
 
@@ -80,9 +80,7 @@ def test_a_planner_that_takes_over_touches_only_what_the_other_one_may_still_sav
 
 
 def test_a_planner_frozen_in_a_part_saves_nothing_after_another_one_started() -> None:
-    cloud = MemoryCloud(config=CONFIG)
-    push(cloud, fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet("one", "two"), config=CONFIG)
     files = {f"clusters/{name}/cluster.yaml": cluster(name, count=2) for name in ("one", "two")}
     push(cloud, fleet("one", "two") | files)
     frozen(cloud, "state", "save", lambda: overtake(cloud, fleet("one", "two")))

@@ -12,7 +12,7 @@ import pytest
 import shared
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
-from tests.support.pipeline_runs import push, pushed
+from tests.support.pipeline_runs import cloud_with, push, pushed
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, staged, tags
 
 pytestmark = pytest.mark.lives
@@ -41,10 +41,7 @@ def placed(rollout: str, extra: str = "") -> dict[str, bytes]:
 
 
 def ready(rollout: str) -> MemoryCloud:
-    cloud = MemoryCloud()
-    push(cloud, placed(rollout))
-    cloud.run()
-    return cloud
+    return cloud_with(placed(rollout))
 
 
 def steps(cloud: MemoryCloud, value: str, *, minutes: int) -> Iterator[set[str]]:

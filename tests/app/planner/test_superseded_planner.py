@@ -25,7 +25,7 @@ from shared.plan.plan import Action
 from shared.ports import PlanRecord
 from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet
-from tests.support.pipeline_runs import accepted, phases, push, ready, status
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, ready, status
 from tests.support.replaced_ports import Dies, around, frozen, overtake
 
 
@@ -94,9 +94,7 @@ def test_a_plan_that_it_wrote_as_carried_out_is_planned_again_too(
 
 
 def test_one_of_the_same_commit_that_did_not_know_of_an_approval_is_planned_again_with_it() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet("one", "two", "three"))
-    cloud.run()
+    cloud = cloud_with(fleet("one", "two", "three"))
     commit = push(cloud, fleet("three"))
     cloud.run()
     approval = Approval(commit=commit, clusters=("one", "two"), by="ann", at=cloud.clock())

@@ -7,7 +7,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.kubernetes.readiness.observation import ObjectCount
 from shared.ports import KubernetesApi
-from tests.support.pipeline_runs import push, record_of, step_until
+from tests.support.pipeline_runs import cloud_with, push, record_of, step_until
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, PROD, staged, with_file
 
@@ -29,10 +29,7 @@ spec:
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    cloud = MemoryCloud()
-    push(cloud, with_file("backups.yaml", BACKUPS))
-    cloud.run()
-    return cloud
+    return cloud_with(with_file("backups.yaml", BACKUPS))
 
 
 def on(cloud: MemoryCloud, name: str) -> KubernetesApi:

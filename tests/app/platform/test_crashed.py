@@ -14,7 +14,7 @@ from shared.kubernetes.flux_readiness import commit_of, last_applied
 from shared.resource_ids import ObjectRef
 from tests.support.crash_points import run_with_crashes, wire
 from tests.support.pinned_fleets import NAMES, PORTS, at_once, files, pulled
-from tests.support.pipeline_runs import phases, push, pushed, record_of, status
+from tests.support.pipeline_runs import cloud_with, phases, pushed, record_of, status
 from tests.support.staged_fleets import NAMESPACE, tags
 
 SYNC = ObjectRef(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, "flux-system", "flux-system")
@@ -22,9 +22,7 @@ SYNC = ObjectRef(KUSTOMIZATION.api_version, KUSTOMIZATION.kind, "flux-system", "
 
 def whole_run(counter: Counter) -> None:
     """Move the pins together with a manifest, and on to less once somebody approves; the host dies once."""
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, files())
-    cloud.run()
+    cloud = cloud_with(files(), throttle=False)
     assert phases(cloud) == dict.fromkeys(NAMES, Phase.READY)
     wire(cloud, counter, *PORTS)
     more = cloud.repository.push(files(tags("x"), monitoring=NAMESPACE))

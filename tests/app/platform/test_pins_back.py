@@ -13,7 +13,7 @@ from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
 from shared.rollouts.rollout import RolloutState
 from shared.rollouts.rollout_acts import ActKind
-from tests.support.pipeline_runs import phases, push, record_of, status
+from tests.support.pipeline_runs import cloud_with, phases, push, record_of, status
 from tests.support.staged_fleets import (
     DEV,
     NAMESPACE,
@@ -149,9 +149,7 @@ def test_the_next_commit_takes_all_clusters_along() -> None:
 
 def test_a_cluster_that_followed_the_branch_cannot_go_back_and_is_named() -> None:
     following = staged(APPROVED, "  flux: {follow: branch}\n", only=("a1",))
-    cloud = MemoryCloud()
-    push(cloud, following)
-    cloud.run()
+    cloud = cloud_with(following)
     first = pin(cloud, "a2").commit
     commit = push(cloud, with_file("monitoring.yaml", NAMESPACE, staged(APPROVED)))
     cloud.run(seconds=3600, until=lambda: False)

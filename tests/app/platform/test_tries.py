@@ -26,7 +26,7 @@ from tests.support.crash_points import run_with_crashes, wire
 from tests.support.extension_clusters import FLUX
 from tests.support.lost_tables import lose, ready
 from tests.support.operator_clusters import operated
-from tests.support.pipeline_runs import push, pushed, record_of, status
+from tests.support.pipeline_runs import cloud_with, push, pushed, record_of, status
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import (
     DEV,
@@ -320,9 +320,7 @@ def one(extra: str = "", more: dict[str, bytes] | None = None) -> dict[str, byte
 @pytest.mark.parametrize("install", ["components", "extension", "operator"])
 def test_a_try_goes_there_and_back_whoever_installs_flux(install: str) -> None:
     files = operated() if install == "operator" else one(FLUX if install == "extension" else "")
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, files)
-    cloud.run()
+    cloud = cloud_with(files, throttle=False)
     tried = Tried(files | {"platform/monitoring.yaml": NAMESPACE}, cloud, name="one")
     assert tried.begin("one")[0] == 202
     tried.run()

@@ -14,7 +14,7 @@ from shared.cluster.failures.errors import Unauthorized, Unavailable
 from shared.cluster.record_parts import Phase
 from shared.ports import NewCommit
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, pushed
+from tests.support.pipeline_runs import cloud_with, phases, push, pushed
 from tests.support.replaced_ports import around, fails_once
 from tests.support.rollbacks import open_pulls
 
@@ -25,10 +25,7 @@ NAMES = ("one", "two")
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet(*NAMES, "three"))
-    made.run()
-    return made
+    return cloud_with(fleet_files.fleet(*NAMES, "three"))
 
 
 def ask(cloud: MemoryCloud, *names: str, owner: str = "", reason: str = "an audit") -> HttpResult:

@@ -32,7 +32,7 @@ from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
 from tests.support.collected_telemetry import watched
 from tests.support.hand_overs import CONFIG
-from tests.support.pipeline_runs import accepted, phases, push, record_of, status
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, record_of, status
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -130,9 +130,7 @@ def test_an_approval_that_was_lost_is_still_asked_for_when_another_request_is_lo
 
 
 def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     handle_dead_letter(received(cloud, "plans", PlanRequest(reason="push").model_dump_json()), cloud.ports)
     assert str(cloud.state.fleet().problem).startswith("a plan request failed: MaxDelivery")
     assert missed_work.plan_missed_head(cloud.ports)

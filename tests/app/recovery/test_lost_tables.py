@@ -11,7 +11,7 @@ from shared.cluster.record_parts import Phase
 from shared.ports.azure import GetGroup
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, cluster, files, ready, record
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push
 
 pytestmark = pytest.mark.lives
 
@@ -27,9 +27,7 @@ def take_all_over(cloud: MemoryCloud) -> list[str]:
 
 
 def test_without_its_tables_an_app_writes_nothing_and_says_so() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.example())
-    cloud.run()
+    cloud = cloud_with(fleet_files.example())
     before, id_before = accepted(cloud), cloud.state.fleet().app.installation
     cloud.state.lose()
     push(cloud, fleet_files.example() | {"README.md": b"the next push"})
@@ -44,9 +42,7 @@ def test_without_its_tables_an_app_writes_nothing_and_says_so() -> None:
 
 
 def test_after_a_takeover_the_records_are_rebuilt_from_git_and_azure() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.example())
-    cloud.run()
+    cloud = cloud_with(fleet_files.example())
     lives = {name: cloud.state.cluster(name) for name in EXAMPLE}
     before = accepted(cloud)
     cloud.state.lose()
@@ -82,9 +78,7 @@ def test_a_cluster_that_was_taken_over_is_deleted_with_its_group() -> None:
 
 
 def test_a_cluster_that_git_no_longer_has_stays_in_azure() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"))
     writes = accepted(cloud)
     cloud.state.lose()
     push(cloud, fleet_files.fleet("one"))

@@ -34,6 +34,7 @@ from tests.support.one_cluster import (
 )
 from tests.support.pipeline_runs import (
     accepted,
+    cloud_with,
     one_step_a_message,
     phases,
     push,
@@ -56,9 +57,7 @@ def epoch(cloud: MemoryCloud) -> int:
 
 
 def test_apps_that_share_a_resource_group_have_an_epoch_each() -> None:
-    first = MemoryCloud(config=CONFIG, throttle=False)
-    push(first, fleet_files.fleet("one"))
-    first.run()
+    first = cloud_with(fleet_files.fleet("one"), config=CONFIG, throttle=False)
     configs = [replace(CONFIG, branch="staging"), replace(CONFIG, installation="another")]
     for number, config in enumerate(configs):
         second = MemoryCloud(config=config, peer=first, throttle=False)
@@ -73,9 +72,7 @@ def test_apps_that_share_a_resource_group_have_an_epoch_each() -> None:
 
 
 def test_the_epoch_grows_once_for_each_plan_that_begins_jobs() -> None:
-    cloud = MemoryCloud(config=CONFIG, throttle=False)
-    push(cloud, fleet_files.fleet("one", "two", "three"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two", "three"), config=CONFIG, throttle=False)
     assert (epoch(cloud), cloud.state.fleet().tables.epoch) == (1, 1)
     push(cloud, fleet_files.fleet("one", "two", "three") | AGAIN)
     cloud.run()

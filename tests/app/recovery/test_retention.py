@@ -15,7 +15,7 @@ from shared.language.pin import PIN_BRANCHES
 from shared.ports import FleetConfig, History, Timing
 from shared.ports.state.fleet import Recovery
 from tests.support import fleet_files
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
@@ -29,9 +29,7 @@ data: {{version: "{}"}}
 
 
 def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"))
     cloud.clock.advance(90 * 86400)
     push(cloud, fleet_files.fleet("two"))
     cloud.run()
@@ -81,9 +79,7 @@ def test_a_failed_removal_delays_no_other() -> None:
 
 
 def test_manifests_that_the_branch_no_longer_has_are_removed() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"))
     old = cloud.repository.tree(cloud.state.fleet().commit)
     assert purge_expired(cloud.ports)["blobs"] == 0
     push(cloud, fleet_files.fleet("two"))
@@ -108,9 +104,7 @@ def test_a_busy_cluster_has_about_the_configured_number_of_events() -> None:
 
 
 def test_every_step_has_events_with_its_start_and_its_end() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     ended = [event for event in cloud.state.events("one", 100) if event.reason in ("StepDone", "Ready")]
     steps = [event.step for event in reversed(ended)]
     assert steps[:3] == ["resource-group", "cluster", "node-pools"]
@@ -119,9 +113,7 @@ def test_every_step_has_events_with_its_start_and_its_end() -> None:
 
 
 def test_no_record_is_read_as_a_whole_to_know_which_clusters_exist() -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.following_branch(fleet_files.fleet("one")))
-    cloud.run()
+    cloud = cloud_with(fleet_files.following_branch(fleet_files.fleet("one")))
     whole = list[str]()
 
     def clusters() -> list[ClusterRecord]:
@@ -196,9 +188,7 @@ def test_no_pin_is_deleted_while_a_new_manifest_is_invalid_or_a_recovery_lasts()
 
 
 def test_once_a_day_the_log_says_that_anybody_could_move_a_pin(caplog: pytest.LogCaptureFixture) -> None:
-    cloud = MemoryCloud()
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one"))
     purge_expired(cloud.ports)
     assert "no rule of the git host keeps people from moving roadstead/pin/*" in caplog.text
     caplog.clear()

@@ -23,7 +23,7 @@ from shared.ports.azure.clusters import ListActivity
 from tests.support import fleet_files
 from tests.support.activity import ANN, BOB, asked, changes, scaled
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, handle, sweep, tag_by_hand, use_up_reads
 
@@ -88,9 +88,7 @@ def test_another_value_of_the_same_field_is_a_new_difference() -> None:
 
 
 def test_many_clusters_of_a_subscription_cost_one_request() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("a", "b", "c"), throttle=False)
     reads = asked(cloud)
     for cluster in cloud.state.clusters():
         tag_by_hand(cloud, cluster.desired.id, own="x")
@@ -120,9 +118,7 @@ def test_a_refresh_of_one_cluster_names_who_changed_it_too() -> None:
 
 
 def test_a_missing_permission_is_said_once_and_is_no_error() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"), throttle=False)
     asked(cloud, refuse=Unauthorized("no role"))
     for cluster in cloud.state.clusters():
         tag_by_hand(cloud, cluster.desired.id, own="x")
@@ -153,9 +149,7 @@ def test_the_reason_is_kept_of_a_subscription_whose_id_has_capital_letters() -> 
 
 
 def test_a_log_that_has_to_wait_for_the_read_limit_reserves_no_token_for_the_reads_before() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("a", "b", "c"), throttle=False)
     azure, key, full_at = cloud.ports.azure, f"{ONE.subscription}|{ARM_READ.name}", list[datetime]()
     cloud.ports.process.tokens.drop(key)
 

@@ -10,7 +10,7 @@ from shared.app.api.views.drift import drift_of_cluster, drift_view
 from shared.app.api.views.why import why_view
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, cluster, pool, ready
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import cloud_with
 from tests.support.sweeps import sweep, tag_by_hand
 
 
@@ -37,9 +37,7 @@ def test_the_views_name_the_fields_and_since_when() -> None:
 
 
 def test_the_view_of_a_fleet_has_pages() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("a", "b", "c"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("a", "b", "c"), throttle=False)
     for record in (found for found in cloud.state.clusters() if found.name != "b"):
         tag_by_hand(cloud, record.desired.id, own="x")
     sweep(cloud)

@@ -25,7 +25,7 @@ from tests.support.azure_events import GROUP, SUBSCRIPTION, counted_state, event
 from tests.support.collected_telemetry import Collected, watched
 from tests.support.notified import kinds, notified_fleet
 from tests.support.one_cluster import ONE, files, pool, pools, ready, record
-from tests.support.pipeline_runs import phases, push, record_of, status
+from tests.support.pipeline_runs import cloud_with, phases, push, record_of, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import change_pool_by_hand, drifted, in_sync, reads_of, sweep
 
@@ -220,9 +220,7 @@ def test_the_events_are_counted_by_what_they_are_to_the_app(cloud: MemoryCloud) 
 
 
 def test_an_edit_is_in_the_chat_within_a_minute() -> None:
-    cloud = MemoryCloud()
-    push(cloud, notified_fleet("one"))
-    cloud.run()
+    cloud = cloud_with(notified_fleet("one"))
     cloud.clock.advance(3600)
     cloud.hear_events()
     with cloud.azure.called_by(ANN):

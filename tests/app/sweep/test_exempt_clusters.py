@@ -22,7 +22,7 @@ from shared.cluster.reporting.measurements import CLUSTERS, of_fleet
 from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds, titles
 from tests.support.one_cluster import ONE, files, record
-from tests.support.pipeline_runs import accepted, push, status
+from tests.support.pipeline_runs import accepted, cloud_with, push, status
 from tests.support.sweeps import delete_by_hand, sweep
 
 pytestmark = pytest.mark.lives
@@ -45,9 +45,7 @@ def fleet(extra: str = "") -> dict[str, bytes]:
 
 
 def ready(extra: str = "") -> MemoryCloud:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet(extra))
-    cloud.run()
+    cloud = cloud_with(fleet(extra), throttle=False)
     assert shown(cloud) == "Ready"
     return cloud
 

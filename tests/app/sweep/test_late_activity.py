@@ -19,7 +19,7 @@ from tests.support.fleet_files import all_at_once
 from tests.support.notifications import notifying
 from tests.support.notified import OPS, kinds
 from tests.support.one_cluster import ONE, files, record, suspended
-from tests.support.pipeline_runs import push, status
+from tests.support.pipeline_runs import cloud_with, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import handle, reads_of, sweep
 
@@ -45,9 +45,7 @@ def fleet(extra: str = "") -> dict[str, bytes]:
 
 
 def ready(extra: str = "") -> MemoryCloud:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet())
-    cloud.run()
+    cloud = cloud_with(fleet(), throttle=False)
     if extra:
         push(cloud, fleet(extra))
         cloud.run(seconds=60, until=lambda: False)

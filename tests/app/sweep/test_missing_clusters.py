@@ -16,7 +16,7 @@ from shared.cluster.record_parts import Phase
 from shared.ports.azure import DocumentPage, GetCluster, ListClusters
 from tests.support import fleet_files
 from tests.support.one_cluster import ENTRA, ONE, advice, files, ready, record
-from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, cloud_with, phases, push, status
 from tests.support.replaced_ports import on_azure
 from tests.support.sweeps import delete_by_hand, handle, reads_of, ready_condition, sweep
 
@@ -149,9 +149,7 @@ def test_a_list_that_fails_concludes_nothing_and_says_so() -> None:
 
 
 def test_a_list_whose_second_page_fails_concludes_nothing_of_the_first() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet("one", "two"), throttle=False)
     cloud.azure.engine.page_size = 1
     cloud.azure.interventions.stop(ONE)
     azure = cloud.ports.azure

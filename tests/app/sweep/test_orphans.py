@@ -14,7 +14,7 @@ from tests.support.azure_ports import body
 from tests.support.notifications import notifying
 from tests.support.notified import ALL, kinds
 from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready
-from tests.support.pipeline_runs import accepted, push
+from tests.support.pipeline_runs import accepted, cloud_with, push
 from tests.support.sweeps import delete_by_hand, sweep
 
 pytestmark = pytest.mark.lives
@@ -107,9 +107,7 @@ def test_clusters_of_other_fleets_and_repositories_are_no_orphans() -> None:
 def test_a_fleet_that_has_no_cluster_yet_lists_the_subscriptions_that_its_shared_files_name() -> None:
     other = ready()
     ours = {key: value for key, value in cluster(other)["tags"].items() if key.startswith("roadstead-")}
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet_files.fleet())
-    cloud.run()
+    cloud = cloud_with(fleet_files.fleet(), throttle=False)
     cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-old"), {"location": "eastus", "tags": {}}))
     ghost = {**body(dnsPrefix="ghost"), "tags": ours | {"roadstead-cluster": "ghost"}}
     cloud.ports.azure.call(PutCluster(GHOST, ghost, etag=None))

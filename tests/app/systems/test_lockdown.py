@@ -14,7 +14,7 @@ from shared.json_tree import Json
 from shared.kubernetes.flux_lockdown import FLAGS
 from shared.kubernetes.flux_objects import KUSTOMIZATION, SOURCE
 from shared.resource_ids import ObjectRef
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.pulling_systems import ROLES
 from tests.support.team_systems import cluster_id, fleet, system
 
@@ -165,9 +165,7 @@ def test_without_the_lock_down_a_kustomization_without_an_account_could_reach_ev
 
 
 def test_the_platform_keeps_its_rights_and_a_cluster_without_systems_its_flux() -> None:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet("one", "two", systems=PAY) | WEB)
-    cloud.run()
+    cloud = cloud_with(fleet("one", "two", systems=PAY) | WEB, throttle=False)
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     for name, locked in (("one", True), ("two", False)):
         api = cloud.kubernetes.connect(cluster_id(name))

@@ -15,7 +15,7 @@ from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import SYSTEM
 from shared.plan.plan import Action
 from shared.resource_ids import ObjectRef
-from tests.support.pipeline_runs import phases, push, record_of, status
+from tests.support.pipeline_runs import cloud_with, phases, push, record_of, status
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
 pytestmark = pytest.mark.lives
@@ -26,9 +26,7 @@ WEB = ObjectRef("apps/v1", "Deployment", "web", "shop")
 
 
 def hydrated(systems: dict[str, bytes] | None = None) -> MemoryCloud:
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet("one", "two", systems=BOTH if systems is None else systems))
-    cloud.run()
+    cloud = cloud_with(fleet("one", "two", systems=BOTH if systems is None else systems), throttle=False)
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     return cloud
 
@@ -181,9 +179,7 @@ def test_a_system_does_not_get_the_namespace_of_one_whose_removal_waits() -> Non
 def test_a_namespace_that_leaves_a_system_is_removed_alone() -> None:
     wide = system("shop", "one, two", namespaces="shop, jobs", path="./teams/two")
     folder = {"teams/two/web.yaml": DEPLOYMENT.replace(b"{name: web}", b"{name: web, namespace: shop}", 1)}
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet("one", "two", systems={"shop": wide}) | folder)
-    cloud.run()
+    cloud = cloud_with(fleet("one", "two", systems={"shop": wide}) | folder, throttle=False)
     assert "Namespace jobs" in objects(cloud, "one")
     narrow = system("shop", "one, two", path="./teams/two")
     push(cloud, fleet("one", "two", systems={"shop": narrow}, budget=2) | folder)
@@ -199,9 +195,7 @@ def test_a_namespace_that_leaves_a_system_is_removed_alone() -> None:
 def test_a_team_has_no_rights_left_in_a_namespace_that_another_one_was_given(given: str) -> None:
     wide = system("shop", "one, two", namespaces="shop, jobs", path="./teams/empty")
     folder = {"teams/empty/kustomization.yaml": b"resources: []\n"}
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet("one", "two", systems={"shop": wide}) | folder)
-    cloud.run()
+    cloud = cloud_with(fleet("one", "two", systems={"shop": wide}) | folder, throttle=False)
     assert f"RoleBinding {given}/shop-reconciler-admin" in objects(cloud, "one", "shop")
     stays = "shop" if given == "jobs" else "jobs"
     systems = {

@@ -11,7 +11,7 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.plan.plan import Action
 from shared.resource_ids import ObjectRef
-from tests.support.pipeline_runs import phases, push, record_of, status
+from tests.support.pipeline_runs import cloud_with, phases, push, record_of, status
 from tests.support.team_systems import GROUP, cluster_id, fleet, item, objects, system, versions
 
 pytestmark = pytest.mark.lives
@@ -27,9 +27,7 @@ BOTH = {"shop": system("shop", "one, two", extra=SHOP), "pay": system("pay", "on
 def hydrated(systems: dict[str, bytes] | None = None, *names: str) -> MemoryCloud:
     """Return a cloud whose clusters are Ready with their systems."""
     names = names or ("one", "two")
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, fleet(*names, systems=BOTH if systems is None else systems))
-    cloud.run()
+    cloud = cloud_with(fleet(*names, systems=BOTH if systems is None else systems), throttle=False)
     assert phases(cloud) == dict.fromkeys(names, Phase.READY)
     return cloud
 
@@ -109,9 +107,7 @@ def test_the_source_is_that_of_the_environment_of_the_cluster() -> None:
     manifest = system("shop", "one, two").decode().partition("  source:")[0] + source + extra
     files = fleet("one", "two", systems={"shop": manifest.encode()})
     files["clusters/two/cluster.yaml"] += b"  environment: production\n"
-    cloud = MemoryCloud(throttle=False)
-    push(cloud, files)
-    cloud.run()
+    cloud = cloud_with(files, throttle=False)
     found = {}
     for name in ("one", "two"):
         record = record_of(cloud, name)
