@@ -79,6 +79,23 @@ def test_both_webhook_secrets_are_accepted_the_current_one_first(monkeypatch: py
     assert load_settings().webhook_secrets == ("local-webhook-secret", "older-secret")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_end_of_a_line_that_a_file_or_an_echo_adds_is_no_part_of_a_secret(
+    monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    key = f"-----BEGIN KEY-----{end}AAAA{end}-----END KEY-----{end}"
+    app = {"GITHUB_APP_ID": f"1{end}", "GITHUB_APP_INSTALLATION_ID": "2", "GITHUB_APP_PRIVATE_KEY": key}
+    notify = f"https://example.com/hook{end}"
+    secrets = {"GITHUB_WEBHOOK_SECRET": f"new{end}", "FLUX_GIT_PASSWORD": f"of Flux {end}"}
+    put(monkeypatch, **app, **secrets, GITHUB_TOKEN="", NOTIFY_TEAM=notify)
+    settings = load_settings()
+    assert settings.webhook_secrets == ("new",)
+    assert settings.notify["TEAM"].get_secret_value() == "https://example.com/hook"
+    assert "of Flux " in settings.secrets
+    assert key in settings.secrets, "OpenSSH wants the last line of a key to end"
+    assert load_settings({**VALUES, "FLUX_GIT_PASSWORD": end}).flux_git_password is None
+
+
 def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROADSTEAD_FLEET", "example")
     monkeypatch.setenv("GITHUB_REPOSITORY", "example/fleet")

@@ -26,7 +26,8 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
     The case of a name does not matter, and an empty value counts as not set.
     """
-    given = {name.lower(): value for name, value in environment.items() if value}
+    lines = ((name.lower(), _one_line(value)) for name, value in environment.items())
+    given = {name: value for name, value in lines if value}
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
@@ -40,6 +41,15 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     _refuse_missing(settings)
     _refuse_shared_keys(settings)
     return settings
+
+
+def _one_line(value: str) -> str:
+    """Return a value of one line without the end of the line, which ``echo`` or a file adds to a secret.
+
+    A key of several lines stays as it is: OpenSSH wants its last line to end.
+    """
+    line = value.strip("\r\n")
+    return value if "\n" in line else line
 
 
 def _named_secrets(prefix: str, given: Mapping[str, str]) -> Mapping[str, SecretStr]:

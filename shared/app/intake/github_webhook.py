@@ -26,6 +26,7 @@ from shared.app.intake.webhook import (
     is_commit,
     is_number,
     json_object,
+    sent_by_another,
     too_large,
 )
 from shared.masking import cut
@@ -40,13 +41,13 @@ def read_delivery(
 ) -> Delivery:
     """Return the delivery; the case of ``headers`` does not matter."""
     header = {name.lower(): value for name, value in headers.items()}
-    refused = too_large(body) or _check_signature(header.get("x-hub-signature-256", ""), body, secrets)
+    refused = too_large(body) or _check_signature(header, body, secrets)
     if refused:
         return refused
     event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
-    payload = _payload(body, header.get("content-type", ""))
+    payload = _payload(body)
     if event == "ping" and payload is not None:
-        return _read_ping(payload, repository)
+        return _read_ping(payload, repository, branch)
     read = {**_READERS, **_OPTIONAL}.get(event)
     if read is None and event != "ping":
         known = ", ".join((*_READERS, *_OPTIONAL))
@@ -66,26 +67,43 @@ def read_delivery(
     return read(payload, DeliveryEnvelope(delivery, digest, branch, id_at(payload, "repository.id")))
 
 
-def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> DeliveryRefusal | None:
+def _check_signature(
+    header: Mapping[str, str], body: bytes, secrets: Sequence[str]
+) -> DeliveryRefusal | None:
     usable = [secret for secret in secrets if secret]
     if not usable:
         return DeliveryRefusal(401, "no webhook secret is configured; set GITHUB_WEBHOOK_SECRET")
+    signature = header.get("x-hub-signature-256", "")
     if not signature:
-        return DeliveryRefusal(
-            401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub"
-        )
+        return DeliveryRefusal(401, sent_by_another(header, "GitHub") or _unsigned(header))
     digests = (hmac.new(secret.encode(), body, hashlib.sha256).hexdigest() for secret in usable)
     if not is_any_of(signature, [f"sha256={digest}" for digest in digests]):
-        return DeliveryRefusal(
-            401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET"
-        )
+        return DeliveryRefusal(401, _WRONG)
     return None
 
 
-def _payload(body: bytes, content_type: str) -> dict[str, Any] | None:
-    """Return the payload; GitHub sends a form with it unless the webhook says application/json."""
-    if content_type.partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
-        return json_object(body)
+_WRONG = (
+    "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET, white space around it"
+    " included, or something between has changed the body"
+)
+"""Sources: Azure/azure-functions-host#702, white space that was copied; docs.github.com, troubleshooting of
+the validation of deliveries: a proxy that modifies them."""
+
+
+def _unsigned(header: Mapping[str, str]) -> str:
+    if "x-hub-signature" in header:
+        return "only X-Hub-Signature is there; what is between must let X-Hub-Signature-256 through"
+    return "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub"
+
+
+def _payload(body: bytes) -> dict[str, Any] | None:
+    """Return the payload: GitHub sends a form with it unless the webhook says application/json.
+
+    The body says which: a relay may change the content type, and the signature is over the body alone.
+    """
+    payload = json_object(body)
+    if payload is not None:
+        return payload
     try:
         fields = parse_qs(body.decode(), max_num_fields=10)
     except ValueError:
@@ -93,7 +111,7 @@ def _payload(body: bytes, content_type: str) -> dict[str, Any] | None:
     return json_object("".join(fields.get("payload", ())).encode())
 
 
-def _read_ping(payload: dict[str, Any], repository: str) -> Delivery:
+def _read_ping(payload: dict[str, Any], repository: str, branch: str) -> Delivery:
     """Return "pong", or why no delivery of the webhook would start a plan: GitHub shows that where it is set.
 
     A ping has the webhook (docs.github.com/webhooks/webhook-events-and-payloads, ping). That of an
@@ -104,12 +122,18 @@ def _read_ping(payload: dict[str, Any], repository: str) -> Delivery:
         return DeliveryRefusal(
             400, f"the webhook is one of {cut(name, 100)}; set it in {repository}, which is planned"
         )
-    if not isinstance(events, list) or "*" in events or not events:
-        return IgnoredDelivery("pong")
-    missing = [event for event in _READERS if event not in events]
+    if at(payload, "hook.active") is False:
+        return DeliveryRefusal(400, "the webhook is not active, so it sends nothing; make it active")
+    listed = events if isinstance(events, list) and "*" not in events else []
+    missing = [event for event in _READERS if listed and event not in listed]
     if "push" in missing:
         return DeliveryRefusal(400, f"the webhook sends no pushes; add the events {', '.join(missing)} to it")
-    return IgnoredDelivery(f"pong; it sends no {' and no '.join(missing)}" if missing else "pong")
+    pong = f"pong; it sends no {' and no '.join(missing)}" if missing else "pong"
+    default = at(payload, "repository.default_branch")
+    other = isinstance(default, str) and default != branch
+    return IgnoredDelivery(
+        f"{pong}; {branch} is planned, and the default branch is {cut(default, 100)}" if other else pong
+    )
 
 
 def _read_push(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:

@@ -29,6 +29,7 @@ from shared.app.intake.webhook import (
     is_commit,
     is_number,
     json_object,
+    sent_by_another,
     too_large,
 )
 from shared.masking import cut
@@ -100,9 +101,13 @@ def _unsigned(header: Mapping[str, str], secrets: Sequence[str]) -> str:
         return "no webhook secret is configured; set GIT_WEBHOOK_SECRET"
     if "webhook-signature" in header:
         return "the signature is wrong; the signing token in GitLab is not GIT_WEBHOOK_SECRET"
-    if header.get("x-gitlab-token"):
+    token = header.get("x-gitlab-token", "")
+    if token.startswith(PREFIX):
+        return "a signing token is in the field of the secret token in GitLab; put it into Signing token"
+    if token:
         return "the secret token in GitLab is not GIT_WEBHOOK_SECRET"
-    return "the header webhook-signature is missing; set the webhook's signing token in GitLab"
+    other = sent_by_another(header, "GitLab")
+    return other or "the header webhook-signature is missing; set the webhook's signing token in GitLab"
 
 
 def _read_push(payload: dict[str, Any], envelope: DeliveryEnvelope) -> Delivery:

@@ -32,6 +32,8 @@ MAX_NUMBER = (1 << 31) - 1
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 DELIVERY_ID = re.compile(r"[!-~]{1,100}")
 HEADS = "refs/heads/"
+_SENDERS = {"x-gitlab-event": "GitLab", "x-event-key": "Bitbucket", "x-github-event": "GitHub"}
+"""The header that only deliveries of a host have; Azure DevOps has none."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,14 @@ class Reader(Protocol):
     ) -> Delivery:
         """Return the delivery; the case of ``headers`` does not matter. Never raises."""
         ...
+
+
+def sent_by_another(header: Mapping[str, str], own: str) -> str:
+    """Return that another host sent what is not signed as ``own`` does, "" where nothing says so."""
+    senders = [name for key, name in _SENDERS.items() if key in header]
+    if not senders or own in senders:
+        return ""
+    return f"{senders[0]} sent this, and GIT_HOST is {own.lower()}; remove the webhook, or correct GIT_HOST"
 
 
 def too_large(body: bytes) -> DeliveryRefusal | None:

@@ -284,6 +284,21 @@ def test_a_signing_token_that_is_sent_as_a_secret_token_opens_nothing() -> None:
     found = GITLAB.read(headers, body, secrets=(KEY,), repository="example/fleet", branch="main")
     assert isinstance(found, DeliveryRefusal)
     assert found.status == 401
+    assert "is in the field of the secret token" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=0"}, "GitHub sent this, and GIT_HOST is"),
+        ({"Authorization": "Basic eDpuZXc="}, "set the webhook's signing token in GitLab"),
+    ],
+)
+def test_a_delivery_of_another_host_is_named_as_such(headers: dict[str, str], reason: str) -> None:
+    found = GITLAB.read(headers, b"{}", secrets=(KEY,), repository="example/fleet", branch="main")
+    assert isinstance(found, DeliveryRefusal)
+    assert found.status == 401
+    assert reason in found.reason
 
 
 def test_what_gitlab_has_signed_is_sent_again_under_no_other_id() -> None:

@@ -80,6 +80,7 @@ def test_the_previous_secret_is_accepted_during_a_rotation() -> None:
     ("signature", "secrets", "reason"),
     [
         (sign(payload(), "wrong"), ("new",), "signature is wrong"),
+        (sign(payload(other=1), "new"), ("new",), "or something between has changed the body"),
         ("", ("new",), "is missing"),
         ("sha1=abc", ("new",), "signature is wrong"),
         ("sha256=é", ("new",), "signature is wrong"),
@@ -91,6 +92,27 @@ def test_a_delivery_without_a_valid_signature_is_refused(
     signature: str, secrets: tuple[str, ...], reason: str
 ) -> None:
     answer = read(payload(), secrets=secrets, X_Hub_Signature_256=signature)
+    assert isinstance(answer, DeliveryRefusal)
+    assert answer.status == 401
+    assert reason in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"X-Hub-Signature": "sha1=0928dc6c"}, "only X-Hub-Signature"),
+        (
+            {"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "new"},
+            "GitLab sent this, and GIT_HOST is github",
+        ),
+        ({"X-Event-Key": "repo:push", "X-Hub-Signature": "sha256=0"}, "Bitbucket sent this"),
+        ({"Authorization": "Basic eDpuZXc="}, "set the webhook's secret in GitHub"),
+    ],
+)
+def test_a_delivery_without_a_signature_is_told_from_one_without_a_secret(
+    headers: dict[str, str], reason: str
+) -> None:
+    answer = read_delivery(headers, b"{}", secrets=("new",), repository="example/fleet", branch="main")
     assert isinstance(answer, DeliveryRefusal)
     assert answer.status == 401
     assert reason in answer.reason
@@ -289,6 +311,14 @@ def test_a_form_which_is_what_github_sends_by_default_has_the_payload() -> None:
     assert read(form(b'{"zen": 1}'), Content_Type=FORM, X_GitHub_Event="ping") == IgnoredDelivery("pong")
 
 
+def test_the_body_says_whether_it_is_a_form_whatever_a_relay_has_made_of_its_content_type() -> None:
+    for body in (payload(), form(payload())):
+        for content_type in (FORM, "application/json", "text/plain", ""):
+            pushed = read(body, X_Hub_Signature_256=sign(body), Content_Type=content_type)
+            assert isinstance(pushed, Push)
+            assert pushed.commit == COMMIT
+
+
 @pytest.mark.parametrize("body", [b"", b"payload=", b"payload=[]", b"a=1", b"payload=%FF", b"a=1&" * 20])
 def test_a_body_that_no_push_could_be_read_from_is_refused_already_when_the_webhook_is_saved(
     body: bytes,
@@ -329,3 +359,24 @@ def test_a_ping_says_what_the_deliveries_of_the_webhook_would_lack(
     body = json.dumps(ping | ({"repository": {"full_name": repository}} if repository else {})).encode()
     assert read(body, X_GitHub_Event="ping") == answer
     assert read(form(body), Content_Type=FORM, X_GitHub_Event="ping") == answer
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        (
+            {"hook": {"type": "Repository", "events": ["*"], "active": False}},
+            DeliveryRefusal(400, "the webhook is not active, so it sends nothing; make it active"),
+        ),
+        (
+            {"repository": {"full_name": "example/fleet", "default_branch": "master"}},
+            IgnoredDelivery("pong; main is planned, and the default branch is master"),
+        ),
+        ({"repository": {"full_name": "example/fleet", "default_branch": "main"}}, IgnoredDelivery("pong")),
+    ],
+)
+def test_a_ping_says_why_no_push_of_the_webhook_would_be_planned(
+    changes: dict[str, Any], answer: Delivery
+) -> None:
+    ping = {"hook": {"type": "Repository", "events": ["*"], "active": True}}
+    assert read(json.dumps(ping | changes).encode(), X_GitHub_Event="ping") == answer
