@@ -186,3 +186,61 @@ def test_an_image_that_no_automation_writes_is_a_note(
     """Reports: fluxcd/image-automation-controller#159, #214."""
     found = automated(marker, path=path, policy=policy)
     assert [part in note for part, note in zip(said, found, strict=True)] == [True] * len(said)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "own", "said"),
+    [
+        ({"timeout": "2m"}, {}, "waits 2m, and so fails while HelmRelease flux-system/web (5m) may"),
+        ({"timeout": "5m"}, {}, ""),
+        ({"interval": "1m"}, {}, "waits 1m"),
+        ({"timeout": "10m"}, {"timeout": "1h"}, "HelmRelease flux-system/web (1h)"),
+        ({"timeout": "1h30m"}, {"timeout": "80m"}, ""),
+        ({"timeout": "2m", "wait": False}, {}, ""),
+        ({"timeout": "2m"}, {"suspend": True}, ""),
+        ({"timeout": "${time}"}, {}, ""),
+    ],
+)
+def test_a_kustomization_that_waits_less_than_a_release_takes_is_a_note(
+    waiting: dict[str, Any], own: dict[str, Any], said: str
+) -> None:
+    """Report: fluxcd/kustomize-controller#709."""
+    text = release("web", "podinfo", **own)
+    notes = Platform(CHARTS).kustomize("apps", text, spec={"interval": "10m", **waiting}).notes
+    assert [said in note for note in notes if "still be installed" in note] == ([True] if said else [])
+
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "waits", "users", "said"),
+    [
+        ({}, True, [], True),
+        ({"storageClassName": "managed-csi"}, True, [], True),
+        ({"storageClassName": "azurefile-csi"}, True, [], False),
+        ({"storageClassName": "own"}, True, [], True),
+        ({"volumeName": "disk"}, True, [], False),
+        ({}, False, [], False),
+        ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}], False),
+        ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "other"}}], True),
+    ],
+)
+def test_a_claim_that_no_pod_uses_keeps_its_kustomization_waiting(
+    spec: dict[str, Any], waits: bool, users: list[Any], said: bool
+) -> None:
+    """Reports: argoproj/argo-cd#29205, #29441: such a claim is pending for ever."""
+    names = {"name": "data", "namespace": "platform"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": names,
+        "spec": {**CLAIM, **spec},
+    }
+    own = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: own}\nprovisioner: a.b\n"
+    workload = yaml.safe_load(deployment())
+    workload["spec"]["template"]["spec"]["volumes"] = users
+    texts = (yaml.safe_dump(claim), yaml.safe_dump(workload))
+    platform = Platform(NAMESPACE, f"{own}volumeBindingMode: WaitForFirstConsumer\n")
+    notes = platform.kustomize("apps", *texts, spec={"wait": waits}).notes
+    assert any("waits for PersistentVolumeClaim platform/data" in note for note in notes) == said

@@ -1,4 +1,4 @@
-"""What Flux's own controllers refuse of their objects beyond a schema, and marks that mean nothing to them.
+"""What Flux's controllers refuse of their objects beyond a schema, and what they do without a word.
 
 Sources: source-controller ``internal/helm/repository`` GetChartVersion and Masterminds/semver
 ``constraints.go`` (versions), fluxcd/pkg ``git/options.go`` Validate (an ssh address without a key:
@@ -20,12 +20,13 @@ from shared.platform.changes.objects import (
     KUSTOMIZE,
     SOURCE,
     is_open,
+    is_release,
     mapping_at,
     objects_in,
     value_at,
 )
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import ClusterPlatform, Files, Finding, named
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, is_kind, named
 from shared.platform.rules.references import hint_for
 from shared.platform.rules.silent_builds import kustomization_files
 from shared.platform.schemas.fields import Fault, described
@@ -199,3 +200,71 @@ def _markers(platform: ClusterPlatform, files: Files) -> Iterator[tuple[tuple[st
     for path in paths:
         for found in _MARKER.finditer(files(path) or b""):
             yield (found[1].decode(), found[2].decode()), (path, found[0].decode())
+
+
+# What a Kustomization waits for longer than it does
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_OF_RELEASE = "5m"
+"""How long helm-controller waits for a release whose ``timeout`` says nothing."""
+_LATE_CLASSES = ("", "default", "managed", "managed-csi", "managed-premium", "managed-csi-premium")
+"""Classes of AKS that bind a claim once a pod uses it, the default one among them."""
+
+
+def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each Kustomization that waits for what takes longer, or is never ready.
+
+    Its ``timeout`` is its ``interval`` by default (fluxcd.io, "Kustomization", Timeout). Reports:
+    fluxcd/kustomize-controller#709 (a release), argoproj/argo-cd#29205 (a claim that no pod uses).
+    """
+    used = {
+        (owned.id.namespace, value_at(volume, "persistentVolumeClaim.claimName"))
+        for owned, pod in platform.pods
+        for _, volume in objects_in(pod.spec.get("volumes"))
+    }
+    for owner in platform.inventory.owners.values():
+        if not owner.spec.get("wait") or owner.is_suspended:
+            continue
+        given = str(owner.spec.get("timeout") or owner.spec.get("interval") or "")
+        own = {name: built.manifest for name, built in owner.objects.items()}
+        longer = [
+            f"{name} ({timeout})"
+            for name, manifest in own.items()
+            if is_release(name) and not value_at(manifest, "spec.suspend")
+            for timeout in [str(value_at(manifest, "spec.timeout") or _OF_RELEASE)]
+            if 0 < _seconds(given) < _seconds(timeout)
+        ]
+        idle = [
+            str(name)
+            for name, claim in own.items()
+            if (name.namespace, name.name) not in used and _binds_late(name, claim, platform)
+        ]
+        if longer:
+            message = (
+                f"Kustomization {full_name(owner.id)} waits {given}, and so fails while {named(longer)} may "
+                "still be installed or upgraded; write a longer spec.timeout"
+            )
+            yield Finding(owner.file, owner.id, ("spec", "timeout"), message, is_note=True)
+        if idle and platform.is_sure:
+            message = (
+                f"Kustomization {full_name(owner.id)} waits for {named(idle)}, which AKS binds once a pod "
+                "uses it, and no pod here does: it is never Ready; add the pod, or write healthChecks instead"
+            )
+            yield Finding(owner.file, owner.id, ("spec", "wait"), message, is_note=True)
+
+
+def _binds_late(name: ObjectId, claim: Mapping[str, Any], platform: ClusterPlatform) -> bool:
+    """Return whether a claim stays pending until a pod uses it."""
+    if not is_kind(name, "", "PersistentVolumeClaim") or value_at(claim, "spec.volumeName"):
+        return False
+    wanted = str(value_at(claim, "spec.storageClassName") or "")
+    known = platform.known.get(ObjectId("storage.k8s.io", "StorageClass", "", wanted))
+    if known is not None:
+        return bool(value_at(known.manifest, "volumeBindingMode") == "WaitForFirstConsumer")
+    return wanted in _LATE_CLASSES
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a duration as Go has it, 0 for no duration."""
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
