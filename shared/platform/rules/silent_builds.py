@@ -250,9 +250,10 @@ def halved_dollars(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
     for owned in platform.objects:
         file, spec = owned.built.file, owned.owner.spec
         is_replaced = _has_variables(spec) and not is_marked(owned.manifest, "substitute", "disabled")
-        if not (is_replaced and file) or is_definition(owned.id):
+        content = files(file) or b"" if is_replaced and file else b""
+        if b"$$" not in content or is_definition(owned.id):
             continue
-        node = best_document(files(file) or b"", owned.id)
+        node = best_document(content, owned.id)
         for path, text in _texts_with_places(node.plain() if node else {}, (), "$$"):
             message = (
                 "Flux makes one $ of two here, because its Kustomization has variables; write four where two "
