@@ -1,4 +1,4 @@
-"""Fields of Flux's own kinds, and its marks: what its controllers and the API server make of them."""
+"""Fields of Flux's own kinds, and its annotations: what its controllers and the API server make of them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_version_that_flux_serves_no_more_is_a_note_where_nobody_knows_its_ver
         ("example.com/prune: 'false'", ""),
     ],
 )
-def test_a_mark_that_flux_does_not_know_is_a_note(mark: str, said: str) -> None:
+def test_an_annotation_that_flux_does_not_know_is_a_note(mark: str, said: str) -> None:
     key, _, value = mark.partition(": ")
     text = yaml.safe_load(deployment())
     text["metadata"]["annotations"] = {key: yaml.safe_load(value)}
@@ -229,7 +229,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 def test_a_claim_that_no_pod_uses_keeps_its_kustomization_waiting(
     spec: dict[str, Any], waits: bool, users: list[Any], said: bool
 ) -> None:
-    """Reports: argoproj/argo-cd#29205, #29441: such a claim is pending for ever."""
+    """Reports: argoproj/argo-cd#29205, #29441: such a claim is pending indefinitely."""
     names = {"name": "data", "namespace": "platform"}
     claim = {
         "apiVersion": "v1",

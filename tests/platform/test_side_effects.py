@@ -232,7 +232,7 @@ def test_a_headless_service_stays_one() -> None:
 
 
 def test_what_goes_though_its_file_is_unchanged_says_so() -> None:
-    """Report: kubernetes/k8s.io#7067: a new kustomization file listed one of the manifests beside it."""
+    """Report: kubernetes/k8s.io#7067: a new kustomization file listed one of the manifests next to it."""
     kept, gone = deployment("platform/a"), deployment("platform/b")
     before, after = inventory(owner("p", kept, gone)), inventory(owner("p", kept))
     (file,) = {built.file for built in before.owners[owner("p").id].objects.values()}

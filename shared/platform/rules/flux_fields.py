@@ -3,8 +3,8 @@
 Sources: source-controller ``internal/helm/repository`` GetChartVersion and Masterminds/semver
 ``constraints.go`` (versions), fluxcd/pkg ``git/options.go`` Validate (an ssh address without a key:
 fluxcd/flux2-kustomize-helm-example#56), "HelmRepository" and "HelmRelease" of fluxcd.io; fluxcd/pkg
-``ssa/manager_apply.go`` and kustomize-controller ``kustomization_controller.go`` (marks, whose letter case
-does not count).
+``ssa/manager_apply.go`` and kustomize-controller ``kustomization_controller.go`` (annotations, whose
+letter case does not count).
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ OF_FLUX: Mapping[tuple[str, str], tuple[Callable[[Mapping[str, Any]], Iterator[F
 }
 
 
-# Marks
+# Annotations
 
-_MARKS: Mapping[str, tuple[str, ...]] = {
+_KNOWN: Mapping[str, tuple[str, ...]] = {
     "prune": ("disabled",),
     "reconcile": ("disabled",),
     "substitute": ("disabled",),
@@ -118,12 +118,12 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "ssa": ("Override", "Merge", "IfNotPresent", "Ignore"),
 }
 _PLAIN = ("enabled", "disabled", "")
-"""What says in so many words that a mark is not there."""
+"""What says in so many words that an annotation is not there."""
 _OF_FLUX_1 = "fluxcd.io/ignore"
 
 
-def unknown_marks(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield a note for each annotation or label that is to tell Flux something, and does not."""
+def unknown_annotations(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each annotation or label for Flux that Flux does not know."""
     seen: dict[str, list[tuple[Finding, str]]] = {}
     for owned in platform.objects:
         for part in ("annotations", "labels"):
@@ -138,17 +138,17 @@ def unknown_marks(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def _unknown(key: str, value: str) -> str:
-    """Return what is wrong with a mark, "" for nothing."""
+    """Return what is wrong with an annotation or a label, "" for nothing."""
     if key == _OF_FLUX_1 and value.lower() != "false":
         return (
             f"{key} is of Flux 1, and Flux 2 applies this all the same; write {KUSTOMIZE}/reconcile: disabled"
         )
-    prefix, _, mark = key.partition("/")
+    prefix, _, name = key.partition("/")
     if prefix != KUSTOMIZE or is_open(value):
         return ""
-    known = _MARKS.get(mark)
+    known = _KNOWN.get(name)
     if known is None:
-        near = nearest(mark, [*_MARKS])
+        near = nearest(name, [*_KNOWN])
         return f"{key} is nothing to Flux; did you mean {KUSTOMIZE}/{near}?" if near else ""
     allowed = {text.lower() for text in (*known, *(_PLAIN if len(known) == 1 else ()))}
     if value.lower() in allowed:
@@ -165,7 +165,7 @@ _POLICY, _AUTOMATION = "ImagePolicy", "ImageUpdateAutomation"
 def idle_markers(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     """Yield a note for each image policy that no file of the platform names, and each marker of no policy.
 
-    An automation says nothing of either, and updates nothing: a file that was formatted anew has lost its
+    An automation reports neither, and updates nothing: a file that was formatted again has lost its
     comments. Files of other clusters may have a marker, so a policy is looked at only where an automation
     writes to a folder that these clusters apply. Source: fluxcd.io, "Automate image updates to Git"; reports:
     fluxcd/image-automation-controller#159, #214.
@@ -206,7 +206,7 @@ def _markers(platform: ClusterPlatform, files: Files) -> Iterator[tuple[tuple[st
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _OF_RELEASE = "5m"
-"""How long helm-controller waits for a release whose ``timeout`` says nothing."""
+"""How long helm-controller waits for a release without a ``timeout``."""
 _LATE_CLASSES = ("", "default", "managed", "managed-csi", "managed-premium", "managed-csi-premium")
 """Classes of AKS that bind a claim once a pod uses it, the default one among them."""
 

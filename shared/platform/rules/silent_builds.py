@@ -280,10 +280,10 @@ def of_variable(finding: Finding, files: Files) -> Finding:
     if _IN_QUOTES not in finding.message:
         return finding
     document = best_document(files(finding.file) or b"", finding.of) if finding.file else None
-    value = document.plain() if document is not None else None
+    value: Any = document.plain() if document is not None else None
     for step in finding.path:
-        is_there = isinstance(step, int) and isinstance(value, list) and step < len(value)
-        value = value[step] if is_there else mapping(value).get(step)
+        is_item = isinstance(step, int)
+        value = next(iter(items(value)[step:]), None) if is_item else mapping(value).get(step)
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
         return finding
     message = finding.message.partition(_IN_QUOTES)[0] + _QUOTED.format(written=value)
