@@ -282,8 +282,8 @@ def of_variable(finding: Finding, files: Files) -> Finding:
     document = best_document(files(finding.file) or b"", finding.of) if finding.file else None
     value: Any = document.plain() if document is not None else None
     for step in finding.path:
-        is_item = isinstance(step, int)
-        value = next(iter(items(value)[step:]), None) if is_item else mapping(value).get(step)
+        listed = items(value)[step:] if isinstance(step, int) else [mapping(value).get(step)]
+        value = next(iter(listed), None)
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
         return finding
     message = finding.message.partition(_IN_QUOTES)[0] + _QUOTED.format(written=value)
