@@ -1,10 +1,10 @@
 """Credentials that a manifest has in plain text outside of a Secret: where they are, and a text without them.
 
 A value is one by its shape, wherever it is (``shared.masking``: private keys, tokens, keys of storage,
-addresses with a password), or by its name where people write configuration: variables of containers, data of
-a ConfigMap, values of a HelmRelease, variables of ``postBuild``. Sources of what leaked so:
-digitalocean/Kubernetes-Starter-Kit-Developers#53, goauthentik/helm#217; kubernetes.io, "Good practices for
-Kubernetes Secrets".
+addresses with a password; and addresses of a chat), or by its name where people write configuration:
+variables of containers, data of a ConfigMap, values of a HelmRelease, variables of ``postBuild``. Sources of
+what leaked so: digitalocean/Kubernetes-Starter-Kit-Developers#53, goauthentik/helm#217; kubernetes.io, "Good
+practices for Kubernetes Secrets".
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ _ASSIGNED = re.compile(rf"(?i)(\b{_NAME}[\"']?\s*[:=]\s*[\"']?)([^\s\"',;&}}]+)"
 _LISTED = re.compile(
     rf"(?i)(name[\"']?\s*:\s*[\"']?{_NAME}[\"']?,?\s+[\"']?value[\"']?\s*:\s*[\"']?)([^\s\"',}}]+)"
 )
+_WEBHOOK = re.compile(
+    r"(https://hooks\.slack\.com/(?:services|workflows|triggers)/|https://discord(?:app)?\.com/api/webhooks/"
+    r"|https://[\w.-]{1,200}\.webhook\.office\.com/webhookb2/)([\w@/.-]{40,})"
+)
+"""Addresses by which anybody may post in a chat: docs.github.com, "Supported secret scanning patterns"."""
 _PUBLIC = re.compile(r"LS0tLS1CRUdJTiBDRVJU[\w+/=]*|\$\([^)]*\)|\$\{[^}]*\}")
 """What looks like a credential and is none: a certificate in base64, as of a webhook, and references."""
 _CLASSES = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", "[^a-zA-Z0-9]")))
@@ -61,7 +66,7 @@ def without_values(value: Any, name: str = "") -> Any:
         return value
     if is_named_secret(name) and not _is_elsewhere(value):
         return HIDDEN
-    return _LISTED.sub(rf"\1{HIDDEN}", _ASSIGNED.sub(_hidden, value))
+    return _WEBHOOK.sub(rf"\1{HIDDEN}", _LISTED.sub(rf"\1{HIDDEN}", _ASSIGNED.sub(_hidden, value)))
 
 
 def credentials(manifest: Json) -> Iterator[Path]:
@@ -71,7 +76,7 @@ def credentials(manifest: Json) -> Iterator[Path]:
         return
     for path, name, value in _texts(manifest, (), ""):
         own = _PUBLIC.sub("", value)
-        shaped = without_secrets(own) != own
+        shaped = without_secrets(own) != own or _WEBHOOK.search(own) is not None
         if shaped or (_is_configured(kind, path) and _is_credential(name, value)):
             yield path
 

@@ -92,8 +92,9 @@ class Inventory:
     """All Kustomizations of a cluster whose source is the fleet repository, those that others apply too.
 
     ``unfollowed`` is what of the tree cannot be read, each with its place: a remote base, for example. What
-    it brings is not known.
+    it brings is not known. ``blobs`` are the files of the tree, each with its id.
     """
 
     owners: Mapping[ObjectId, Owner] = field(default_factory=dict)
     unfollowed: tuple[str, ...] = ()
+    blobs: Mapping[str, str] = field(default_factory=dict)

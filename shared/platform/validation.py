@@ -51,7 +51,7 @@ def findings(
     """
     having: dict[tuple[bool, Problem], set[str]] = {}
     for is_note, problem, clusters in _found(fleet, inventories, files, running or {}):
-        if _fault(problem) not in known:
+        if fault_of(problem) not in known:
             having.setdefault((is_note, problem), set()).update(clusters)
     said = [
         (is_note, replace(problem, message=f"{problem.message}{_on(clusters, len(inventories))}"))
@@ -66,10 +66,11 @@ def faults(
 ) -> frozenset[Fault]:
     """Return what is wrong with the platform that clusters have already, and what was worth a note."""
     found = _found(fleet, inventories, files, running)
-    return frozenset(_fault(problem) for _, problem, _ in found)
+    return frozenset(fault_of(problem) for _, problem, _ in found)
 
 
-def _fault(problem: Problem) -> Fault:
+def fault_of(problem: Problem) -> Fault:
+    """Return what makes two problems the same one, wherever its line is."""
     return problem.file, problem.field, problem.message
 
 

@@ -80,6 +80,10 @@ def test_what_may_be_wrong_is_told_where_it_is_new(tmp_path: Path) -> None:
         {**known, **new, "a.yaml": namespace("platform") + "---\n" + namespace("b")},
     )
     assert "Ready as soon as applied" not in text
+    _, text = planned(
+        tmp_path / "three", {**known, **new}, {**known, **new, "m.yaml": f"# moves all lines\n{early}"}
+    )
+    assert "Ready as soon as applied" not in text
 
 
 def test_a_renamed_kustomization_takes_along_what_it_owns_and_the_hint_is_a_way_without_loss(

@@ -24,6 +24,20 @@ SHAPED = (
 )
 
 
+PARTS = "/".join(("T" + "0" * 9, "B" + "0" * 9, VALUE.replace("-", "") * 2))
+CHATS = (
+    f"https://hooks.slack.com/services/{PARTS}",
+    f"https://discord.com/api/webhooks/{PARTS}",
+    f"https://example.webhook.office.com/webhookb2/{PARTS}",
+)
+"""Addresses by which anybody may post: nothing but chance keeps others out."""
+
+
+def provider(address: str) -> dict[str, Any]:
+    spec = {"type": "slack", "address": address}
+    return manifest("Provider", "platform/chat", "notification.toolkit.fluxcd.io/v1beta3", spec=spec)
+
+
 def with_variable(name: str, value: str) -> dict[str, Any]:
     found = deployment("platform/web")
     found["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": name, "value": value}]
@@ -54,6 +68,7 @@ def problems(given: dict[str, Any], spec: dict[str, Any] | None = None) -> list[
         (values(grafana={"adminPassword": "prom-operator"}), "spec.values.grafana.adminPassword"),
         (values(oauth={"clientSecret": VALUE}), "spec.values.oauth.clientSecret"),
         *((config(x=text), "data.x") for text in SHAPED),
+        *((provider(address), "spec.address") for address in CHATS),
         (manifest("Widget", "platform/a", "example.com/v1", spec={"key": SHAPED[0]}), "spec.key"),
     ],
 )
@@ -89,6 +104,8 @@ CERTIFICATE = base64.b64encode(PEM.format("CERTIFICATE").encode()).decode()
         values(auth={"passwordSecretRef": {"name": "Database-1", "key": "password"}}),
         manifest("ExternalSecret", "platform/a", "external-secrets.io/v1", spec={"secretKey": "Pass-1234"}),
         manifest("Widget", "platform/a", "example.com/v1", spec={"caBundle": CERTIFICATE}),
+        provider("https://hooks.slack.com/services/YOUR/SLACK/WEBHOOK"),
+        provider("https://slack.com/api/chat.postMessage"),
     ],
 )
 def test_what_only_names_a_credential_is_right(given: dict[str, Any]) -> None:
@@ -102,6 +119,7 @@ def test_what_only_names_a_credential_is_right(given: dict[str, Any]) -> None:
         (deployment("platform/web"), with_variable("DB_PASSWORD", VALUE)),
         (values(), values(grafana={"adminPassword": VALUE})),
         (config(), config(password=VALUE)),
+        (provider("https://slack.com/api"), provider(CHATS[0].replace("9912", VALUE))),
         (config(), config(text=f"password={VALUE}")),
         (values(), values(env=[{"name": "API_TOKEN", "value": VALUE}])),
         (release("a/b"), release("a/b", patches=[{"patch": f"{{name: DB_PASSWORD, value: {VALUE}}}"}])),

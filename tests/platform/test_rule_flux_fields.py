@@ -1,4 +1,4 @@
-"""Fields of Flux's own kinds, and its marks: what its controllers and the API server make of them."""
+"""Fields of Flux's own kinds, and its annotations: what its controllers and the API server make of them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_version_that_flux_serves_no_more_is_a_note_where_nobody_knows_its_ver
         ("example.com/prune: 'false'", ""),
     ],
 )
-def test_a_mark_that_flux_does_not_know_is_a_note(mark: str, said: str) -> None:
+def test_an_annotation_that_flux_does_not_know_is_a_note(mark: str, said: str) -> None:
     key, _, value = mark.partition(": ")
     text = yaml.safe_load(deployment())
     text["metadata"]["annotations"] = {key: yaml.safe_load(value)}
@@ -186,3 +186,61 @@ def test_an_image_that_no_automation_writes_is_a_note(
     """Reports: fluxcd/image-automation-controller#159, #214."""
     found = automated(marker, path=path, policy=policy)
     assert [part in note for part, note in zip(said, found, strict=True)] == [True] * len(said)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "own", "said"),
+    [
+        ({"timeout": "2m"}, {}, "waits 2m, and so fails while HelmRelease flux-system/web (5m) may"),
+        ({"timeout": "5m"}, {}, ""),
+        ({"interval": "1m"}, {}, "waits 1m"),
+        ({"timeout": "10m"}, {"timeout": "1h"}, "HelmRelease flux-system/web (1h)"),
+        ({"timeout": "1h30m"}, {"timeout": "80m"}, ""),
+        ({"timeout": "2m", "wait": False}, {}, ""),
+        ({"timeout": "2m"}, {"suspend": True}, ""),
+        ({"timeout": "${time}"}, {}, ""),
+    ],
+)
+def test_a_kustomization_that_waits_less_than_a_release_takes_is_a_note(
+    waiting: dict[str, Any], own: dict[str, Any], said: str
+) -> None:
+    """Report: fluxcd/kustomize-controller#709."""
+    text = release("web", "podinfo", **own)
+    notes = Platform(CHARTS).kustomize("apps", text, spec={"interval": "10m", **waiting}).notes
+    assert [said in note for note in notes if "still be installed" in note] == ([True] if said else [])
+
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "waits", "users", "said"),
+    [
+        ({}, True, [], True),
+        ({"storageClassName": "managed-csi"}, True, [], True),
+        ({"storageClassName": "azurefile-csi"}, True, [], False),
+        ({"storageClassName": "own"}, True, [], True),
+        ({"volumeName": "disk"}, True, [], False),
+        ({}, False, [], False),
+        ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}], False),
+        ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "other"}}], True),
+    ],
+)
+def test_a_claim_that_no_pod_uses_keeps_its_kustomization_waiting(
+    spec: dict[str, Any], waits: bool, users: list[Any], said: bool
+) -> None:
+    """Reports: argoproj/argo-cd#29205, #29441: such a claim is pending indefinitely."""
+    names = {"name": "data", "namespace": "platform"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": names,
+        "spec": {**CLAIM, **spec},
+    }
+    own = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: own}\nprovisioner: a.b\n"
+    workload = yaml.safe_load(deployment())
+    workload["spec"]["template"]["spec"]["volumes"] = users
+    texts = (yaml.safe_dump(claim), yaml.safe_dump(workload))
+    platform = Platform(NAMESPACE, f"{own}volumeBindingMode: WaitForFirstConsumer\n")
+    notes = platform.kustomize("apps", *texts, spec={"wait": waits}).notes
+    assert any("waits for PersistentVolumeClaim platform/data" in note for note in notes) == said

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shared.frozen import replace
 from shared.platform.changes.guards import PlatformChange, judge
 from shared.platform.changes.report import sections_of, text_of
 from tests.platform.inventories import claim, definition, deployment, inventory, manifest, owner, release
@@ -228,3 +229,14 @@ def test_a_headless_service_stays_one() -> None:
     )
     assert "stays headless" in text([KEPT, headless], [KEPT, plain])
     assert "stays headless" not in text([KEPT, plain], [KEPT, service()])
+
+
+def test_what_goes_though_its_file_is_unchanged_says_so() -> None:
+    """Report: kubernetes/k8s.io#7067: a new kustomization file listed one of the manifests next to it."""
+    kept, gone = deployment("platform/a"), deployment("platform/b")
+    before, after = inventory(owner("p", kept, gone)), inventory(owner("p", kept))
+    (file,) = {built.file for built in before.owners[owner("p").id].objects.values()}
+    for blobs, said in (({file: "1"}, True), ({file: "2"}, False), ({}, False)):
+        change = judge(replace(before, blobs={file: "1"}), replace(after, blobs=blobs), 20)
+        expected = f"its file {file} is unchanged: a list, a patch or a prefix makes it go"
+        assert (expected in shown(change)) == said

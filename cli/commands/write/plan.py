@@ -34,6 +34,7 @@ from shared.plan.plan import ASKING_AZURE, Action, Item, Plan
 from shared.platform.changes.guards import judge_all
 from shared.platform.changes.report import sections_of
 from shared.platform.inventory import Inventory
+from shared.platform.validation import fault_of
 from shared.rollouts.of_plan import expected_rollout, held_now
 from shared.rollouts.shut import calendar_of
 from shared.sentences import many
@@ -147,11 +148,12 @@ def _platform(base: Worktree, tree: Worktree, desired: DesiredFleet, names: list
     def chosen_of(platform: Platform) -> Mapping[str, Inventory]:
         return {name: found for name, found in platform.inventories.items() if name in chosen}
 
+    known = {fault_of(note) for note in old.notes}  # whose lines may have moved
     environments = {name: desired.clusters[name].environment for name in chosen}
     return PlatformView(
         sections_of(chosen, environments, (*desired.environments,)),
         tuple(map(str, new.problems)),
-        tuple(str(note) for note in new.notes if note not in old.notes),
+        tuple(str(note) for note in new.notes if fault_of(note) not in known),
         new.builder,
         "; ".join(dict.fromkeys(filter(None, (old.note, new.note)))),
         tuple(chart_changes((chosen_of(old), base), (chosen_of(new), tree))),

@@ -137,7 +137,7 @@ class _Maker:
             if all(configs.get(place) == self._configs.get(place) for place in self._asked):
                 break
             self._configs = configs
-        return Inventory(found, tuple(sorted(self._unfollowed)))
+        return Inventory(found, tuple(sorted(self._unfollowed)), self._tree.files.blobs)
 
     def _expanded(self, owners: Sequence[Owner]) -> dict[ObjectId, Owner]:
         """Return the Kustomizations, and those that they apply in turn."""

@@ -227,7 +227,7 @@ def _with_side_effects(found: Consequence, comparison: Comparison) -> Consequenc
         besides = of_change(found.id, found.manifest, built.manifest) if built else ()
         return replace(found, besides=tuple(besides))
     if found.effect is Fate.DELETED and not comparison.places_after.get(found.id):
-        return replace(found, besides=tuple(of_removal(found.id, found.manifest, comparison)))
+        return replace(found, besides=tuple(of_removal(found.owner, found.id, found.manifest, comparison)))
     return found
 
 

@@ -229,6 +229,7 @@ _BESIDES: Mapping[SideEffect, str] = {
     SideEffect.UNINSTALLS: "an upgrade that fails uninstalls the release",
     SideEffect.SUSPENDED: "suspended from now on: Flux does nothing with it, this change included",
     SideEffect.RESUMED: "no longer suspended: Flux does all that changed since",
+    SideEffect.UNLISTED: "its file {names} is unchanged: a list, a patch or a prefix makes it go",
     SideEffect.HEADLESS: "stays headless: only a Service that is deleted and created again gets an address",
 }
 

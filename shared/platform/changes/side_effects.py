@@ -43,6 +43,8 @@ class SideEffect(StrEnum):
     """A controller of Flux does nothing with the object from now on."""
     RESUMED = "resumed"
     """A controller of Flux acts on the object again."""
+    UNLISTED = "unlisted"
+    """The file of what goes is unchanged: a kustomization file left it out (kubernetes/k8s.io#7067)."""
     HEADLESS = "headless"
     """A Service keeps having no address, though the manifest does not say so any more."""
 
@@ -83,10 +85,17 @@ def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[SideEffectNote]:
             yield _besides(effect, sorted(paths))
 
 
-def of_removal(name: ObjectId, manifest: Json, comparison: Comparison) -> Iterator[SideEffectNote]:
-    """Yield what else the end of an object does."""
+def of_removal(
+    owner: ObjectId, name: ObjectId, manifest: Json, comparison: Comparison
+) -> Iterator[SideEffectNote]:
+    """Yield what else the end of an object of a Kustomization does, and why it ends where its file stays."""
     if _is_given_address(name, manifest):
         yield SideEffectNote(SideEffect.ADDRESS)
+    known = comparison.before.owners.get(owner)
+    file = known.objects[name].file if known is not None and name in known.objects else ""
+    blobs = [inventory.blobs.get(file) for inventory in (comparison.before, comparison.after)]
+    if owner in comparison.after.owners and blobs[0] is not None and blobs[0] == blobs[1]:
+        yield SideEffectNote(SideEffect.UNLISTED, (file,))
     if users := comparison.users_after.get(name):
         yield _besides(SideEffect.USED, sorted(users))
 

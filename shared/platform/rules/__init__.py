@@ -20,7 +20,7 @@ from shared.platform.rules.conflicts import (
     written_in_turns,
 )
 from shared.platform.rules.finding import ClusterPlatform, Files, Finding
-from shared.platform.rules.flux_fields import idle_markers, unknown_marks
+from shared.platform.rules.flux_fields import idle_markers, impatient_waits, unknown_annotations
 from shared.platform.rules.kinds import kinds_of_charts, wrong_fields, wrong_kinds
 from shared.platform.rules.limits import beyond_quota, refused_by_limits, refused_by_quota
 from shared.platform.rules.names import (
@@ -135,7 +135,11 @@ RULES: tuple[Rule, ...] = (
     Rule(_plain(wrong_kinds), "kubernetes.io/docs/reference/using-api/deprecation-guide"),
     Rule(_plain(wrong_fields), "k8s.io/kubernetes api/openapi-spec/v3"),
     Rule(_plain(impossible_objects), "k8s.io/kubernetes pkg/apis/*/validation/validation.go"),
-    Rule(_plain(unknown_marks), "fluxcd.io/flux/components/kustomize/kustomizations, Controlling the apply"),
+    Rule(
+        _plain(unknown_annotations),
+        "fluxcd.io/flux/components/kustomize/kustomizations, Controlling the apply",
+    ),
+    Rule(_plain(impatient_waits), "fluxcd/kustomize-controller#709, argoproj/argo-cd#29205"),
     Rule(idle_markers, "fluxcd/image-automation-controller#159, #214"),
     Rule(_plain(wrong_names), f"{_API_MACHINERY}/util/validation/validation.go"),
     Rule(_plain(lasting_finalizers), "kubernetes.io/docs/concepts/overview/working-with-objects/finalizers"),

@@ -1,10 +1,10 @@
-"""What Flux's own controllers refuse of their objects beyond a schema, and marks that mean nothing to them.
+"""What Flux's controllers refuse of their objects beyond a schema, and what they do without a word.
 
 Sources: source-controller ``internal/helm/repository`` GetChartVersion and Masterminds/semver
 ``constraints.go`` (versions), fluxcd/pkg ``git/options.go`` Validate (an ssh address without a key:
 fluxcd/flux2-kustomize-helm-example#56), "HelmRepository" and "HelmRelease" of fluxcd.io; fluxcd/pkg
-``ssa/manager_apply.go`` and kustomize-controller ``kustomization_controller.go`` (marks, whose letter case
-does not count).
+``ssa/manager_apply.go`` and kustomize-controller ``kustomization_controller.go`` (annotations, whose
+letter case does not count).
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from shared.platform.changes.objects import (
     KUSTOMIZE,
     SOURCE,
     is_open,
+    is_release,
     mapping_at,
     objects_in,
     value_at,
 )
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import ClusterPlatform, Files, Finding, named
+from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, is_kind, named
 from shared.platform.rules.references import hint_for
 from shared.platform.rules.silent_builds import kustomization_files
 from shared.platform.schemas.fields import Fault, described
@@ -106,9 +107,9 @@ OF_FLUX: Mapping[tuple[str, str], tuple[Callable[[Mapping[str, Any]], Iterator[F
 }
 
 
-# Marks
+# Annotations
 
-_MARKS: Mapping[str, tuple[str, ...]] = {
+_KNOWN: Mapping[str, tuple[str, ...]] = {
     "prune": ("disabled",),
     "reconcile": ("disabled",),
     "substitute": ("disabled",),
@@ -117,12 +118,12 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "ssa": ("Override", "Merge", "IfNotPresent", "Ignore"),
 }
 _PLAIN = ("enabled", "disabled", "")
-"""What says in so many words that a mark is not there."""
+"""What says in so many words that an annotation is not there."""
 _OF_FLUX_1 = "fluxcd.io/ignore"
 
 
-def unknown_marks(platform: ClusterPlatform) -> Iterator[Finding]:
-    """Yield a note for each annotation or label that is to tell Flux something, and does not."""
+def unknown_annotations(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each annotation or label for Flux that Flux does not know."""
     seen: dict[str, list[tuple[Finding, str]]] = {}
     for owned in platform.objects:
         for part in ("annotations", "labels"):
@@ -137,17 +138,17 @@ def unknown_marks(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def _unknown(key: str, value: str) -> str:
-    """Return what is wrong with a mark, "" for nothing."""
+    """Return what is wrong with an annotation or a label, "" for nothing."""
     if key == _OF_FLUX_1 and value.lower() != "false":
         return (
             f"{key} is of Flux 1, and Flux 2 applies this all the same; write {KUSTOMIZE}/reconcile: disabled"
         )
-    prefix, _, mark = key.partition("/")
+    prefix, _, name = key.partition("/")
     if prefix != KUSTOMIZE or is_open(value):
         return ""
-    known = _MARKS.get(mark)
+    known = _KNOWN.get(name)
     if known is None:
-        near = nearest(mark, [*_MARKS])
+        near = nearest(name, [*_KNOWN])
         return f"{key} is nothing to Flux; did you mean {KUSTOMIZE}/{near}?" if near else ""
     allowed = {text.lower() for text in (*known, *(_PLAIN if len(known) == 1 else ()))}
     if value.lower() in allowed:
@@ -164,7 +165,7 @@ _POLICY, _AUTOMATION = "ImagePolicy", "ImageUpdateAutomation"
 def idle_markers(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     """Yield a note for each image policy that no file of the platform names, and each marker of no policy.
 
-    An automation says nothing of either, and updates nothing: a file that was formatted anew has lost its
+    An automation reports neither, and updates nothing: a file that was formatted again has lost its
     comments. Files of other clusters may have a marker, so a policy is looked at only where an automation
     writes to a folder that these clusters apply. Source: fluxcd.io, "Automate image updates to Git"; reports:
     fluxcd/image-automation-controller#159, #214.
@@ -199,3 +200,71 @@ def _markers(platform: ClusterPlatform, files: Files) -> Iterator[tuple[tuple[st
     for path in paths:
         for found in _MARKER.finditer(files(path) or b""):
             yield (found[1].decode(), found[2].decode()), (path, found[0].decode())
+
+
+# What a Kustomization waits for longer than it does
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_OF_RELEASE = "5m"
+"""How long helm-controller waits for a release without a ``timeout``."""
+_LATE_CLASSES = ("", "default", "managed", "managed-csi", "managed-premium", "managed-csi-premium")
+"""Classes of AKS that bind a claim once a pod uses it, the default one among them."""
+
+
+def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
+    """Yield a note for each Kustomization that waits for what takes longer, or is never ready.
+
+    Its ``timeout`` is its ``interval`` by default (fluxcd.io, "Kustomization", Timeout). Reports:
+    fluxcd/kustomize-controller#709 (a release), argoproj/argo-cd#29205 (a claim that no pod uses).
+    """
+    used = {
+        (owned.id.namespace, value_at(volume, "persistentVolumeClaim.claimName"))
+        for owned, pod in platform.pods
+        for _, volume in objects_in(pod.spec.get("volumes"))
+    }
+    for owner in platform.inventory.owners.values():
+        if not owner.spec.get("wait") or owner.is_suspended:
+            continue
+        given = str(owner.spec.get("timeout") or owner.spec.get("interval") or "")
+        own = {name: built.manifest for name, built in owner.objects.items()}
+        longer = [
+            f"{name} ({timeout})"
+            for name, manifest in own.items()
+            if is_release(name) and not value_at(manifest, "spec.suspend")
+            for timeout in [str(value_at(manifest, "spec.timeout") or _OF_RELEASE)]
+            if 0 < _seconds(given) < _seconds(timeout)
+        ]
+        idle = [
+            str(name)
+            for name, claim in own.items()
+            if (name.namespace, name.name) not in used and _binds_late(name, claim, platform)
+        ]
+        if longer:
+            message = (
+                f"Kustomization {full_name(owner.id)} waits {given}, and so fails while {named(longer)} may "
+                "still be installed or upgraded; write a longer spec.timeout"
+            )
+            yield Finding(owner.file, owner.id, ("spec", "timeout"), message, is_note=True)
+        if idle and platform.is_sure:
+            message = (
+                f"Kustomization {full_name(owner.id)} waits for {named(idle)}, which AKS binds once a pod "
+                "uses it, and no pod here does: it is never Ready; add the pod, or write healthChecks instead"
+            )
+            yield Finding(owner.file, owner.id, ("spec", "wait"), message, is_note=True)
+
+
+def _binds_late(name: ObjectId, claim: Mapping[str, Any], platform: ClusterPlatform) -> bool:
+    """Return whether a claim stays pending until a pod uses it."""
+    if not is_kind(name, "", "PersistentVolumeClaim") or value_at(claim, "spec.volumeName"):
+        return False
+    wanted = str(value_at(claim, "spec.storageClassName") or "")
+    known = platform.known.get(ObjectId("storage.k8s.io", "StorageClass", "", wanted))
+    if known is not None:
+        return bool(value_at(known.manifest, "volumeBindingMode") == "WaitForFirstConsumer")
+    return wanted in _LATE_CLASSES
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a duration as Go has it, 0 for no duration."""
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)

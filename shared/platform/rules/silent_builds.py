@@ -254,9 +254,10 @@ def halved_dollars(platform: ClusterPlatform, files: Files) -> Iterator[Finding]
     for owned in platform.objects:
         file, spec = owned.built.file, owned.owner.spec
         is_replaced = _has_variables(spec) and not is_marked(owned.manifest, "substitute", "disabled")
-        if not (is_replaced and file) or is_definition(owned.id):
+        content = files(file) or b"" if is_replaced and file else b""
+        if b"$$" not in content or is_definition(owned.id):
             continue
-        node = best_document(files(file) or b"", owned.id)
+        node = best_document(content, owned.id)
         for path, text in _texts_with_places(node.plain() if node else {}, (), "$$"):
             message = (
                 "Flux makes one $ of two here, because its Kustomization has variables; write four where two "
@@ -283,10 +284,10 @@ def of_variable(finding: Finding, files: Files) -> Finding:
     if _IN_QUOTES not in finding.message:
         return finding
     document = best_document(files(finding.file) or b"", finding.of) if finding.file else None
-    value = document.plain() if document is not None else None
+    value: Any = document.plain() if document is not None else None
     for step in finding.path:
-        is_there = isinstance(step, int) and isinstance(value, list) and step < len(value)
-        value = value[step] if is_there else mapping(value).get(step)
+        listed = items(value)[step:] if isinstance(step, int) else [mapping(value).get(step)]
+        value = next(iter(listed), None)
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
         return finding
     message = finding.message.partition(_IN_QUOTES)[0] + _QUOTED.format(written=value)
