@@ -134,6 +134,14 @@ def test_nothing_cuts_flux_off(
     assert any("so Flux applies nothing any more" in note for note in platform.notes) == noted
 
 
+def test_a_policy_of_another_kind_may_allow_what_flux_needs() -> None:
+    denying = policy("flux-system", policyTypes=["Egress"])
+    other = manifest("CiliumNetworkPolicy", "flux-system/allow", "cilium.io/v2")
+    problems, notes = said(denying, other)
+    assert not any("so Flux applies nothing any more" in problem for problem in problems)
+    assert any("so Flux applies nothing any more" in note for note in notes)
+
+
 SERVICE = manifest("Service", "platform/hook", spec={"ports": [{"port": 443}], "selector": {"app": "web"}})
 ALL = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
 WIDGETS = [{"apiGroups": ["a.b"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}]
@@ -162,6 +170,7 @@ def test_a_webhook_that_fails_closed_has_a_service() -> None:
         (deployment(replicas=0), [], True),
         (deployment(replicas=0), [scaler("a")], False),
         (deployment("other"), [], True),
+        (deployment("other"), [manifest("Server", "platform/hook", "example.com/v1")], False),
         (deployment("other"), [release("platform/hook")], False),
     ],
 )

@@ -225,7 +225,7 @@ def test_the_namespace_of_flux_in_a_platform_is_a_note() -> None:
         ({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "web"}, ""),
         ({"apiVersion": "apps/v1", "kind": "Deployment", "name": "of-a-chart"}, ""),
         ({"apiVersion": "apps/v1beta1", "kind": "Deployment", "name": "of-a-chart"}, ""),
-        ({"apiVersion": "example.com/v1", "kind": "Backup", "name": "of-a-chart"}, ""),
+        ({"apiVersion": "serving.knative.dev/v1", "kind": "Service", "name": "of-a-chart"}, ""),
         (
             {"apiVersion": "v1", "kind": "Job", "name": "migrate"},
             "there is no Job in the core group; write batch/v1",

@@ -16,6 +16,7 @@ from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import (
+    FLUX,
     PodTemplate,
     is_open,
     items,
@@ -200,6 +201,10 @@ def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
     The components of Flux may have policies of their own, which allow what it needs: fluxcd/flux2#2152, #703.
     """
     every = _policies(platform)
+    allowed_elsewhere = any(
+        owned.id.kind.endswith("NetworkPolicy") and owned.id.group != "networking.k8s.io"
+        for owned in platform.objects
+    )
     for namespace, effects in _CUT_OFF.items():
         policies = every.get(namespace, [])
         is_open_there = any(is_open(policy.manifest.get("spec")) for policy in policies)
@@ -210,7 +215,7 @@ def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
             for direction, what in effects.items():
                 allowed = any(other.spec.get(direction) for other in policies)
                 if _denies_all(policy.spec, direction) and not allowed:
-                    is_note = namespace == NAMESPACE and not platform.kinds.knows_flux
+                    is_note = namespace == NAMESPACE and (allowed_elsewhere or not platform.kinds.knows_flux)
                     yield policy.finding(("spec",), what, is_note=is_note)
                     break
 
@@ -340,6 +345,7 @@ def unanswered_webhooks(platform: ClusterPlatform) -> Iterator[Finding]:
     """
     labelled = _labelled(platform)
     scaled = {_target(owned) for owned in platform.objects if owned.id[:2] in _SCALERS}
+    brings_pods = any(_is_custom(owned.id.group) for owned in platform.objects)
     for owned in platform.of_kind("admissionregistration.k8s.io", *_WEBHOOKS):
         for number, webhook in objects_in(owned.manifest.get("webhooks")):
             ref = mapping_at(webhook, "clientConfig.service")
@@ -363,4 +369,10 @@ def unanswered_webhooks(platform: ClusterPlatform) -> Iterator[Finding]:
                 "refused on the whole cluster; remove this webhook first, or write failurePolicy: Ignore"
             )
             if asleep or platform.is_sure:
-                yield owned.finding(("webhooks", number), message, is_note=not platform.is_sure)
+                is_fault = platform.is_sure and (asleep or not brings_pods)
+                yield owned.finding(("webhooks", number), message, is_note=not is_fault)
+
+
+def _is_custom(group: str) -> bool:
+    """Return whether objects of a group have a controller that may create pods for them."""
+    return "." in group and not group.endswith((".k8s.io", FLUX))

@@ -215,7 +215,8 @@ def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield a note for each Kustomization that waits for what takes longer, or is never ready.
 
     Its ``timeout`` is its ``interval`` by default (fluxcd.io, "Kustomization", Timeout). Reports:
-    fluxcd/kustomize-controller#709 (a release), argoproj/argo-cd#29205 (a claim that no pod uses).
+    fluxcd/kustomize-controller#709 (a release), argoproj/argo-cd#29205 (a claim that no pod uses; kstatus
+    ``pvcConditions``: it is in progress until it is bound).
     """
     used = {
         (owned.id.namespace, value_at(volume, "persistentVolumeClaim.claimName"))

@@ -108,11 +108,9 @@ def _of_no_kind(wanted: ObjectId, platform: ClusterPlatform) -> str:
 
     Report: fluxcd/kustomize-controller#373.
     """
-    right = platform.kinds.groups_of(wanted.kind)
-    if wanted.group in right or not right:
-        return ""
+    right = platform.kinds.right_api(wanted.group, wanted.kind)
     given = wanted.group or "the core group"
-    return f"there is no {wanted.kind} in {given}; write {min(right.values())}"
+    return f"there is no {wanted.kind} in {given}; write {right}" if right else ""
 
 
 def _referring(platform: ClusterPlatform) -> Iterator[tuple[ObjectId, Json, str]]:

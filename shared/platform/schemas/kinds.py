@@ -133,16 +133,20 @@ class KnownKinds:
         spec = self.definitions.get((_group(api_version), kind))
         return spec is not None and spec.get("scope") == "Namespaced"
 
-    def groups_of(self, kind: str) -> Mapping[str, str]:
-        """Return the groups that have a kind of this name, each with the best ``apiVersion`` of it."""
-        own = [
+    def right_api(self, group: str, kind: str) -> str:
+        """Return where a kind is that a group of Kubernetes' own lacks, "" where it has it, or nobody has.
+
+        Any other group may have a kind of the same name, such as ``serving.knative.dev`` its Service.
+        """
+        if group not in published.groups() or (group, kind) in self.definitions:
+            return ""
+        having = [
             api
             for (api, name), found in published.kinds().items()
             if name == kind and self.minor in found.versions
         ]
-        flux = [api for api, name in published.flux_schemas() if name == kind]
-        others = [f"{group}/v1" for group, name in self.definitions if name == kind]
-        return {_group(api): api for api in sorted((*others, *flux, *own), key=_maturity)}
+        is_there = any(_group(api) == group for api in having)
+        return "" if is_there or not having else max(having, key=_maturity)
 
     def standing(self, manifest: Json) -> tuple[KindState, str]:
         """Return what is known of an object's kind, and what is wrong with it."""
