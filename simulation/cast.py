@@ -13,7 +13,6 @@ from simulation.actors.channels import Channels
 from simulation.actors.checks import Checks
 from simulation.actors.contributors import Contributors
 from simulation.actors.grants import Grants
-from simulation.actors.large_records import ENTITY_BYTES, LargeRecords
 from simulation.actors.lifetimes import Lifetimes
 from simulation.actors.lost_webhooks import LostWebhooks
 from simulation.actors.notification_routes import RouteFaults
@@ -48,7 +47,7 @@ A = TypeVar("A", bound=ActorUpkeep)
 class Cast:
     """The actors of some kinds; one that a seed does not have is None, or absent.
 
-    ``contributors``, ``others`` and ``second``, which is set by whoever can start an app, act on the first
+    ``contributors``, ``reviewers`` and ``second``, which is set by whoever can start an app, act on the first
     fleet, all others on every one.
     """
 
@@ -58,12 +57,8 @@ class Cast:
         seed, everybody, loop = around.seed, around.everybody, around.loop
         first = everybody[0]
         self.contributors = Contributors(seed, first) if named.PULL_REQUESTS in kinds else None
-        self.others: dict[str, LargeRecords | Reviewers] = {}
-        if named.LARGE_RECORDS in kinds:
-            self.others[named.LARGE_RECORDS] = LargeRecords(seed, first)
-            states[first.cloud].entity_bytes = ENTITY_BYTES
-        if named.TEAM_REVIEWS in kinds and self.contributors is None:
-            self.others[named.TEAM_REVIEWS] = Reviewers(seed, first)
+        reviewed = named.TEAM_REVIEWS in kinds and self.contributors is None
+        self.reviewers = Reviewers(seed, first) if reviewed else None
         self.second: SecondApp | None = None
         present = {*kinds}
         if named.AZURE_EVENTS in kinds:  # people change clusters by hand
@@ -88,7 +83,7 @@ class Cast:
 
     def schedule(self, seconds: float) -> None:
         """Let everybody act at some moments of so many seconds."""
-        actors = (self.contributors, *self.others.values(), self.second, *self.upkeep.values(), self.routes)
+        actors = (self.contributors, self.reviewers, self.second, *self.upkeep.values(), self.routes)
         for actor in (*actors, self.rollouts):
             if actor is not None:
                 actor.schedule(seconds)
@@ -104,7 +99,9 @@ class Cast:
 
     def acts(self) -> Counter[str]:
         """Return how often each acted, without a second app."""
-        counted = Counter({kind: actor.acts for kind, actor in {**self.others, **self.upkeep}.items()})
+        counted = Counter({kind: actor.acts for kind, actor in self.upkeep.items()})
+        if self.reviewers is not None:
+            counted[named.TEAM_REVIEWS] = self.reviewers.acts
         if self.routes is not None:
             counted[named.ROUTES] = self.routes.acts
         if self.rollouts is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -34,8 +33,6 @@ from simulation.staging import as_yaml
 from simulation.team_systems import COMPONENTS as OF_TENANTS
 from simulation.vault_secrets import as_secrets
 
-TAGS = 40
-"""As many as a manifest may have, with three left; each has a value of 250 characters."""
 _EXEMPTION = (
     "{name: cost, fields: [tags.cost], action: ignore, owner: a, reason: an audit, expires: 2999-12-31}"
 )
@@ -217,9 +214,6 @@ def _rebuild(number: int) -> str:
 
 def _tags(cluster: DesiredCluster) -> str:
     tags = {"cost": cluster.tag} if cluster.tag else {}
-    if cluster.large:
-        chance = random.Random(cluster.name)  # noqa: S311 - values that cannot be compressed
-        tags |= {f"t{number}": f"v{chance.getrandbits(1000):x}" for number in range(TAGS)}
     return ", ".join(f"{name}: {value}" for name, value in tags.items())
 
 

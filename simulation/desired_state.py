@@ -68,7 +68,6 @@ ASKED_MINUTES, ASKED_PRICE = 480, 400
 class DesiredCluster:
     """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git.
 
-    ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``image`` the oldest node image that is accepted.
     Where its environment follows channels, ``version`` and ``image`` are what it has from there, unless its
     own file has others.
@@ -91,7 +90,6 @@ class DesiredCluster:
     adopt: str = ""
     window: str = ""
     image: str = ""
-    large: bool = False
     grants: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     rebuild: int = 0
@@ -281,8 +279,8 @@ class RequestedFleet:
 
     @property
     def corrected(self) -> RequestedFleet:
-        """The fleet with every manifest valid, and none too large."""
-        clusters = {n: replace(cluster, invalid=False, large=False) for n, cluster in self.clusters.items()}
+        """The fleet with every manifest valid."""
+        clusters = {n: replace(cluster, invalid=False) for n, cluster in self.clusters.items()}
         systems = tuple(replace(system, invalid=False) for system in self.systems)
         trailer = "" if self.trailer == MISTYPED else self.trailer
         platform = corrected_platform(self.platform)

@@ -356,9 +356,7 @@ def cluster_id(name: str) -> ClusterId:
 
 
 def _describe(cluster: DesiredCluster) -> str:
-    flags = (
-        ("!" if cluster.invalid else "") + ("+" if cluster.large else "") + ("^" if cluster.protected else "")
-    )
+    flags = ("!" if cluster.invalid else "") + ("^" if cluster.protected else "")
     flags += ("=" if cluster.adopt else "") + ("~" if cluster.suspended else "")
     pools = ",".join(f"{p.name}:{p.count}{p.size[9:12]}{p.label}" for p in cluster.pools)
     return f"{cluster.name}{flags}({cluster.version} {cluster.tag} {pools})"

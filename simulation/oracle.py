@@ -82,8 +82,6 @@ def _azure_differences(live: Json, fleet: str, desired: DesiredCluster, *, keeps
         return f"its tags are {tags}"
     if desired.tag and tags.get("cost") != desired.tag:
         return f"its tag cost is {tags.get('cost')}, not {desired.tag}"
-    if desired.large:
-        return "it is too large to be recorded"
     if _version(properties["currentKubernetesVersion"]) < _version(desired.version):
         return f"it runs {properties['currentKubernetesVersion']}, not {desired.version}"
     profiles = {serves(p): p for p in properties["agentPoolProfiles"]}

@@ -234,7 +234,7 @@ class Hold:
     ``reviewers`` there are the teams whose review releases it, if there are any, and ``rebuild`` is the time
     of the rebuild that it holds. A freeze and a change window have their ``name``, what ``start`` they hold,
     ``since`` and ``until`` when, and a freeze its ``owner`` and ``reason``. A suspension has ``until`` when,
-    ``owner`` and ``reason``. An invalid manifest whose record cannot be stored is ``too large``.
+    ``owner`` and ``reason``.
     """
 
     kind: HoldKind
@@ -264,11 +264,6 @@ class Hold:
     def awaits_replacement(self) -> bool:
         """Whether it ends by itself, once the clusters that replace this one are Ready."""
         return self.kind is HoldKind.AWAITS_REPLACEMENT
-
-    @property
-    def is_of_size(self) -> bool:
-        """Whether the manifest is invalid because its record cannot be stored, as a hand-over found."""
-        return "too large" in self.details
 
     @property
     def since(self) -> datetime | None:

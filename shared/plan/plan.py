@@ -226,11 +226,6 @@ class Plan:
         return frozenset(item.cluster for item in self.items if item.needs_approval)
 
     @property
-    def oversized(self) -> frozenset[str]:
-        """The clusters whose change was found too large to be stored."""
-        return frozenset(item.cluster for item in self.items if item.hold and item.hold.is_of_size)
-
-    @property
     def unreadable(self) -> tuple[str, ...]:
         """The clusters for which nothing is planned, because their records could not be read."""
         return tuple(i.cluster for i in self.items if i.hold and i.hold.kind is HoldKind.UNREADABLE)
@@ -254,23 +249,6 @@ class Plan:
         for action, approval in sorted(kinds, key=lambda kind: (order[kind[0]], not kind[1])):
             counts[_outcome(action, approval)] += kinds[action, approval]
         return ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) or "no clusters"
-
-    def without_oversized(self, earlier: Plan | None) -> Plan:
-        """Return the plan without the changes that an earlier attempt at this commit found too large.
-
-        Such a manifest is invalid, whatever of the commit is carried out later. The generation does not
-        count: after a loss of the tables each attempt gives a new one.
-        """
-        if earlier is None or earlier.commit != self.commit:
-            return self
-        known = {item.cluster: item for item in earlier.items if item.hold and item.hold.is_of_size}
-
-        def same(item: Item) -> bool:
-            before = known.get(item.cluster)
-            return before is not None and item.action is Action.UPDATE and before.uid == item.uid
-
-        items = (known[item.cluster] if same(item) else item for item in self.items)
-        return replace(self, items=tuple(items))
 
     def resume(self, earlier: Plan | None) -> Plan:
         """Return the plan with the items that an earlier, interrupted attempt at this commit had handed over.

@@ -1,5 +1,4 @@
-"""Who else acts, in some seeds: the authors and reviewers of pull requests, operators with large manifests,
-a second app of a fleet.
+"""Who else acts, in some seeds: the authors and reviewers of pull requests, a second app.
 
 Each has a random stream of its own, so that a seed without them is what it was before.
 """

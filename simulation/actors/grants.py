@@ -74,7 +74,7 @@ class Grants(ActorUpkeep):
                 raise RuleViolated("left behind", f"{name} no longer exists, and {sorted(of_it)} do")
             if record is None or cluster is None or record.phase is not Phase.READY:
                 continue
-            invalid = desired.invalid or cluster.invalid or cluster.large
+            invalid = desired.invalid or cluster.invalid
             if record.observed_generation != record.generation or invalid or name in as_it_was:
                 continue
             wanted = {(kind, name, entry) for kind in FIELDS for entry in cluster.grants}

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 PULL_REQUESTS = "pull-requests"
 SECOND_APP = "second-installation"
-LARGE_RECORDS = "large-records"
 TEAM_REVIEWS = "team-reviews"
 SWEEPS = "sweeps"
 CHECKS = "checks"
@@ -33,7 +32,6 @@ CHANNELS = "channels"
 RARE: Mapping[str, float] = {
     PULL_REQUESTS: 0.1,
     SECOND_APP: 0.06,
-    LARGE_RECORDS: 0.08,
     TEAM_REVIEWS: 0.08,
     SWEEPS: 0.08,
     CHECKS: 0.08,

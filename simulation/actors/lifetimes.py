@@ -208,7 +208,7 @@ class Lifetimes(ActorUpkeep):
             self._look()
 
     def _can_end(self, operators: Operators, cluster: DesiredCluster) -> bool:
-        if cluster.invalid or cluster.large or cluster.suspended or cluster.adopt or cluster.protected:
+        if cluster.invalid or cluster.suspended or cluster.adopt or cluster.protected:
             return False
         record = operators.cloud.state.cluster(cluster.name)
         return record is not None and record.phase is Phase.READY and not record.job.active

@@ -37,7 +37,7 @@ class OnceMore:
 
     def _is_as_asked(self, operators: Operators, record: ClusterRecord) -> bool:
         asked, key = operators.now.clusters.get(record.name), key_of(record.desired.id)
-        if asked is None or asked.invalid or asked.large or asked.suspended or asked.adopt:
+        if asked is None or asked.invalid or asked.suspended or asked.adopt:
             return False
         ready = record.phase is Phase.READY and record.observed_generation == record.generation
         return ready and not operators.oracle.differences(operators.fleet, asked, key)

@@ -186,7 +186,7 @@ def _is_carried_out(operators: Operators, name: str) -> bool:
     A cluster whose rollout has not reached it stays at its last spec, also when somebody paused that.
     """
     wanted = operators.now.clusters.get(name)
-    valid = wanted is not None and not (wanted.invalid or wanted.large or operators.now.invalid)
+    valid = wanted is not None and not (wanted.invalid or operators.now.invalid)
     return valid and not _waits_in_a_rollout(operators, name)
 
 

@@ -261,7 +261,7 @@ class RollbackActor(ActorUpkeep):
 
 def _is_as_asked(operators: Operators, cluster: DesiredCluster) -> bool:
     """Return whether a cluster is Ready as git asks, and may be changed."""
-    if cluster.invalid or cluster.large or cluster.suspended or cluster.adopt or cluster.image:
+    if cluster.invalid or cluster.suspended or cluster.adopt or cluster.image:
         return False
     record = operators.cloud.state.cluster(cluster.name)
     ready = record is not None and record.phase is Phase.READY and not record.job.active

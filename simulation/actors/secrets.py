@@ -109,7 +109,7 @@ class Secrets(ActorUpkeep):
                 continue
             if name in passed_by:
                 continue
-            invalid = desired.invalid or cluster.invalid or cluster.large
+            invalid = desired.invalid or cluster.invalid
             if record.observed_generation != record.generation or invalid:
                 continue
             newest = {secret: self._values[secret][-1] for secret in cluster.secrets}

@@ -59,13 +59,13 @@ class Systems(ActorUpkeep):
     def check(self) -> None:
         """Check that each cluster has the systems that the head asks for.
 
-        One whose manifest, or fleet.yaml, is invalid or too large stays as it was, and so do its systems.
+        One whose manifest, or fleet.yaml, is invalid stays as it was, and so do its systems.
         After restored tables a record may say that a cluster has what a lost commit took, until a check.
         """
         self._look()
         desired = self._operators.now
         clusters = {} if desired.invalid else desired.clusters
-        valid = {name for name, cluster in clusters.items() if not (cluster.invalid or cluster.large)}
+        valid = {name for name, cluster in clusters.items() if not cluster.invalid}
         for cluster, world in self._operators.worlds():
             for system in desired.systems:
                 wanted = cluster in system.on(valid) and not system.invalid

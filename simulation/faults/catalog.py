@@ -8,7 +8,6 @@ from simulation.actors.kinds import (
     CHANNELS,
     CHECKS,
     IDENTITY_ACCESS,
-    LARGE_RECORDS,
     PLATFORM,
     PROMOTIONS,
     PULL_REQUESTS,
@@ -36,21 +35,17 @@ reports the object with which a team tries to leave, and a rollout delays what a
 WITHOUT_GRANTS = frozenset({SECOND_APP, ROLLOUTS})
 """With these nothing is granted to identities, and no secrets change: the rules know one app, and a rollout
 delays what they expect."""
-WITHOUT_REBUILDS = frozenset({LARGE_RECORDS, PULL_REQUESTS, SECRETS, TEAM_REVIEWS})
-"""With these nobody asks for a rebuild: a record may turn out to be too large after the delete, a review or a
-pull request removes clusters for good, and a cluster that goes takes its secrets along."""
-WITHOUT_REPLACEMENTS = frozenset({LARGE_RECORDS, PULL_REQUESTS, SECOND_APP, TEAM_REVIEWS})
+WITHOUT_REBUILDS = frozenset({PULL_REQUESTS, SECRETS, TEAM_REVIEWS})
+"""With these nobody asks for a rebuild: a review or a pull request removes clusters for good, and a cluster
+that goes takes its secrets along."""
+WITHOUT_REPLACEMENTS = frozenset({PULL_REQUESTS, SECOND_APP, TEAM_REVIEWS})
 """With these nobody replaces a cluster by another one: a review or a pull request removes clusters for good,
-a record may be too large, and the rules of two apps know clusters by their names."""
-WITHOUT_ROLLBACKS = frozenset({LARGE_RECORDS, SECOND_APP})
-"""With these no node pool is rolled back, and nothing is promoted: a record may be too large, and the rules
-know one app."""
-
-WITHOUT_VERSIONS = frozenset({LARGE_RECORDS, SECOND_APP})
-"""With these one version runs: the actors prepare the state of one."""
-WITHOUT_CHANNELS = frozenset({LARGE_RECORDS, PROMOTIONS, ROLLBACKS, SECOND_APP})
+and the rules of two apps know clusters by their names."""
+WITHOUT_CHANNELS = frozenset({PROMOTIONS, ROLLBACKS, SECOND_APP})
 """With these no environment follows a channel: promotions have environments and a rollback has versions of
-their own, a record may be too large, and the rules know one app."""
+their own, and the rules know one app."""
+WITH_ONE_APP = frozenset({PROMOTIONS, ROLLBACKS, ROLLOUTS, ROUTES, SECRETS, VERSIONS})
+"""What has rules or a state of one app."""
 WITHOUT_PLATFORM = frozenset({CHECKS})
 """With these nobody changes the platform: people delete a Kustomization, with all that it has applied."""
 
@@ -62,8 +57,6 @@ def compatible(kinds: frozenset[str]) -> frozenset[str]:
     kinds = kinds - {REBUILDS} if kinds & WITHOUT_REBUILDS else kinds
     kinds = kinds - {REPLACEMENTS} if kinds & WITHOUT_REPLACEMENTS else kinds
     kinds = kinds - {PLATFORM} if kinds & WITHOUT_PLATFORM else kinds
-    kinds = kinds - {PROMOTIONS, ROLLBACKS} if kinds & WITHOUT_ROLLBACKS else kinds
-    kinds = kinds - {ROUTES, ROLLOUTS, SECRETS} if SECOND_APP in kinds else kinds
-    kinds = kinds - {VERSIONS} if kinds & WITHOUT_VERSIONS else kinds
+    kinds = kinds - WITH_ONE_APP if SECOND_APP in kinds else kinds
     kinds = kinds - {CHANNELS} if kinds & WITHOUT_CHANNELS else kinds
     return kinds - disasters.FAULTS.keys() if kinds & {SECOND_APP, ROUTES, VERSIONS} else kinds

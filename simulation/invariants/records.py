@@ -101,7 +101,7 @@ class Records:
         """Check that an accepted spec is what its commit asks for."""
         desired = self._context.history(cloud).desired(record.commit)
         asked = desired.clusters.get(record.name)
-        if asked is None or asked.invalid or asked.large or desired.invalid:
+        if asked is None or asked.invalid or desired.invalid:
             message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
             raise RuleViolated("unrequested change", message)
         components = (record.document["spec"].get("flux") or {}).get("components")
@@ -278,6 +278,6 @@ def _is_spec(record: ClusterRecord, asked: DesiredCluster) -> bool:
 
 
 def _stays(desired: RequestedFleet, name: str) -> bool:
-    """Return whether a cluster stays as it is, because its manifest is invalid or too large."""
+    """Return whether a cluster stays as it is, because its manifest is invalid."""
     found = desired.clusters.get(name)
-    return found is not None and (found.invalid or found.large)
+    return found is not None and found.invalid

@@ -23,8 +23,6 @@ from simulation.rule import untrue
 from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
 
 AWAITS_DELETION = "it is still being deleted"
-TOO_LARGE = "EntityTooLarge"
-"""How Table Storage names it."""
 RENAMED = "it looks like a rename of "
 
 
@@ -63,8 +61,6 @@ class ShownClusters:
     ) -> None:
         """Check what the newest plan does not carry out: it says why, and who ends that."""
         name = why["name"]
-        if TOO_LARGE in plan["cause"]:
-            self._too_large(cloud, name)
         if plan["cause"] == AWAITS_DELETION:
             # One that has its job of the plan that is being carried out: that is shown once all have theirs.
             begun = record is not None and record.commit == cloud.state.fleet().planning
@@ -73,13 +69,6 @@ class ShownClusters:
                 raise untrue(cloud, f"{name} is not being deleted, and the newest plan waits for that")
         elif not (plan["cause"] and why["suggestedAction"]):
             raise silent(cloud, f"the newest plan does not carry out {name}, without a cause or an action")
-
-    def _too_large(self, cloud: MemoryCloud, name: str) -> None:
-        """Check that a cluster that is shown as too large is so at the commit that was planned last."""
-        commit, history = cloud.state.fleet().commit, self._histories[cloud]
-        asked = history.desired(commit).clusters.get(name) if commit else None
-        if asked is None or not asked.large:
-            raise untrue(cloud, f"{name} is shown as too large, and {commit[:8]} does not have it so")
 
     def _absent(self, cloud: MemoryCloud, name: str, phase: str, *, renamed: bool) -> None:
         """Check a cluster without a record: it is shown as deleted, or as one that git does not create."""
@@ -91,12 +80,6 @@ class ShownClusters:
         desired = history.desired(fleet.commit)
         asked = desired.clusters.get(name)
         valid = asked is not None and not asked.invalid and not desired.invalid
-        if valid and asked is not None and asked.large:
-            if phase == schema.DELETED and name not in fleet.expects.deletion and is_applied(cloud):
-                raise untrue(
-                    cloud, f"{name} is shown as deleted only, and {fleet.commit[:8]} has it, too large"
-                )
-            return
         if valid and name in fleet.expects.unreadable:
             return  # it was planned while its record was of a newer version: a timer plans again
         if valid and name not in fleet.expects.deletion:
@@ -144,7 +127,7 @@ class ShownClusters:
         desired, name, commit = history.desired(fleet.commit), record.name, fleet.commit[:8]
         asked, plan = desired.clusters.get(name), detail["plan"]
         held = plan is not None and plan["notCarriedOut"]
-        overwritten = (asked is None or asked.large) and not is_applied(cloud)
+        overwritten = asked is None and not is_applied(cloud)
         if held or overwritten or saved_late(record, fleet):
             return
         if _is_held_back(cloud, record, fleet.commit):
@@ -153,8 +136,8 @@ class ShownClusters:
             return
         if asked is None:
             raise untrue(cloud, f"{name} is not in {commit}, is not deleted, and nothing says why")
-        if asked.invalid or asked.large or desired.invalid:
-            raise silent(cloud, f"{name} is invalid, or too large, in {commit}, and its plan does not say so")
+        if asked.invalid or desired.invalid:
+            raise silent(cloud, f"{name} is invalid in {commit}, and its plan does not say so")
         found = _spec_differs(detail["spec"], asked)
         if found:
             raise untrue(cloud, f"{name} is shown with {found}, and {commit} asks for something else")

@@ -12,10 +12,9 @@ from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api import schema
-from shared.app.api.views.clusters import cluster_detail, fleet_view
+from shared.app.api.views.clusters import fleet_view
 from shared.app.api.views.plans import plan_view
 from shared.app.api.views.rollouts import rollouts_view
-from shared.cluster.failures.errors import TooLarge
 from shared.cluster.record_parts import Phase
 from shared.ports import FleetRecord
 from simulation.event_loop import EventLoop
@@ -23,7 +22,7 @@ from simulation.history import AzureHistory, FleetHistory, Histories
 from simulation.oracle import Oracle
 from simulation.platforms import GUARDED, HAS, MORE
 from simulation.rule import untrue
-from simulation.shown.findings import CALM_SECONDS, is_applied, saved_late, silent
+from simulation.shown.findings import CALM_SECONDS, saved_late, silent
 from simulation.shown.listed import ListedClusters
 from simulation.staging import stage_of
 
@@ -58,8 +57,6 @@ class ShownFleets:
             raise silent(cloud, f"the fleet is paused since {history.paused[0]}, and nothing says so")
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")
-        if fleet.problem is not None and fleet.problem.kind == TooLarge.__name__:
-            raise untrue(cloud, f"no plan is too large, and the problem of the fleet is: {view['problem']}")
         if self._loop.calm_seconds > CALM_SECONDS:
             self._planned(cloud, view)
         self._command(cloud, view)
@@ -74,13 +71,10 @@ class ShownFleets:
             for name, cluster in desired.clusters.items()
             if name not in known and (cluster.invalid or desired.invalid)
         }
-        large = {name for name, cluster in desired.clusters.items() if cluster.large and name not in known}
         orphaned = {cluster.name for cluster in cloud.state.clusters() if saved_late(cluster, fleet)}
-        if set(view["notCreated"]) - large - orphaned != missing - large:
+        if set(view["notCreated"]) - orphaned != missing:
             shown = sorted(view["notCreated"])
             raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
-        for name in sorted(large - set(view["notCreated"]) - set(fleet.expects.deletion)):
-            self._held_otherwise(cloud, name)
         tried = any(history.platform(commit) == MORE for commit in history.head_line)
         for cluster in view["clusters"]:
             plan = cluster["plan"]
@@ -94,13 +88,6 @@ class ShownFleets:
             self._progress(cloud, fleet.commit)
             if desired.staging is not None and not desired.invalid:
                 self._superseded(cloud, fleet.commit)
-
-    def _held_otherwise(self, cloud: MemoryCloud, name: str) -> None:
-        """Check that a cluster without a record that is too large in git is on hold for another reason."""
-        detail = cluster_detail(name, cloud.ports)
-        plan = detail["plan"] if detail is not None else None
-        if is_applied(cloud) and not (plan and plan["notCarriedOut"] and plan["cause"]):
-            raise silent(cloud, f"{name} is too large to be recorded, and nothing says so")
 
     def _planned(self, cloud: MemoryCloud, view: schema.FleetView) -> None:
         """Check, in peace, that a push is planned in time, and that what waits comes to an end."""

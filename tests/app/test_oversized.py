@@ -1,11 +1,10 @@
-"""What is too large to be stored stops its own cluster, and the failure of the state is reported."""
+"""What is too large to be stored is refused in the plan, alone, and a failure of the state is reported."""
 
 from __future__ import annotations
 
 import base64
 import random
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,13 +12,13 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.failures.errors import ReconcileError, TooLarge, Unauthorized, Unavailable
-from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.language.resolve.cluster_resolver import MAX_RESOLVED_BYTES
 from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import phases, push, ready, status
 from tests.support.replaced_ports import around
+from tests.support.team_systems import system
 
 pytestmark = pytest.mark.lives
 
@@ -35,45 +34,6 @@ def large(names: int, size: int) -> dict[str, bytes]:
     extra = f"  azure:\n    properties:\n      customCATrustCertificates:\n{window}\n"
     files["clusters/large/cluster.yaml"] = fleet_files.cluster("large", extra=extra)
     return files
-
-
-def refuse(cloud: MemoryCloud, name: str) -> None:
-    save: Callable[[ClusterRecord], ClusterRecord] = cloud.state.save
-
-    def saved(record: ClusterRecord) -> ClusterRecord:
-        if record.name == name:
-            raise TooLarge("the record is too large: it has 2000000 bytes")
-        return save(record)
-
-    around(cloud, "state", save=saved)
-
-
-def test_a_cluster_whose_record_is_refused_as_too_large_is_an_invalid_manifest_and_no_other_is() -> None:
-    cloud = MemoryCloud()
-    refuse(cloud, "large")
-    commit = push(cloud, fleet_files.fleet("one", "large", "two"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    expected = "large: clusters/large/cluster.yaml: the record is too large: it has 2000000 bytes"
-    assert status(cloud, commit) == ("failure", expected)
-    assert fleet_view(cloud.ports)["notCreated"] == ["large"]
-
-
-def test_a_change_that_is_refused_as_too_large_keeps_the_cluster_as_it_was() -> None:
-    cloud = ready("one", "large")
-    before = cloud.state.cluster("large")
-    refuse(cloud, "large")
-    files = fleet_files.all_at_once(fleet_files.fleet("one", "large"))
-    for name in ("one", "large"):
-        files[f"clusters/{name}/cluster.yaml"] = fleet_files.cluster(name, count=3)
-    commit = push(cloud, files)
-    cloud.run()
-    assert cloud.state.cluster("large") == before
-    changed = cloud.state.cluster("one")
-    assert changed is not None
-    assert (changed.generation, changed.observed_generation) == (2, 2)
-    assert "(the cluster stays at its last valid spec)" in status(cloud, commit)[1]
-    assert cloud.state.fleet().problem is None
 
 
 @pytest.mark.parametrize("error", [Unavailable("no answer"), Unauthorized("no role"), TooLarge("8 MiB")])
@@ -132,3 +92,25 @@ def test_a_manifest_that_is_too_large_with_what_is_merged_into_it_says_its_size(
     )
     assert shown, description
     assert 3 * 8000 < int(shown[1]) < 3 * 8000 + 2000
+
+
+def test_systems_that_make_a_cluster_too_large_leave_it_and_no_other_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.language.resolve.cluster_resolver.MAX_RESOLVED_BYTES", 20_000)
+    cloud = ready("one", "large")
+    before = cloud.state.cluster("large")
+    files = fleet_files.all_at_once(fleet_files.fleet("one", "large"))
+    files |= {f"systems/s{number}.yaml": system(f"s{number}", "large") for number in range(60)}
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
+    commit = push(cloud, files)
+    cloud.run()
+    assert cloud.state.cluster("large") == before
+    changed = cloud.state.cluster("one")
+    assert changed is not None
+    assert (changed.generation, changed.observed_generation) == (2, 2)
+    state, description = status(cloud, commit)
+    assert state == "failure"
+    expected = r"large: clusters/large/cluster\.yaml:1:1: has \d+ bytes .* are stored \(the cluster"
+    assert re.match(expected, description), description
+    assert cloud.state.fleet().problem is None

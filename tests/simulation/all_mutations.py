@@ -24,7 +24,6 @@ from tests.simulation.rollback_mutations import ROLLBACK_MUTATIONS
 from tests.simulation.rollout_mutations import ROLLOUT_MUTATIONS
 from tests.simulation.route_mutations import ROUTE_MUTATIONS
 from tests.simulation.secret_mutations import SECRET_MUTATIONS
-from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.sleep_mutations import SLEEP_MUTATIONS
 from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.system_mutations import SYSTEM_MUTATIONS
@@ -39,7 +38,6 @@ ALL = (
     *FAULT_MUTATIONS,
     *DISASTER_MUTATIONS,
     *UPKEEP_MUTATIONS,
-    *SIZE_MUTATIONS,
     *REVIEW_MUTATIONS,
     *PULL_REQUEST_MUTATIONS,
     *CONTEST_MUTATIONS,

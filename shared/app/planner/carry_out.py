@@ -68,7 +68,8 @@ def carry_out(computed: ComputedPlan, approval: Approval | None, ports: Ports) -
     save_fingerprints(plan, inputs, ports)
     after = as_planned(computed, plan, fleet)
     ports.state.save_fleet(after)
-    send_all(_following(computed, plan, after), ports)
+    if after.rules.proposes:
+        send(PromoteRequest(), ports)
     if head != fleet.commit:
         _mark_outdated(head, ports)
 
@@ -128,14 +129,6 @@ def _rest(fleet: FleetRecord, computed: ComputedPlan, ports: Ports) -> Envelope:
     again, kind = fleet.planning == fleet.commit, RolloutRequest if computed.continues else PlanRequest
     request = kind(again=again, reason="handover", read_from=ports.clock())
     return Envelope(request, f"handover:{fleet.planning[:12]}:{fleet.etag}")
-
-
-def _following(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> Iterator[Envelope]:
-    """Yield what a plan that was carried out asks for."""
-    if fleet.rollout and plan.oversized - computed.plan_record.plan.oversized:
-        yield Envelope(RolloutRequest())  # it goes on without them
-    if fleet.rules.proposes:
-        yield Envelope(PromoteRequest())
 
 
 def _mark_outdated(commit: str, ports: Ports) -> None:

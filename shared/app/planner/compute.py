@@ -88,7 +88,7 @@ def compute_plan(
         approvable = earlier
     fleet = replace(fleet, origin=replace(fleet.origin, followed=inputs.followed))
     approved = approved_plan(request, inputs, fleet, approvable, ports)
-    staged = stage(approved.plan.without_oversized(before), before, inputs, fleet, ports, continues=continues)
+    staged = stage(approved.plan, before, inputs, fleet, ports, continues=continues)
     items = [_with_life(item, inputs, ports) for item in staged.plan.items]
     heads = {"": head, **{known.key: known.commit for known in inputs.followed}}
     distant = with_distances(items, inputs.records, before if approvable else None, heads, ports)

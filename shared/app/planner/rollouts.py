@@ -127,12 +127,11 @@ def _of_rollout(staged: StagedPlan, inputs: PlanInputs, ports: Ports) -> StagedP
     valid = replace(fleet, rollout="", last_valid="")
     if written is None or not (updates or current or (earlier and earlier.state in UNDER_WAY)):
         return replace(staged, fleet=valid, changed=_superseded(earlier, plan.commit, now))
-    stuck = known is not None and _waits_for(known, plan.oversized, inputs.records)
     changed: tuple[Rollout, ...] = ()
     same = known is not None and known.line.commits == inputs.line.commits
     same = same and known is not None and known.line.refused == inputs.line.refused
     same = same and known is not None and not is_to_split(known)
-    if known is not None and same and _covers(known, updates) and not stuck:
+    if known is not None and same and _covers(known, updates):
         rollout = known
     else:
         asked = read_selection(plan.commit, written, fleet, ports) if updates and not current else NOTHING

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shared.language.cluster_systems import Systems
 from shared.language.desired import Desired, stored_form
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.kinds import ADOPT, REBUILD, REPLACES, Cluster, ClusterElsewhere, ClusterMetadata
@@ -35,7 +36,7 @@ from shared.language.resolve.reuse import Common, CommonSpecs, OwnManifest, part
 from shared.language.resolve.rules.cross_field_rules import findings, findings_of_place
 from shared.language.resolve.rules.refusal import Finding
 from shared.language.resolve.validation import problems_of
-from shared.language.yaml.nodes import Items, Node, plain_value, without_nulls, without_removed
+from shared.language.yaml.nodes import Items, Mark, Node, plain_value, without_nulls, without_removed
 
 
 class ClusterResolver:
@@ -129,10 +130,7 @@ class ClusterResolver:
             return (*_placed(merged.node, violations), *duplicates, *merged.problems)
         size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:
-            text = (
-                f"has {size} bytes with everything that is merged into it, and at most {MAX_RESOLVED_BYTES}"
-            )
-            return (problem_at(merged.node.mark, "", f"{text} are stored"),)
+            return (_too_large(size, merged.node.mark),)
         if merged.model is Cluster and key is not None:
             self._common.add(key, desired, size, merged.read.base, merged.node.find(SPEC))
         return desired
@@ -189,6 +187,21 @@ def _placeholders(name: str, merged: MergedManifest) -> Placeholders:
 def _most(value: Mapping[str, Any]) -> int:
     """Return an upper bound of the bytes of a value as JSON."""
     return 8 * len(str(value))
+
+
+def with_too_many_systems(
+    clusters: Mapping[str, Desired], recorded: Mapping[str, Systems]
+) -> Iterator[tuple[str, Problems]]:
+    """Yield the clusters that other systems than those ``recorded`` make too large, with their problems."""
+    for name, desired in clusters.items():
+        size = _size_of(desired) if desired.systems and desired.systems != recorded.get(name) else 0
+        if size > MAX_RESOLVED_BYTES:
+            yield name, (_too_large(size, Mark(cluster_path(name), 1, 1)),)
+
+
+def _too_large(size: int, place: Mark) -> Problem:
+    merged = f"has {size} bytes with everything that is merged into it"
+    return problem_at(place, "", f"{merged}, and at most {MAX_RESOLVED_BYTES} are stored")
 
 
 def _size_of(desired: Desired) -> int:

@@ -22,7 +22,7 @@ from shared.language.cluster_systems import Systems, systems_in
 from shared.language.desired import Desired
 from shared.language.model.kinds import Fleet
 from shared.language.model.rollout import RolloutSpec
-from shared.language.resolve.cluster_resolver import ClusterResolver
+from shared.language.resolve.cluster_resolver import ClusterResolver, with_too_many_systems
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.layers import Layers
 from shared.language.resolve.manifest_file import Contents, Problems
@@ -207,6 +207,9 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     invalid = {**stage.invalid, **clashing}
     systems, problems = read_systems(files, stage.contents, clusters, layers.work, shared.systems)
     clusters = with_systems(files, clusters, systems, shared.systems)
+    large = dict(with_too_many_systems(clusters, shared.systems))
+    clusters = {name: cluster for name, cluster in clusters.items() if name not in large}
+    invalid |= large
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
     return DesiredFleet(
         clusters,

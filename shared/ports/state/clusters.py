@@ -20,7 +20,7 @@ from shared.cluster.record import ClusterRecord, sleeps_at
 from shared.cluster.reporting.summary import ClusterSummary, SummaryDetails, summary_of
 from shared.frozen import dataclass, replace
 from shared.ports.state.reading import RecordKind, TableRepository, TextKind
-from shared.ports.state.texts import ENTITY_BYTES, newest_first, packed, safe_key, text_of
+from shared.ports.state.texts import newest_first, packed, safe_key, text_of
 from shared.ports.tables import MOST_REMOVED, Condition, Entity, Key
 
 CLUSTERS = "roadsteadclusters"
@@ -46,9 +46,6 @@ class GroupMember:
 
 class Clusters(TableRepository):
     """The records of the clusters. A list names those that cannot be read, and goes on without them."""
-
-    entity_bytes = ENTITY_BYTES
-    """How many bytes the text of a record may have."""
 
     def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's record, or None; raise Unreadable."""
@@ -135,7 +132,7 @@ class Clusters(TableRepository):
             "continuation": _CONTINUATION.write(continuation_of(record)),
             "summary": _SUMMARY.write(summary, "details"),
             "details": _DETAILS.write(summary.details),
-            **packed(stored.to_json(record), self.entity_bytes),
+            **packed(stored.to_json(record)),
         }
         etag = self._tables[CLUSTERS].write(self._fleet, record.name, properties, record.etag)
         return replace(record, etag=etag)

@@ -44,23 +44,23 @@ def moment_in(entity: Entity) -> datetime:
     return moment
 
 
-def packed(text: str, limit: int = ENTITY_BYTES) -> dict[str, Any]:
+def packed(text: str) -> dict[str, Any]:
     """Return the text as properties: readable if it is short, compressed if it is long.
 
-    Raise TooLarge for one of more bytes than the ``limit``.
+    Raise TooLarge for one of more than ``ENTITY_BYTES``.
     """
-    if _is_short(text, limit):
+    if _is_short(text):
         parts = [text[i : i + _TEXT_LIMIT] for i in range(0, len(text), _TEXT_LIMIT)]
         return {f"body{n}": part for n, part in enumerate(parts)}
     data = zlib.compress(text.encode())
-    if len(data) > limit:
+    if len(data) > ENTITY_BYTES:
         size = f"it has {len(text.encode())} bytes, and {len(data)} compressed"
-        raise TooLarge(f"the record is too large: {size}, of which an entity holds {limit}")
+        raise TooLarge(f"the record is too large: {size}, of which an entity holds {ENTITY_BYTES}")
     return _chunks(data)
 
 
-def _is_short(text: str, limit: int = ENTITY_BYTES) -> bool:
-    return len(text) <= min(8 * _TEXT_LIMIT, limit) and text.isascii()  # others take more room
+def _is_short(text: str) -> bool:
+    return len(text) <= 8 * _TEXT_LIMIT and text.isascii()  # others take more room
 
 
 def _chunks(data: bytes) -> dict[str, Any]:

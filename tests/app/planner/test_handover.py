@@ -10,7 +10,6 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
-from shared.cluster.failures.errors import TooLarge
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.queues.messages import PlanRequest
 from shared.cluster.record import ClusterRecord
@@ -172,20 +171,3 @@ def test_an_approval_continues_as_approved() -> None:
     assert handover_of(cloud).done == 1
     cloud.run()
     assert phases(cloud) == {}
-
-
-def test_records_that_are_too_large_do_not_stop_a_hand_over_in_parts() -> None:
-    cloud = MemoryCloud(config=CUT)
-    commit = push(cloud, fleet(*NAMES))
-    state = cloud.state
-
-    def refuse(record: ClusterRecord) -> ClusterRecord:
-        if record.name in NAMES[:4]:
-            raise TooLarge("the record has too many bytes")
-        return state.save(record)
-
-    around(cloud, "state", save=refuse)
-    cloud.run(until=lambda: cloud.state.fleet().commit == commit)
-    cloud.run()
-    assert phases(cloud) == dict.fromkeys(NAMES[4:], Phase.READY)
-    assert "too many bytes" in status(cloud, commit)[1]
