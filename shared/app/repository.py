@@ -24,9 +24,11 @@ from shared.frozen import dataclass, field
 from shared.json_tree import Json
 from shared.language.desired import Desired
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.language.resolve.repository_layout import Files, blob_id
+from shared.language.resolve.layers import Layers
+from shared.language.resolve.repository_layout import Files, blob_id, shared_paths
 from shared.language.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
 from shared.language.resolve.reuse import KnownCluster, fingerprint_of
+from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.work import Work
 from shared.plan.make_plan import make_plan
 from shared.plan.plan import Action, Item, Plan
@@ -118,6 +120,7 @@ def _batches(ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 NO_TOMBSTONES: Mapping[str, Json] = {}
+NOTHING_INSTEAD: Mapping[str, bytes] = {}
 
 
 @dataclass(frozen=True)
@@ -274,6 +277,12 @@ def open_files(commit: str, ports: Ports, check: Callable[[], None] = unlimited)
     """Return the files of a commit of the repository in the ports, with what reads their contents."""
     files = read_files(commit, ports)
     return SourceFiles(commit, files, {}, partial(_contents, commit, files, ports, check))
+
+
+def read_shared(opened: SourceFiles, ports: Ports, instead: Mapping[str, bytes] = NOTHING_INSTEAD) -> Layers:
+    """Return the shared files of a commit, with other contents of some; one read."""
+    contents = {**opened.read(shared_paths(opened.files)), **instead}
+    return read_layers(ports.config.fleet, opened.files, contents, Work(ports.config.limits.plan_work))
 
 
 def _contents(

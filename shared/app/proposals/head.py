@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from shared.app.costs.list_prices import prices_in
+from shared.app.followed import SourceFiles
 from shared.app.own_repository import require_own
-from shared.app.repository import read_blobs, read_files, read_known, resolved
+from shared.app.repository import open_files, read_known, read_shared, resolved
 from shared.cluster.failures.errors import Conflict, InvalidManifest, Unavailable
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
@@ -22,10 +23,8 @@ from shared.language.resolve.repository_layout import (
     Files,
     blob_id,
     cluster_path,
-    shared_paths,
 )
 from shared.language.resolve.rules.between_clusters import Census, FleetLimits, clashes_between
-from shared.language.resolve.shared_files import read_layers
 from shared.language.resolve.work import Work
 from shared.ports import FleetRecord, Ports
 from shared.prices.price_file import Prices
@@ -63,7 +62,7 @@ class Head:
 
     def texts(self, paths: Iterable[str]) -> Mapping[str, str]:
         """Return those of some files that there are; raise InvalidManifest for one that is no text."""
-        found = self._contents(path for path in paths if path in self._files.blobs)
+        found = self._opened.read(path for path in paths if path in self._files.blobs)
         return {path: _text(path, content) for path, content in found.items()}
 
     def self_service(self) -> Sequence[SelfServiceRule]:
@@ -100,10 +99,8 @@ class Head:
     ) -> Mapping[str, Desired | tuple[Problem, ...]]:
         """Return clusters as they would be with other texts of shared files, by their paths."""
         changed = {path: text.encode() for path, text in texts.items()}
-        shared = {**self._contents(shared_paths(self._files)), **changed}
-        work = Work(self.ports.config.limits.plan_work)
-        layers = read_layers(self.ports.config.fleet, self._files, shared, work)
-        own = self._contents(map(cluster_path, names))
+        layers = read_shared(self._opened, self.ports, changed)
+        own = self._opened.read(map(cluster_path, names))
         return dict(ClusterResolver(layers, self._files, own).clusters(names))
 
     def resolve(self, name: str, manifest: str) -> Desired | str:
@@ -131,19 +128,16 @@ class Head:
         return problem
 
     @cached_property
+    def _opened(self) -> SourceFiles:
+        return open_files(self.commit, self.ports)
+
+    @property
     def _files(self) -> Files:
-        return read_files(self.commit, self.ports)
+        return self._opened.files
 
     @cached_property
     def _layers(self) -> Layers:
-        contents = self._contents(shared_paths(self._files))
-        work = Work(self.ports.config.limits.plan_work)
-        return read_layers(self.ports.config.fleet, self._files, contents, work)
-
-    def _contents(self, paths: Iterable[str]) -> Mapping[str, bytes]:
-        wanted = {path: self._files.blobs[path] for path in paths}
-        blobs = read_blobs(self.commit, wanted, self.ports)
-        return {path: blobs[sha] for path, sha in wanted.items()}
+        return read_shared(self._opened, self.ports)
 
 
 def _text(path: str, content: bytes) -> str:

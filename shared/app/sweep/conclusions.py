@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from shared.app.access.azure_state import azure_names
 from shared.app.access.context import StepContext
+from shared.app.followed import SourceFiles
 from shared.app.notifications import notifications_of
 from shared.app.outbox import next_check_of, send_all
 from shared.app.records import Transition, change
-from shared.app.repository import read_blobs, read_files
+from shared.app.repository import open_files, read_shared
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.corrections import Sighting, compare, correct, is_news
 from shared.app.sweep.verdicts import verdict
@@ -20,14 +22,12 @@ from shared.cluster.failures.errors import ClusterMissing, ReconcileError
 from shared.cluster.findings.conditions import is_at_rest, is_unfinished
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.record import ClusterRecord
-from shared.frozen import dataclass, replace
+from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.resolve.cluster_resolver import ClusterResolver
 from shared.language.resolve.desired_fleet import source_of
 from shared.language.resolve.layers import Layers
-from shared.language.resolve.repository_layout import Files, cluster_path, shared_paths
-from shared.language.resolve.shared_files import read_layers
-from shared.language.resolve.work import Work
+from shared.language.resolve.repository_layout import cluster_path
 from shared.language.yaml.nodes import Node
 from shared.logs import about_record
 from shared.ports import Ports
@@ -35,14 +35,6 @@ from shared.ports.state.clusters import readable
 
 MOST_MANIFESTS = 100
 """How many manifests one message of a sweep reads; later sweeps read the others."""
-
-
-@dataclass(frozen=True)
-class _CommitFiles:
-    """The entries of the commit, and the files that clusters share."""
-
-    files: Files
-    layers: Layers
 
 
 class Sources:
@@ -54,7 +46,6 @@ class Sources:
 
     def __init__(self, commit: str, ports: Ports) -> None:
         self._commit, self._ports = commit, ports
-        self._shared: _CommitFiles | None = None
         self._left = MOST_MANIFESTS
 
     def added(self, record: ClusterRecord) -> ClusterRecord:
@@ -76,23 +67,18 @@ class Sources:
 
     def _tree(self, name: str) -> Node | None:
         """Return the manifest of a cluster with its layers, None where there is none, or an invalid one."""
-        shared = self._shared = self._shared or self._read_shared()
-        path = cluster_path(name)
-        if path not in shared.files.blobs:
+        path, files = cluster_path(name), self._opened.files
+        if path not in files.blobs:
             return None
-        contents = self._contents(shared.files, [path])
-        return ClusterResolver(shared.layers, shared.files, contents).tree(name)
+        return ClusterResolver(self._layers, files, self._opened.read([path])).tree(name)
 
-    def _read_shared(self) -> _CommitFiles:
-        files = read_files(self._commit, self._ports)
-        contents = self._contents(files, shared_paths(files))
-        work = Work(self._ports.config.limits.plan_work)
-        return _CommitFiles(files, read_layers(self._ports.config.fleet, files, contents, work))
+    @cached_property
+    def _opened(self) -> SourceFiles:
+        return open_files(self._commit, self._ports)
 
-    def _contents(self, files: Files, paths: Iterable[str]) -> Mapping[str, bytes]:
-        wanted = {path: files.blobs[path] for path in paths}
-        blobs = read_blobs(self._commit, wanted, self._ports)
-        return {path: blobs[sha] for path, sha in wanted.items()}
+    @cached_property
+    def _layers(self) -> Layers:
+        return read_shared(self._opened, self._ports)
 
 
 def _lacks_source(field: DriftedField) -> bool:
