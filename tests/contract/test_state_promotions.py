@@ -144,6 +144,14 @@ def test_promotions_and_proposals_come_by_name_and_rollouts_newest_first(state: 
     assert list(state.rollouts()) == [newer, ROLLOUT]
 
 
+def test_an_environment_has_a_promotion_and_one_of_each_channel(state: State) -> None:
+    for what in (What.VERSION, None, What.IMAGES):
+        state.save_promotion(Promotion("production", source=str(what), what=what))
+    known = [state.promotion("production", what) for what in (None, What.IMAGES, What.VERSION)]
+    assert known == list(state.promotions())
+    assert [found and found.source for found in known] == ["None", "images", "version"]
+
+
 def test_a_proposal_is_removed_in_the_version_that_was_read(state: State) -> None:
     first = state.save_proposal(PROPOSAL)
     second = state.save_proposal(replace(first, number=8))

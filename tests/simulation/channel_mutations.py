@@ -12,7 +12,7 @@ from localcloud.azure.world.catalog import OFFERED, support_plans
 from shared import promotions
 from shared.app.planner import carry_out
 from shared.app.proposals import channels, evaluation
-from shared.app.proposals.evaluation import Branch, give, held_by
+from shared.app.proposals.evaluation import give, held_by
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import OwnBranch
 from shared.azure.availability import channels as offered
@@ -28,8 +28,8 @@ from tests.simulation.mutations import mutation
 
 
 def a_channel_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
-    def merge(own: Promotion, pull: Any, found: Any, text: Any, head: Head, branch: Branch) -> Promotion:
-        given, ports = give(own, pull, found, text, head, branch), branch.ports
+    def merge(own: Promotion, pull: Any, found: Any, text: Any, head: Head) -> Promotion:
+        given, ports = give(own, pull, found, text, head), head.ports
         ports.git_host.move_branch(ports.config.branch, head.commit, given.commits[-1])
         return given
 

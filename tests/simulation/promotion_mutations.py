@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.app.proposals import evaluation, promote
-from shared.app.proposals.evaluation import Branch, give, held_by
+from shared.app.proposals.evaluation import give, held_by
 from shared.app.proposals.head import Head
 from shared.ports import FleetRecord
 from shared.ports.state import Promotion
@@ -54,10 +54,8 @@ def a_rule_gives_what_somebody_declined(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_promotion_needs_no_pull_request(patch: pytest.MonkeyPatch) -> None:
-    def merge(
-        promotion: Promotion, pull: Any, found: Any, text: Any, head: Head, branch: Branch
-    ) -> Promotion:
-        given, ports = give(promotion, pull, found, text, head, branch), branch.ports
+    def merge(promotion: Promotion, pull: Any, found: Any, text: Any, head: Head) -> Promotion:
+        given, ports = give(promotion, pull, found, text, head), head.ports
         ports.git_host.move_branch(ports.config.branch, head.commit, given.commits[-1])
         return given
 

@@ -27,7 +27,7 @@ def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
 
 
 def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development", What.VERSION)
+    found = cloud.state.promotion("development", What.VERSION)
     assert found is not None
     return found
 

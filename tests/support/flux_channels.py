@@ -92,7 +92,7 @@ def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
 
 
 def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development", What.COMPONENTS)
+    found = cloud.state.promotion("development", What.COMPONENTS)
     assert found is not None
     return found
 

@@ -20,12 +20,13 @@ from shared.app.proposals.evaluation import (
     give,
     held_by,
     is_over,
+    note,
     present_value,
     refreshed,
     seen,
+    stored,
 )
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import OwnBranch
 from shared.app.proposals.texts import (
     NO_NEWER,
     ProposedVersion,
@@ -47,7 +48,6 @@ from shared.azure.availability.channels import (
     supported,
     unknown,
 )
-from shared.cluster.divergence.drift import CHANNELS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.findings.readiness import readiness_of
 from shared.cluster.reporting.summary import ClusterSummary
@@ -84,25 +84,25 @@ def follow_channels(number: int, summaries: Sequence[ClusterSummary], head: Head
     ``number`` is a pull request that somebody closed or reopened, 0 for none.
     """
     rules = {(rule.environment, rule.what): rule for rule in head.fleet.rules.channels}
-    stored = ((pull.target, pull.what) for pull in ports.state.channel_pulls())
-    left = [(target, what) for target, what in stored if what is not None and (target, what) not in rules]
+    known = ((pull.target, pull.what) for pull in ports.state.promotions())
+    left = [(target, what) for target, what in known if what is not None and (target, what) not in rules]
     if any(what is What.IMAGES for _, what in rules):
         summaries = ports.state.summaries(details=True)
     for environment, what in (*rules, *left):
         try:
-            known = _stored(environment, what, ports)
-            if known.number == number:
-                refreshed(known, channel_over_text(NO_NEWER), _branch_to(known, ports), ports)
-                known = _stored(environment, what, ports)
+            pull = stored(environment, ports, what)
+            if pull.number == number:
+                refreshed(pull, channel_over_text(NO_NEWER), ports)
+                pull = stored(environment, ports, what)
             rule = rules.get((environment, what))
             if rule is None:
-                _leave(known, head)
+                _leave(pull, head)
             else:
-                _follow(rule, known, _offer(rule, summaries, ports), head)
+                _follow(rule, pull, _offer(rule, summaries, ports), head)
         except Terminal as error:  # of this environment alone
             log.warning("nothing is proposed to %s: %s: %s", environment, error.kind, error)
             problem = f"{error.kind}: {error}"
-            _note(replace(_stored(environment, what, ports), digest="", problem=problem), ports)
+            note(replace(stored(environment, ports, what), digest="", problem=problem), ports)
         except Unreadable as error:
             log.warning("nothing is proposed to %s: %s", environment, error)
 
@@ -115,7 +115,7 @@ def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> N
     """
     ports, fleet = head.ports, head.fleet
     if offer.silence:
-        _note(replace(known, digest="", problem=offer.silence), ports)
+        note(replace(known, digest="", problem=offer.silence), ports)
         return
     today = ports.clock().date()
     digest = digest_of([repr(rule), fleet.commit, today.isoformat(), *offer.listed])
@@ -126,7 +126,7 @@ def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> N
         return
     present = present_value(rule.what, rule.environment, head)
     step = offer.step(present.value, today)
-    branch, over, problem, stays = _branch_to(known, ports), NO_NEWER, "", False
+    over, problem, stays = NO_NEWER, "", False
     if step is not None:
         value = Value(present.path, step.version)
         held, found = held_by(pull_of, fleet, value), channeled(rule.what, value, rule.environment, head)
@@ -134,8 +134,8 @@ def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> N
             proposed = _proposed(rule, present, step, found, head)
             proposed = replace(proposed, fixes=_fixes(offer, present.value, step.version, ports))
             text = GivenText(channel_commit_text(proposed), channel_text(proposed))
-            pull_of = give(replace(pull_of, asked=ports.clock()), pull, found, text, head, branch)
-            _note(replace(pull_of, digest=digest), ports)
+            pull_of = give(replace(pull_of, asked=ports.clock()), pull, found, text, head)
+            note(replace(pull_of, digest=digest), ports)
             return
         obstacles = [*found.obstacles.values()]
         if held is not None:
@@ -143,8 +143,8 @@ def _follow(rule: ChannelRule, known: Promotion, offer: _Offer, head: Head) -> N
         over = problem = "; ".join(describe(rule.what.value, obstacle) for obstacle in obstacles)
         stays = held is None and found.blocked and not is_over(pull)
     if not stays and (not is_over(pull) or pull_of.commits):
-        pull_of = end(pull_of, pull, channel_over_text(over), branch)
-    _note(replace(pull_of, digest=digest, problem=problem), ports)
+        pull_of = end(pull_of, pull, channel_over_text(over), ports)
+    note(replace(pull_of, digest=digest, problem=problem), ports)
 
 
 def _leave(known: Promotion, head: Head) -> None:
@@ -157,9 +157,9 @@ def _leave(known: Promotion, head: Head) -> None:
     after, pull = seen(known, head.ports)
     if not is_over(pull) or after.commits:
         over = channel_over_text("the environment follows no channel itself")
-        after = end(after, pull, over, _branch_to(known, head.ports))
+        after = end(after, pull, over, head.ports)
     values = () if pull is None or pull.merged else after.values
-    _note(replace(after, values=values, digest="", problem=""), head.ports)
+    note(replace(after, values=values, digest="", problem=""), head.ports)
 
 
 def _offer(rule: ChannelRule, summaries: Sequence[ClusterSummary], ports: Ports) -> _Offer:
@@ -246,10 +246,6 @@ def _place(summary: ClusterSummary) -> RegionId:
     return RegionId(summary.place.subscription.lower(), summary.place.location.lower())
 
 
-def _stored(environment: str, what: What, ports: Ports) -> Promotion:
-    return ports.state.channel_pull(environment, what) or Promotion(environment, what=what)
-
-
 def _proposed(
     rule: ChannelRule, present: Value, step: Step, found: Evaluation, head: Head
 ) -> ProposedVersion:
@@ -282,14 +278,3 @@ def _active(release: str, ports: Ports) -> Known:
         log.warning("the vulnerabilities of %s are not known: %s: %s", release, error.kind, error)
         return f"{error.kind}: {error}"
     return f"AKS publishes nothing of {release}" if found is None else found
-
-
-def _branch_to(pull: Promotion, ports: Ports) -> OwnBranch[Promotion]:
-    name = f"{CHANNELS[pull.what or What.VERSION]}{ports.config.fleet}/{pull.target}"
-    return OwnBranch(name, ports, ports.state.save_channel_pull)
-
-
-def _note(pull: Promotion, ports: Ports) -> None:
-    """Save what is known, if that is something new."""
-    if pull.what is not None and pull != ports.state.channel_pull(pull.target, pull.what):
-        ports.state.save_channel_pull(pull)

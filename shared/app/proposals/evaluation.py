@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shared.app.proposals.head import Head
 from shared.app.proposals.own_pull import KEPT, File, OwnBranch, SomebodyPushed, declined_after
+from shared.cluster.divergence.drift import CHANNELS, PROMOTIONS
 from shared.cluster.failures.errors import InvalidManifest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, field, replace
@@ -258,7 +259,21 @@ def _lowers(proof: Proof, target: _Target, name: str) -> bool:
     return stays_newer(proof.value.value, before.value if before else "", runs)
 
 
-Branch = OwnBranch[Promotion]
+def stored(target: str, ports: Ports, what: What | None = None) -> Promotion:
+    """Return the pull request to an environment, or that of its channel; a new one where none is stored."""
+    return ports.state.promotion(target, what) or Promotion(target, what=what)
+
+
+def note(promotion: Promotion, ports: Ports) -> None:
+    """Save what is known of a pull request, if that is something new."""
+    if promotion != ports.state.promotion(promotion.target, promotion.what):
+        ports.state.save_promotion(promotion)
+
+
+def _branch_to(promotion: Promotion, ports: Ports) -> OwnBranch[Promotion]:
+    """Return its branch; two fleets may have one repository."""
+    begins = CHANNELS[promotion.what] if promotion.what else PROMOTIONS
+    return OwnBranch(f"{begins}{ports.config.fleet}/{promotion.target}", ports, ports.state.save_promotion)
 
 
 @dataclass(frozen=True)
@@ -292,13 +307,13 @@ def seen(promotion: Promotion, ports: Ports) -> tuple[Promotion, Pull | None]:
 
 
 def give(
-    promotion: Promotion, pull: Pull | None, found: Evaluation, text: GivenText, head: Head, branch: Branch
+    promotion: Promotion, pull: Pull | None, found: Evaluation, text: GivenText, head: Head
 ) -> Promotion:
     """Open the pull request with what was found, or bring it up to date; return what is saved.
 
     What else was merged into a file that it changes is in its branch, too: otherwise the two conflict.
     """
-    values = tuple(proof.value for proof in found.proofs)
+    values, branch = tuple(proof.value for proof in found.proofs), _branch_to(promotion, head.ports)
     same = pull is not None and pull.open and promotion.values == values
     if not (same and branch.has(found.files)):
         try:
@@ -310,8 +325,9 @@ def give(
     return branch.save(replace(promotion, values=values, problem=""))
 
 
-def end(promotion: Promotion, pull: Pull | None, comment: str, branch: Branch) -> Promotion:
+def end(promotion: Promotion, pull: Pull | None, comment: str, ports: Ports) -> Promotion:
     """Close the pull request of what is given no longer, and delete the branch if it is ours."""
+    branch = _branch_to(promotion, ports)
     promotion = branch.close(promotion, pull, comment)
     declined = pull is not None and not (pull.open or pull.merged) and bool(promotion.values)
     return promotion if declined else branch.delete(promotion, branch.tip(promotion))
@@ -322,12 +338,12 @@ def is_over(pull: Pull | None) -> bool:
     return pull is None or not pull.open
 
 
-def refreshed(promotion: Promotion, comment: str, branch: Branch, ports: Ports) -> None:
+def refreshed(promotion: Promotion, comment: str, ports: Ports) -> None:
     """Note what became of a pull request, and delete the branch of one that was merged."""
     if not (promotion.values or promotion.commits):
         return
     after, pull = seen(promotion, ports)
     if pull is not None and pull.merged:
-        after = replace(end(after, pull, comment, branch), values=())
+        after = replace(end(after, pull, comment, ports), values=())
     if after != promotion:
-        branch.save(replace(after, digest=""))
+        ports.state.save_promotion(replace(after, digest=""))

@@ -22,13 +22,14 @@ from shared.app.proposals.evaluation import (
     give,
     held_by,
     is_over,
+    note,
     refreshed,
     seen,
+    stored,
 )
 from shared.app.proposals.head import Head
-from shared.app.proposals.own_pull import KEPT, OwnBranch
+from shared.app.proposals.own_pull import KEPT
 from shared.app.proposals.texts import commit_text, promotion_over_text, promotion_text
-from shared.cluster.divergence.drift import PROMOTIONS
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.queues.message_parts import PromotionAsked
 from shared.cluster.queues.messages import PromoteRequest, PromotionRequest
@@ -64,7 +65,7 @@ def handle(request: PromoteRequest | PromotionRequest, ports: Ports) -> None:
 
 def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
     """Open the pull request that a person asked for; that lifts what holds its values."""
-    promotion, pull = seen(_stored(asked.target, ports), ports)
+    promotion, pull = seen(stored(asked.target, ports), ports)
     what, head = tuple(map(What, asked.what)) or tuple(What), Head(ports.state.fleet(), ports)
     found = evaluate(asked.source, asked.target, what, head)
     problem = refusal(found, named=bool(asked.what))
@@ -83,7 +84,7 @@ def _by_hand(asked: PromotionAsked, ports: Ports) -> None:
         declined=tuple(value for value in promotion.declined if value not in values),
         digest="",
     )
-    _give(promotion, pull, found, head, ports)
+    _give(promotion, pull, found, head)
 
 
 def refusal(found: Evaluation, *, named: bool) -> str:
@@ -98,8 +99,8 @@ def _by_rules(number: int, ports: Ports) -> None:
     fleet, summaries = ports.state.fleet(), ports.state.summaries()
     rules = {rule.target: rule for rule in fleet.rules.promotions}
     for promotion in ports.state.promotions():
-        if promotion.target not in rules or promotion.number == number:
-            refreshed(promotion, promotion_over_text(""), _branch_to(promotion.target, ports), ports)
+        if promotion.what is None and (promotion.target not in rules or promotion.number == number):
+            refreshed(promotion, promotion_over_text(""), ports)
     head = Head(fleet, ports)
     follow_channels(number, summaries, head, ports)
     for rule in fleet.rules.promotions:
@@ -107,7 +108,7 @@ def _by_rules(number: int, ports: Ports) -> None:
             _carry_out(rule, summaries, head, ports)
         except Terminal as error:  # of this target alone
             log.warning("nothing is promoted to %s: %s: %s", rule.target, error.kind, error)
-            _note(_stored(rule.target, ports), f"{error.kind}: {error}", ports)
+            _note(stored(rule.target, ports), f"{error.kind}: {error}", ports)
         except Unreadable as error:
             log.warning("nothing is promoted to %s: %s", rule.target, error)
 
@@ -115,7 +116,7 @@ def _by_rules(number: int, ports: Ports) -> None:
 def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, ports: Ports) -> None:
     """Carry out a rule; all rules share what was read for ``head``."""
     fleet = head.fleet
-    known, own = _stored(rule.target, ports), [s for s in summaries if s.place.environment == rule.source]
+    known, own = stored(rule.target, ports), [s for s in summaries if s.place.environment == rule.source]
     waits = _waits(rule, own, ports)
     if waits is not None:
         _note(replace(known, source=known.source or rule.source), waits, ports)
@@ -137,11 +138,11 @@ def _carry_out(rule: Rule, summaries: Sequence[ClusterSummary], head: Head, port
         if not found.blocked or found.took_back(promotion.values) or is_over(pull):
             everything = "; ".join(describe(what, obstacle) for what, obstacle in found.obstacles.items())
             over = promotion_over_text(problem and everything)
-            promotion = end(promotion, pull, over, _branch_to(promotion.target, ports))
+            promotion = end(promotion, pull, over, ports)
         _note(replace(promotion, digest=digest), problem, ports)
         return
     promotion = replace(promotion, source=rule.source, by="", asked=ports.clock())
-    promotion = _give(promotion, pull, found, head, ports)
+    promotion = _give(promotion, pull, found, head)
     _note(replace(promotion, digest=digest), promotion.problem or problem, ports)
 
 
@@ -167,28 +168,16 @@ def _is_ready(summary: ClusterSummary) -> bool:
     return ready and not summary.lost and summary.times.ready_since is not None
 
 
-def _stored(target: str, ports: Ports) -> Promotion:
-    return ports.state.promotion(target) or Promotion(target)
-
-
 def _note(promotion: Promotion, problem: str, ports: Ports) -> None:
-    """Save a promotion with its problem, if that is something new."""
-    after = replace(promotion, problem=problem)
-    if after != ports.state.promotion(promotion.target):
-        ports.state.save_promotion(after)
+    note(replace(promotion, problem=problem), ports)
 
 
 def _note_failure(asked: PromotionAsked | None, error: ReconcileError, ports: Ports) -> None:
     targets = [asked.target] if asked else [rule.target for rule in ports.state.fleet().rules.promotions]
     for target in targets:
-        _note(_stored(target, ports), f"{error.kind}: {error}", ports)
+        _note(stored(target, ports), f"{error.kind}: {error}", ports)
 
 
-def _branch_to(target: str, ports: Ports) -> OwnBranch[Promotion]:
-    """Return the branch of the promotion to an environment; two fleets may have one repository."""
-    return OwnBranch(f"{PROMOTIONS}{ports.config.fleet}/{target}", ports, ports.state.save_promotion)
-
-
-def _give(promotion: Promotion, pull: Pull | None, found: Evaluation, head: Head, ports: Ports) -> Promotion:
+def _give(promotion: Promotion, pull: Pull | None, found: Evaluation, head: Head) -> Promotion:
     text = GivenText(commit_text(promotion, found), promotion_text(promotion, found, head.commit))
-    return give(promotion, pull, found, text, head, _branch_to(promotion.target, ports))
+    return give(promotion, pull, found, text, head)

@@ -27,9 +27,9 @@ class LiftedHold:
 class Promotion:
     """The pull request of one environment, and what came of earlier ones.
 
-    One with what a channel has (``what``) has that as its ``source``, and is stored apart. Otherwise
-    ``what`` is None, and ``source`` is where the values of the newest pull request were proven; ``by`` is who
-    asked for it, "" for a rule of fleet.yaml, and ``asked`` when. ``values`` are what it gives, () once it is
+    One with ``what`` a channel has, has that as its ``source``: one for each of these. Otherwise ``what`` is
+    None, and ``source`` is where the values of the newest pull request were proven; ``by`` is who asked for
+    it, "" for a rule of fleet.yaml, and ``asked`` when. ``values`` are what it gives, () once it is
     merged or closed. ``commits`` are the commits of ours that its branch may point to. ``number`` and ``url``
     are 0 and "" before the first one.
 
@@ -54,6 +54,11 @@ class Promotion:
     problem: str = ""
     what: What | None = None
     etag: str = field(default="", compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its key among all of the fleet."""
+        return f"{self.target} {self.what}" if self.what else self.target
 
 
 @dataclass(frozen=True)
@@ -94,31 +99,19 @@ class Proposal:
 
 
 class Promotions(TableRepository):
-    """The promotions of the fleet, one for an environment, and the pull requests of channels, likewise."""
+    """The pull requests to environments: one of promotions, and one of each channel."""
 
     def promotions(self) -> RecordList[Promotion]:
-        """Return all promotions, by environment."""
+        """Return all, by environment."""
         return self._listed(PROMOTION)
 
-    def promotion(self, target: str) -> Promotion | None:
-        """Return the promotion to an environment, or None; raise Unreadable."""
-        return self._value(PROMOTION, target)
+    def promotion(self, target: str, what: What | None = None) -> Promotion | None:
+        """Return that of an environment, or of ``what`` its channel has, or None; raise Unreadable."""
+        return self._value(PROMOTION, Promotion(target, what=what).key)
 
     def save_promotion(self, promotion: Promotion) -> Promotion:
-        """Write a promotion over the version that was read, and return it as saved; raise Stale."""
-        return self._write(PROMOTION, promotion.target, promotion)
-
-    def channel_pulls(self) -> RecordList[Promotion]:
-        """Return the pull requests with what channels have, by environment."""
-        return self._listed(CHANNEL_PULL)
-
-    def channel_pull(self, environment: str, what: What) -> Promotion | None:
-        """Return the pull request with what a channel has, or None; raise Unreadable."""
-        return self._value(CHANNEL_PULL, f"{environment} {what}")
-
-    def save_channel_pull(self, pull: Promotion) -> Promotion:
         """Write one over the version that was read, and return it as saved; raise Stale."""
-        return self._write(CHANNEL_PULL, f"{pull.target} {pull.what}", pull)
+        return self._write(PROMOTION, promotion.key, promotion)
 
 
 class Proposals(TableRepository):
@@ -168,7 +161,6 @@ class Rollouts(TableRepository):
 
 
 PROMOTION = TextKind[Promotion]("promotion", FLEETS, Promotion, "promotions|{}")
-CHANNEL_PULL = TextKind[Promotion]("channel-pull", FLEETS, Promotion, "channel-pulls|{}")
 PROPOSAL = TextKind[Proposal]("proposal", FLEETS, Proposal, "proposals|{}")
 ROLLOUT = TextKind[Rollout]("rollout", FLEETS, Rollout, "rollouts|{}")
 _ENDED = (RolloutState.COMPLETED, RolloutState.ABORTED, RolloutState.SUPERSEDED)

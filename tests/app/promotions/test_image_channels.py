@@ -52,7 +52,7 @@ def proposed(cloud: MemoryCloud, state: str = "open") -> list[PullRecord]:
 
 
 def stored(cloud: MemoryCloud) -> Promotion:
-    found = cloud.state.channel_pull("development", What.IMAGES)
+    found = cloud.state.promotion("development", What.IMAGES)
     assert found is not None
     return found
 

@@ -67,8 +67,6 @@ def _drop_numbers(ports: Ports) -> None:
         state.save_proposal(replace(proposal, number=0, url="", values=(), digest=""))
     for promotion in state.promotions():
         state.save_promotion(replace(promotion, number=0, url="", values=(), digest=""))
-    for pull in state.channel_pulls():
-        state.save_channel_pull(replace(pull, number=0, url="", values=(), digest=""))
     known = state.announced()
     routes = {name: replace(route, issues={}) for name, route in known.routes.items()}
     state.save_announced(replace(known, routes=routes))

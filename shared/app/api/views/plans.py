@@ -195,10 +195,8 @@ def _approval(approval: Approval | None, clusters: int) -> schema.ApprovalView |
 
 def promotions_view(ports: Ports) -> schema.PromotionsView:
     """Return the promotions that were ever asked for, and those of the rules."""
-    fleet, known = (
-        ports.state.fleet(),
-        {promotion.target: promotion for promotion in ports.state.promotions()},
-    )
+    fleet, pulls = ports.state.fleet(), ports.state.promotions()
+    known = {promotion.target: promotion for promotion in pulls if promotion.what is None}
     rules = {rule.target: rule.source for rule in fleet.rules.promotions}
     for target, source in rules.items():
         known.setdefault(target, Promotion(target, source))

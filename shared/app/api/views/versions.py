@@ -75,7 +75,7 @@ def versions_view(ports: Ports) -> schema.VersionsView:
 def _channels(ports: Ports) -> list[schema.ChannelView]:
     """Return the environments with a channel of their own, with what is proposed to each."""
     rules = ports.state.fleet().rules.channels
-    known = {(pull.target, pull.what): pull for pull in ports.state.channel_pulls()} if rules else {}
+    known = {(pull.target, pull.what): pull for pull in ports.state.promotions()} if rules else {}
     return [
         {
             "environment": rule.environment,
