@@ -1,9 +1,9 @@
-"""Parts of sentences: the first of many names, and how many days are left."""
+"""Parts of sentences: the first of many names, a time, and how many days are left."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 
 
 def some_of(names: Sequence[str], most: int, *, total: int = 0, between: str = ", ") -> str:
@@ -28,7 +28,12 @@ def not_shown(number: int, noun: str) -> str:
     return f"{number:,} more {noun}{'s are' if number != 1 else ' is'} not shown."
 
 
-# How many days are left, as a sentence says it.
+# A time, and how many days are left, as a sentence says it.
+
+
+def moment(at: datetime) -> str:
+    """Return a time: ``2026-01-31 02:14 UTC``."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def days_until(day: date, today: date) -> str:

@@ -13,9 +13,10 @@ from cli.text import printable
 from cli.times import age
 from shared.app.api import schema
 from shared.azure.drift.yaml_diff import Sides, yaml_diff
-from shared.cluster.divergence.drift import HeldStart, change_text
+from shared.cluster.divergence.drift import change_text
 from shared.cluster.history import by_whom
 from shared.kubernetes_versions import is_version
+from shared.plan.holds import Closure
 from shared.sentences import many
 
 _STYLES = {"-": "red", "+": "green", "@": "dim"}
@@ -141,10 +142,10 @@ def _held(held: schema.HeldCorrection | None) -> Iterator[RenderableType]:
     """Yield which freeze or change window keeps the job of a cluster from starting."""
     if held is not None:
         since, until = held["since"], held["until"]
-        start = HeldStart(
+        start = Closure(
             held["name"],
-            datetime.fromisoformat(since),
             datetime.fromisoformat(until) if until else None,
+            datetime.fromisoformat(since),
             held["owner"],
             held["because"],
         )

@@ -10,14 +10,14 @@ from shared.azure.companions.compliance import Compliance
 from shared.azure.differences import Difference
 from shared.azure.drift.activity import FieldAuthor
 from shared.azure.running_versions import RunningVersions
-from shared.cluster.divergence.drift import Correction, Drift, HeldStart
+from shared.cluster.divergence.drift import Correction, Drift
 from shared.cluster.divergence.trial import Trial
 from shared.cluster.divergence.verification import Verification
 from shared.cluster.sleep import SleepOrder
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import Inside
 from shared.kubernetes.kubeconfig import ApiServer
-from shared.plan.holds import Postponement
+from shared.plan.holds import Closure, Postponement
 
 
 class Phase(StrEnum):
@@ -238,7 +238,7 @@ class Divergence:
 
     drift: Drift | None = None
     corrections: tuple[Correction, ...] = ()
-    held: HeldStart | None = None
+    held: Closure | None = None
     lowered: Mapping[str, str] = field(default_factory=dict)
     trial: Trial | None = None
     order: SleepOrder | None = None

@@ -9,7 +9,7 @@ from string import Template
 
 from shared.frozen import dataclass, field
 from shared.kubernetes_versions import never_back
-from shared.sentences import many
+from shared.sentences import many, moment
 
 
 class HoldKind(StrEnum):
@@ -211,7 +211,7 @@ _NOT_CREATED = (
 RETRY = "retry"
 """What starts, in the details of a hold of time: the retry of a failed job."""
 NEVER = "a commit lets it"
-"""Until when a hold of time lasts whose window never opens again."""
+"""Until when something waits whose window never opens again."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,37 @@ class Postponement:
     by: str
     reason: str
     of: datetime
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A freeze, or change windows, that keep something from starting.
+
+    ``name`` is that of the freeze, which ``owner`` answers for with a ``reason``; or of the window that opens
+    next. ``until`` is when it may start, None for never. ``since`` is when the freeze began, or when the last
+    window closed, None for windows that have long not been open; of a job that waits, since when it does.
+    ``staggered``: a window is open, and others start first.
+    """
+
+    name: str
+    until: datetime | None
+    since: datetime | None
+    owner: str = ""
+    reason: str = ""
+    staggered: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        until = moment(self.until) if self.until else NEVER
+        if self.owner:
+            return f"a freeze holds its job until {until}: {self.name} of {self.owner} ({self.reason})"
+        return f"its job waits until {until}, when the change window {self.name} lets it start"
+
+    def hold(self, start: str) -> Hold:
+        """Return the hold of an item with what would ``start``."""
+        of_freeze = {"owner": self.owner, "reason": self.reason} if self.owner else {}
+        since, until = (at.isoformat() if at else "" for at in (self.since, self.until))
+        details = {"start": start, "name": self.name, "since": since, "until": until or NEVER, **of_freeze}
+        return Hold(HoldKind.FREEZE if self.owner else HoldKind.WINDOW, details)
 
 
 @dataclass(frozen=True)
@@ -315,6 +346,10 @@ class Hold:
         """Return the hold as that of a release, where it can hold one."""
         fits = "$" in "".join(_SENTENCES[self.kind]) or self.is_of_time
         return Hold(self.kind, {**self.details, "release": "yes"}) if fits else self
+
+    def until_deleted(self) -> Hold:
+        """Return the hold as that of a delete that is tried again, after which the cluster is created."""
+        return Hold(self.kind, {**self.details, "created again": "yes"})
 
     def of_creation(self) -> Hold:
         """Return the hold as that of the creation of a cluster."""

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from dateutil.rrule import rrulestr
 
 from shared.frozen import dataclass
+from shared.plan.holds import Closure
 
 SPREAD = timedelta(minutes=10)
 """Over how much time the starts at the opening of a window are spread, or over a tenth of the window."""
@@ -65,21 +66,6 @@ class Freeze:
     applies_to: tuple[Start, ...] = USUAL
 
 
-@dataclass(frozen=True)
-class Closure:
-    """Why something may not start at a moment, and when it may: None for never.
-
-    ``window`` is the one that opens then. ``staggered``: it is open, and others start first. ``since`` is
-    when the freeze began, or when the last window closed; None for windows that have long not been open.
-    """
-
-    until: datetime | None
-    window: str = ""
-    freeze: Freeze | None = None
-    staggered: bool = False
-    since: datetime | None = None
-
-
 def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: datetime) -> Closure | None:
     """Return why a cluster with these windows and freezes may not start now, None if it may."""
     at: datetime | None = now
@@ -98,10 +84,10 @@ def closed(windows: Sequence[Window], freezes: Sequence[Freeze], uid: str, now: 
         at, name = found
     if at == now:
         return None
-    open_since = [since for window in windows if (since := opened(window, now))]
-    staggered = frozen is None and bool(open_since)
-    since = frozen.starts if frozen else min(open_since, default=None) or _closed_since(windows, now)
-    return Closure(at, name, frozen, staggered, since)
+    if frozen is not None:
+        return Closure(frozen.name, at, frozen.starts, frozen.owner, frozen.reason)
+    open_since = min((since for window in windows if (since := opened(window, now))), default=None)
+    return Closure(name, at, open_since or _closed_since(windows, now), staggered=open_since is not None)
 
 
 def _closed_since(windows: Sequence[Window], now: datetime) -> datetime | None:

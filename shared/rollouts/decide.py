@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from shared.frozen import dataclass, field, replace
-from shared.rollouts.calendar import Closure
+from shared.plan.holds import Closure
 from shared.rollouts.rollout import GroupPass, Member, Rollout, RolloutState
 from shared.rollouts.rollout_acts import waits_back
 from shared.rollouts.waits import (

@@ -11,10 +11,10 @@ from shared.language.desired import Desired, is_attached
 from shared.language.model.rollout import RolloutSpec as Written
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.holds import NEVER, RETRY, Hold, HoldKind
+from shared.plan.holds import RETRY, Closure, HoldKind
 from shared.plan.plan import Action, Item, Plan, RecordedState
 from shared.rollouts.begin import Candidate, Held, LineStages, begin, moves_pin, stages_with
-from shared.rollouts.calendar import Closure, Freeze, Start, Window
+from shared.rollouts.calendar import Freeze, Start, Window
 from shared.rollouts.candidates import (
     NOTHING,
     CommitRequest,
@@ -302,17 +302,9 @@ def _place(name: str, desired: Desired | None, record: RecordedState | None) -> 
 
 def _on_hold(item: Item, record: RecordedState | None, shut: Closure) -> Item:
     """Return an item on hold, with the values of what holds it."""
-    details = {
-        "start": _NAMES.get(item.action, item.action.value),
-        "name": shut.freeze.name if shut.freeze else shut.window,
-        "since": shut.since.isoformat() if shut.since else "",
-        "until": shut.until.isoformat() if shut.until else NEVER,
-    }
+    hold = shut.hold(_NAMES.get(item.action, item.action.value))
     if item.awaits_deletion:
-        details["created again"] = "yes"
-    if shut.freeze is not None:
-        details |= {"owner": shut.freeze.owner, "reason": shut.freeze.reason}
-    hold = Hold(HoldKind.FREEZE if shut.freeze else HoldKind.WINDOW, details)
+        hold = hold.until_deleted()
     hold = hold.of_release() if item.action is Action.RELEASE else hold
     generation = record.generation if record else 0
     return Item(

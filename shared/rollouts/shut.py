@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from shared.cluster.divergence.drift import HeldStart
 from shared.cluster.record import ClusterRecord
-from shared.frozen import dataclass
+from shared.frozen import dataclass, replace
 from shared.language.desired import Desired
 from shared.language.model import change_windows as manifest
 from shared.language.model.change_windows import span_of
 from shared.language.model.rollout import RolloutSpec as Written
-from shared.rollouts.calendar import Closure, Freeze, Start, Window, closed
+from shared.plan.holds import Closure
+from shared.rollouts.calendar import Freeze, Start, Window, closed
 from shared.rollouts.strategy import Selection, selection_of
 
 
@@ -89,21 +89,11 @@ def _freeze(written: manifest.FreezeSpec) -> Freeze:
 # The job of a cluster that a freeze or a change window keeps from starting.
 
 
-def held_start(record: ClusterRecord, start: Start, calendar: Calendar, now: datetime) -> HeldStart | None:
+def held_start(record: ClusterRecord, start: Start, calendar: Calendar, now: datetime) -> Closure | None:
     """Return what keeps a job from starting now, None for nothing.
 
     It is so for as long as the record says, if that has the same name.
     """
     shut = calendar.closed(start, place_in(record.name, record.document), record.uid, now)
-    if shut is None:
-        return None
-    freeze = shut.freeze
-    name = freeze.name if freeze else shut.window
-    since = (
-        record.divergence.held.since
-        if record.divergence.held and record.divergence.held.name == name
-        else now
-    )
-    if freeze is None:
-        return HeldStart(name, since, shut.until)
-    return HeldStart(name, since, shut.until, freeze.owner, freeze.reason)
+    held = record.divergence.held
+    return shut and replace(shut, since=held.since if held and held.name == shut.name else now)

@@ -12,8 +12,8 @@ from shared.cluster.record import of_health
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import dataclass, replace
-from shared.plan.holds import HoldKind
-from shared.rollouts.calendar import Closure, closed
+from shared.plan.holds import Closure, HoldKind
+from shared.rollouts.calendar import closed
 from shared.rollouts.rollout import (
     CheckState,
     GateCheckResult,
@@ -284,10 +284,10 @@ def shut_members(
 
 def shut_wait(stage: str, group: int, shut: Closure, reached: datetime) -> StartWait:
     """Return the wait of a cluster for a window or the end of a freeze, whose group was ``reached`` then."""
-    freeze, since = shut.freeze, max(filter(None, (reached, shut.since)))
-    if freeze is None:
-        return StartWait(WaitReason.WINDOW, stage, group, until=shut.until, window=shut.window, since=since)
-    by = StageDecision(freeze.owner, freeze.starts, freeze.reason, freeze.name)
+    since = max(filter(None, (reached, shut.since)))
+    if not shut.owner:
+        return StartWait(WaitReason.WINDOW, stage, group, until=shut.until, window=shut.name, since=since)
+    by = StageDecision(shut.owner, shut.since or since, shut.reason, shut.name)
     return StartWait(WaitReason.FREEZE, stage, group, until=shut.until, by=by, since=since)
 
 

@@ -87,8 +87,7 @@ def test_a_window_on_a_leap_day_is_found_years_ahead() -> None:
 def test_a_freeze_counts_more_than_an_open_window_and_the_next_opening_after_it_is_named() -> None:
     found = closed([window()], [freeze("2026-12-20 00:00", "2027-01-03 06:00")], "u", utc("2026-12-24 22:00"))
     assert found is not None
-    assert found.freeze is not None
-    assert found.freeze.owner == "platform"
+    assert found.owner == "platform"
     assert found.until is not None
     assert timedelta(0) <= found.until - utc("2027-01-03 21:00") <= SPREAD
     assert not found.staggered
@@ -98,7 +97,7 @@ def test_freezes_that_follow_each_other_are_one_wait() -> None:
     one, two = freeze("2026-12-20 00:00", "2026-12-27 00:00"), freeze("2026-12-26 00:00", "2027-01-02 00:00")
     found = closed([], [one, two], "u", utc("2026-12-21 00:00"))
     assert found is not None
-    assert (found.until, found.freeze) == (utc("2027-01-02 00:00"), one)
+    assert (found.until, found.since) == (utc("2027-01-02 00:00"), one.starts)
     assert closed([], [one, two], "u", utc("2027-01-02 00:00")) is None
 
 

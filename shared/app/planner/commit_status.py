@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
-from shared.cluster.divergence.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.queues.messages import ReportRequest
@@ -20,7 +19,7 @@ from shared.ports.git_host import status_line
 from shared.rollouts.decide import Decision
 from shared.rollouts.report import describe
 from shared.rollouts.rollout import RolloutState
-from shared.sentences import some_of
+from shared.sentences import moment, some_of
 
 CONTEXT = "roadstead"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from shared.azure.differences import Difference
@@ -15,7 +15,7 @@ from shared.json_tree import digest_of
 from shared.kubernetes_versions import is_version, never_back
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import cut
-from shared.sentences import some_of
+from shared.sentences import moment, some_of
 
 FIELDS = 25
 """So many fields of a cluster are stored; the others are counted."""
@@ -81,11 +81,6 @@ def change_text(by: str, at: datetime | None) -> str:
     return f"may have been changed {moment(at)} by {by}" if at else ""
 
 
-def moment(at: datetime) -> str:
-    """Return a time as a sentence has it."""
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
 @dataclass(frozen=True)
 class Correction:
     """How often a field was corrected, and when last; ``git`` is the value that was written."""
@@ -103,27 +98,6 @@ class CorrectionApproval:
     by: str
     at: datetime
     reason: str = ""
-
-
-@dataclass(frozen=True)
-class HeldStart:
-    """A job that a freeze, or a change window of some ``name``, keeps from starting until a time.
-
-    ``until`` is None where the window never opens. ``since`` is when it would have started. ``owner`` answers
-    for the freeze, and ``reason`` says why, "" for a window.
-    """
-
-    name: str
-    since: datetime
-    until: datetime | None
-    owner: str = ""
-    reason: str = ""
-
-    def __str__(self) -> str:
-        until = moment(self.until) if self.until else "a commit lets it"
-        if self.owner:
-            return f"a freeze holds its job until {until}: {self.name} of {self.owner} ({self.reason})"
-        return f"its job waits until {until}, when the change window {self.name} lets it start"
 
 
 @dataclass(frozen=True)

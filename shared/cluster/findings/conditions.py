@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from shared.azure.drift.activity import FieldAuthor
-from shared.cluster.divergence.drift import Drift, moment
+from shared.cluster.divergence.drift import Drift
 from shared.cluster.failures.errors import (
     ClusterContested,
     ClusterMissing,
@@ -20,6 +20,7 @@ from shared.cluster.record_parts import Absence, Condition, ConditionReason, Pha
 from shared.frozen import replace
 from shared.language.model.cluster.drift import DriftRule
 from shared.masking import cut
+from shared.sentences import moment
 
 STALLED = "Stalled"
 """With ``READY``, a condition of the whole cluster."""

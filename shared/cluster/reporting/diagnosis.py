@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from shared.cluster.divergence.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.failures.remedies import NO_ACTION
 from shared.cluster.failures.retry import DEFAULTS, Policies
@@ -16,6 +15,7 @@ from shared.cluster.reporting.job_diagnosis import NEXT_COMMIT, Diagnosis, diagn
 from shared.cluster.review_check import ReviewCheck
 from shared.frozen import dataclass, field, replace
 from shared.plan.plan import Item
+from shared.sentences import moment
 
 _PASSES = "its stage passes with the commit that the cluster has"
 _STARTS = "the planner starts it by itself then"

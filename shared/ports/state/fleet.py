@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from shared.cluster.divergence.drift import moment
 from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.history import Gaps
 from shared.frozen import dataclass, field
@@ -16,6 +15,7 @@ from shared.ports.state.clusters import FLEETS
 from shared.ports.state.reading import TableRepository, TextKind
 from shared.promotions import ChannelRule, EnvironmentValues, Rule
 from shared.rollouts.shut import NOTHING, Calendar
+from shared.sentences import moment
 
 
 @dataclass(frozen=True)

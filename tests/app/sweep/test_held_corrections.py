@@ -18,9 +18,9 @@ from shared.app.api.parts import FIRST_PAGE
 from shared.app.api.views.drift import drift_view
 from shared.app.api.views.why import why_view
 from shared.app.outbox import request_whole_sweep
-from shared.cluster.divergence.drift import HeldStart
 from shared.cluster.queues.messages import CLOCKS_DIFFER, SweepRequest
 from shared.cluster.record_parts import Phase
+from shared.plan.holds import Closure
 from shared.ports import Azure
 from shared.ports.azure import GetCluster, ListClusters, Page
 from tests.support.function_calls import ADMIN_KEY, functions
@@ -93,7 +93,7 @@ def test_a_freeze_holds_a_correction_shows_it_and_it_starts_when_the_freeze_ends
     tag_by_hand(cloud, ONE, cost="b")
     sweep_now(cloud)
     held = record(cloud).divergence.held
-    assert held == HeldStart("holidays", held.since if held else ends, ends, "platform", "nobody is here")
+    assert held == Closure("holidays", ends, held.since if held else ends, "platform", "nobody is here")
     assert (cost(cloud), record(cloud).job.active) == ("b", False)
     since = record(cloud).divergence.held
     sweep_now(cloud)

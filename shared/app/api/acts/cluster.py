@@ -14,7 +14,7 @@ from shared.app.api.acts import Refusal, answers, change_cluster, known_cluster,
 from shared.app.api.parts import exact
 from shared.app.outbox import request_whole_check, request_whole_sweep, send_all
 from shared.app.records import Transition
-from shared.cluster.divergence.drift import CorrectionApproval, DriftedField, HeldStart
+from shared.cluster.divergence.drift import CorrectionApproval, DriftedField
 from shared.cluster.divergence.verification import Verification
 from shared.cluster.findings.conditions import is_at_rest
 from shared.cluster.findings.health import problem_of
@@ -36,6 +36,7 @@ from shared.cluster.transitions.acceptance import (
 from shared.cluster.transitions.apply_comparison import accept_correction, accept_drift
 from shared.kubernetes_versions import is_version
 from shared.notifications.notification import correction_approved
+from shared.plan.holds import Closure
 from shared.ports import Ports
 from shared.rollouts.calendar import Start
 from shared.rollouts.of_plan import start_of
@@ -90,7 +91,7 @@ def _activity(record: ClusterRecord, ports: Ports) -> str:
     return diagnose(record, now=ports.clock(), retries=ports.config.timing.retries).activity
 
 
-def _hold(record: ClusterRecord, ports: Ports) -> HeldStart | None:
+def _hold(record: ClusterRecord, ports: Ports) -> Closure | None:
     """Return the freeze or the change window that keeps the job from starting, None for neither."""
     start = start_of(record)
     if start is Start.CHANGE and not record.failed:
