@@ -304,6 +304,11 @@ def finding_of_sweep(finding: str) -> str:
     return "" if of_health(finding) else finding
 
 
+def at_another_moment(record: ClusterRecord, now: datetime) -> ClusterRecord:
+    """Return the record at the next moment of its job: what is announced of it is another fact then."""
+    return replace(record, job=replace(record.job, sequence=record.job.sequence + 1), updated=now)
+
+
 def working_phase(record: ClusterRecord) -> Phase:
     """Return the phase of a record whose job continues."""
     if record.deleting:

@@ -52,7 +52,7 @@ from shared.cluster.findings.health import (
 from shared.cluster.outcomes import Done, Retry
 from shared.cluster.queues.envelopes import Envelope, checks_of
 from shared.cluster.queues.messages import CheckMessage, ReportRequest, StatusRequest, SweepRequest
-from shared.cluster.record import ClusterRecord
+from shared.cluster.record import ClusterRecord, at_another_moment
 from shared.cluster.record_parts import Condition
 from shared.cluster.reporting.events import FLUX_REPORTED, event_of, events_between
 from shared.cluster.reporting.measurements import of_read, of_reservation
@@ -327,7 +327,7 @@ def conclude(
         after = with_companions(with_reports(after, reading, ports), companions, ports)
         outcome = outcome_of(after, now, patience)
         if renewed:
-            after = replace(after, job=replace(after.job, sequence=after.job.sequence + 1), updated=now)
+            after = at_another_moment(after, now)
         events = [event_of(after, reason, what) for reason, what in (renewed or {}).items()]
         first = list[Envelope]()
         if outcome is not None:

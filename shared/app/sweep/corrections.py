@@ -34,7 +34,7 @@ from shared.cluster.outcomes import Done, Fail, Outcome
 from shared.cluster.queues.envelopes import Envelope, checks_of, continuation
 from shared.cluster.queues.messages import ProposeRequest, RolloutRequest, SweepRequest
 from shared.cluster.recipes import Step
-from shared.cluster.record import ClusterRecord, finding_of_sweep
+from shared.cluster.record import ClusterRecord, at_another_moment, finding_of_sweep
 from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.events import correction_event, drift_event, events_between, restarted_event
 from shared.cluster.transitions.acceptance import (
@@ -266,7 +266,7 @@ def _in_suspension(record: ClusterRecord, found: SweepVerdict | None, now: datet
     in_sync = record.condition(IN_SYNC)
     if found is None:
         after = apply_finding(record, None, now)
-        return _with_new_sequence(after, now) if found_of(record) else after
+        return at_another_moment(after, now) if found_of(record) else after
     if in_sync is None:
         return record
     if in_sync.reason == found.error.kind and not _completes(found, record, now):
@@ -279,12 +279,7 @@ def _in_suspension(record: ClusterRecord, found: SweepVerdict | None, now: datet
             verified=after.observation.verified and replace(after.observation.verified, digest=""),
         ),
     )
-    return _with_new_sequence(after, now)
-
-
-def _with_new_sequence(record: ClusterRecord, now: datetime) -> ClusterRecord:
-    """Return the record at another moment of its job, so that what is announced of it is another fact."""
-    return replace(record, job=replace(record.job, sequence=record.job.sequence + 1), updated=now)
+    return at_another_moment(after, now)
 
 
 def _is_left(record: ClusterRecord, live: Json) -> bool:
@@ -361,7 +356,7 @@ def _compared(
         None if after.observation.facts is None else facts_of(record.desired, live)
     )  # a job applies the first ones
     if facts != after.observation.facts and after.job.sequence == record.job.sequence:
-        after = _with_new_sequence(after, now)
+        after = at_another_moment(after, now)
     return replace(after, observation=replace(after.observation, running=running, facts=facts))
 
 

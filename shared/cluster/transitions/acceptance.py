@@ -20,7 +20,7 @@ from shared.cluster.findings.conditions import (
 from shared.cluster.job import Contest, ContestKind, Job, job_after, new_job
 from shared.cluster.lifetime import recovering
 from shared.cluster.recipes import CONDITIONS, STEPS, Recipe
-from shared.cluster.record import ClusterRecord, working_phase
+from shared.cluster.record import ClusterRecord, at_another_moment, working_phase
 from shared.cluster.record_parts import AzureLife, Phase, Removals
 from shared.cluster.sleep import SleepOrder
 from shared.frozen import replace
@@ -141,18 +141,19 @@ def accept_delete(record: ClusterRecord, *, commit: str, now: datetime, generati
 
 
 def accept_retry(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
-    """Return the record with its job started again; the spec and its generation stay."""
-    job = job_after(record.job, _same(record), now=now, lease=record.job.lease, left=left)
-    return with_summary(
-        replace(
-            record,
-            phase=working_phase(record),
-            job=job,
-            divergence=replace(record.divergence, held=None),
-            updated=now,
-        ),
-        now,
+    """Return the record with its job started again; the spec and its generation stay.
+
+    A job that follows a sleep brings the spec about.
+    """
+    recipe = _bringing(record.desired) if record.job.recipe is Recipe.SLEEP else record.job.recipe
+    started = replace(
+        record,
+        phase=working_phase(record),
+        job=job_after(record.job, recipe, now=now, lease=record.job.lease, left=left),
+        divergence=replace(record.divergence, held=None),
+        updated=now,
     )
+    return with_summary(started, now)
 
 
 def accept_replay(record: ClusterRecord, *, now: datetime, left: tuple[str, ...] = ()) -> ClusterRecord:
@@ -188,11 +189,8 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
             life=contest.life or record.azure.life,
             delete_accepted=record.azure.delete_accepted and not contest.life,
         ),
-        phase=working_phase(record),
-        job=_following_job(record, _same(record), now),
-        updated=now,
     )
-    return with_summary(taken, now)
+    return accept_retry(taken, now=now)
 
 
 def accept_trial(record: ClusterRecord, trial: Trial, *, now: datetime) -> ClusterRecord:
@@ -202,36 +200,21 @@ def accept_trial(record: ClusterRecord, trial: Trial, *, now: datetime) -> Clust
     """
     drift, same = record.divergence.drift, record.observed_generation == record.generation
     left = tuple(field.path for field in drift.to_approve) if drift and same else ()
-    job = job_after(record.job, _same(record), now=now, lease=record.job.lease, left=left)
-    tried = replace(
-        record,
-        phase=working_phase(record),
-        job=job,
-        divergence=replace(record.divergence, trial=trial, held=None),
-        updated=now,
-    )
+    tried = replace(record, divergence=replace(record.divergence, trial=trial))
     tried = with_in_sync(tried, drift, now) if record.condition(IN_SYNC) else tried
-    return with_summary(tried, now)
+    return accept_retry(tried, now=now, left=left)
 
 
 def accept_recovery(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
     """Return the record of tables that are older than Azure: its job starts again, and only compares.
 
-    A try of it is over: nobody knows whether somebody ended it.
+    A try of it is over: nobody knows whether somebody ended it. A lease that it has is of an earlier time.
     """
     trial = record.trial
     if trial and not trial.ended:
         trial = replace(trial, ended=now, end=TrialEnd.RESTORED)
-    return with_summary(
-        replace(
-            recovering(record),
-            phase=working_phase(record),
-            job=job_after(record.job, _same(record), now=now),
-            divergence=replace(record.divergence, held=None, trial=trial),
-            updated=now,
-        ),
-        now,
-    )
+    divergence, job = replace(record.divergence, trial=trial), replace(record.job, lease=None)
+    return accept_retry(replace(recovering(record), divergence=divergence, job=job), now=now)
 
 
 def accept_sleep(record: ClusterRecord, now: datetime) -> ClusterRecord | None:
@@ -252,8 +235,7 @@ def accept_order(record: ClusterRecord, order: SleepOrder, now: datetime) -> Clu
     started = accept_sleep(ordered, now)
     if started is not None:
         return started
-    job = replace(ordered.job, sequence=ordered.job.sequence + 1)
-    return look_again(ordered, now) or replace(ordered, job=job)
+    return look_again(ordered, now) or at_another_moment(ordered, now)
 
 
 def look_again(record: ClusterRecord, now: datetime) -> ClusterRecord | None:
@@ -261,8 +243,8 @@ def look_again(record: ClusterRecord, now: datetime) -> ClusterRecord | None:
     job, sleeps = record.job, record.sleep_job_runs or record.phase is Phase.SLEEPING
     if not (job.active and sleeps) or job.lease is not None or job.due(now) <= now:
         return None
-    job = replace(job, sequence=job.sequence + 1, next_run=replace(job.next_run, at=now))
-    return replace(record, job=job, updated=now)
+    due = replace(record, job=replace(job, next_run=replace(job.next_run, at=now)))
+    return at_another_moment(due, now)
 
 
 def under_installation(record: ClusterRecord, installation: str) -> ClusterRecord:
@@ -294,12 +276,6 @@ def _removals(record: ClusterRecord, after: Mapping[str, Any]) -> Removals:
 
 def _bringing(desired: Desired) -> Recipe:
     return Recipe.ATTACH if desired.is_attached else Recipe.PROVISION
-
-
-def _same(record: ClusterRecord) -> Recipe:
-    """Return the recipe of a job that starts again; one that follows a sleep brings the spec about."""
-    recipe = record.job.recipe
-    return _bringing(record.desired) if recipe is Recipe.SLEEP else recipe
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:

@@ -25,7 +25,7 @@ from shared.cluster.findings.conditions import (
 )
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.recipes import CONDITIONS, Step
-from shared.cluster.record import ClusterRecord
+from shared.cluster.record import ClusterRecord, at_another_moment
 from shared.cluster.record_parts import UNREAD_COMPANIONS, Condition
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.frozen import replace
@@ -44,8 +44,7 @@ def apply_comparison(
     after = replace(after, observation=replace(after.observation, verified=verified))
     if not is_news(drift, record.divergence.drift):
         return after
-    job = replace(after.job, sequence=after.job.sequence + 1)
-    return replace(after, job=job, updated=now)
+    return at_another_moment(after, now)
 
 
 def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datetime) -> ClusterRecord:
@@ -115,13 +114,8 @@ def accept_correction(
     record: ClusterRecord, drift: Drift, approval: CorrectionApproval, *, now: datetime
 ) -> ClusterRecord:
     """Return the record with an approval of the corrections of its drift that need one; no job starts yet."""
-    job = replace(record.job, sequence=record.job.sequence + 1)
-    return replace(
-        record,
-        divergence=replace(record.divergence, drift=replace(drift, approval=approval)),
-        job=job,
-        updated=now,
-    )
+    divergence = replace(record.divergence, drift=replace(drift, approval=approval))
+    return at_another_moment(replace(record, divergence=divergence), now)
 
 
 def accept_drift(
@@ -136,9 +130,5 @@ def accept_drift(
     """Return the record with what somebody added as accepted; the next comparison has it no longer."""
     for field in fields:
         verified = verified.accepting(field, by, now, reason)
-    return replace(
-        record,
-        observation=replace(record.observation, verified=verified),
-        job=replace(record.job, sequence=record.job.sequence + 1),
-        updated=now,
-    )
+    observation = replace(record.observation, verified=verified)
+    return at_another_moment(replace(record, observation=observation), now)
