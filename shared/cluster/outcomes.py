@@ -13,6 +13,9 @@ from shared.cluster.recipes import Step
 from shared.frozen import dataclass, field
 from shared.language.pin import Pin
 
+OBSERVE_SECONDS = 300.0
+"""The time between two reads of what only a person continues, such as an adoption."""
+
 
 @dataclass(frozen=True)
 class Done:
@@ -62,6 +65,20 @@ class Wait:
     sleeping: bool = False
     contest: Contest | None = None
     restored: bool = False
+
+    @classmethod
+    def for_person(
+        cls, reason: str, action: str, *, contest: Contest | None = None, restored: bool = False
+    ) -> Wait:
+        """Return the wait for what a person alone continues, however long that takes."""
+        return cls(
+            OBSERVE_SECONDS,
+            reason,
+            action_required=action,
+            open_ended=True,
+            contest=contest,
+            restored=restored,
+        )
 
 
 @dataclass(frozen=True)

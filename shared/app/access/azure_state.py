@@ -18,8 +18,6 @@ from shared.kubernetes_versions import numbers
 
 FAILED_STATES = ("Failed", "Canceled")
 MISSING = "the cluster no longer exists in Azure, and no commit asks for that"
-OBSERVE_SECONDS = 300.0
-"""The time between two reads of what only a person continues, such as an adoption."""
 _DOING = {
     "Creating": "creating",
     "Deleting": "deleting",
@@ -80,11 +78,9 @@ def not_taken_over(live: Json, what: str) -> Wait | None:
     if etag_of(live):
         return None
     danger = "so another fleet could take it over at the same time"
-    return Wait(
-        OBSERVE_SECONDS,
+    return Wait.for_person(
         f"{what} is observed, not written to: Azure shows no version (eTag) of it, {danger}",
-        action_required="Set AKS_API_VERSION to a version whose clusters have an eTag.",
-        open_ended=True,
+        "Set AKS_API_VERSION to a version whose clusters have an eTag.",
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import ours
 from shared.app.access.context import StepContext
 from shared.azure.companions.companion import C, Companion, Fields, Live
@@ -200,14 +199,10 @@ def _taken(reads: Reads, wanted: Sequence[IdentityCompanion], live: Live) -> Wai
         if identity.path in reads.context.desired.left or document is None:
             continue
         if not identity.is_ours(cluster, identity.key, document):
-            return Wait(
-                OBSERVE_SECONDS,
+            return Wait.for_person(
                 f"the identity {identity.azure_name} exists, and is not that of this cluster",
-                action_required=(
-                    f"Choose another name in {identity.path}; to use it as it is, remove the entry; or, if it"
-                    f" is this cluster's, give it the tag {OF_CLUSTER}={cluster.resource.lower()}."
-                ),
-                open_ended=True,
+                f"Choose another name in {identity.path}; to use it as it is, remove the entry; or, if it is"
+                f" this cluster's, give it the tag {OF_CLUSTER}={cluster.resource.lower()}.",
             )
     return None
 

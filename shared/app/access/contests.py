@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.app.access.azure_state import (
-    OBSERVE_SECONDS,
     busy,
     etag_of,
     foreign_delete,
@@ -93,7 +92,7 @@ def contest_of(context: StepContext, live: Json) -> Wait | None:
     contest = Contest(ContestKind.INSTALLATION, ids, tag(live, LIFE_TAG) or "")
     whom = " and ".join(dict.fromkeys(map(_described, rivals)))
     reason = f"the cluster {context.record.name} is not written to: {whom}"
-    return Wait(OBSERVE_SECONDS, reason, action_required=_STOP, open_ended=True, contest=contest)
+    return Wait.for_person(reason, _STOP, contest=contest)
 
 
 def _described(rival: Installation) -> str:
@@ -127,7 +126,7 @@ def unknown_life(context: StepContext, live: Json) -> Wait | None:
         return None
     contest = Contest(ContestKind.RECOVERY, life=tag(live, LIFE_TAG) or "")
     reason = f"the cluster {context.record.name} is not written to: the tables know nothing of its life"
-    return Wait(OBSERVE_SECONDS, reason, action_required=_VERIFY, open_ended=True, contest=contest)
+    return Wait.for_person(reason, _VERIFY, contest=contest)
 
 
 def is_another_resource(context: StepContext, live: Json) -> bool:

@@ -6,7 +6,6 @@ cluster only one succeeds. Nothing else is written to the cluster before.
 
 from __future__ import annotations
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import contest_of, unknown_life
 from shared.app.access.context import StepContext, identity_of
 from shared.app.worker.steps.flux.sync import other_source
@@ -35,7 +34,7 @@ def another_cluster(context: StepContext, error: AnotherCluster) -> Wait:
     """Return the wait of a cluster whose kubeconfig leads to another one; a takeover accepts that one."""
     reason = f"the cluster {context.record.name} is not written to: {error}"
     contest = Contest(ContestKind.IDENTITY)
-    return Wait(OBSERVE_SECONDS, reason, action_required=_PUT_BACK, open_ended=True, contest=contest)
+    return Wait.for_person(reason, _PUT_BACK, contest=contest)
 
 
 # What a cluster outside Azure may have before Roadstead marks it as its own, and what then holds the job.
@@ -58,7 +57,7 @@ def first_entry(context: StepContext, api: KubernetesApi) -> Outcome | None:
     reason = (
         f"Flux on the cluster {context.record.name} follows something else, and would delete what that has"
     )
-    return Wait(OBSERVE_SECONDS, f"{reason}: {', '.join(differs)}", action_required=_SOURCES, open_ended=True)
+    return Wait.for_person(f"{reason}: {', '.join(differs)}", _SOURCES)
 
 
 def ensure_owner(context: StepContext) -> Outcome:

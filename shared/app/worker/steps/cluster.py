@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from shared.app.access.azure_state import (
     MISSING,
-    OBSERVE_SECONDS,
     etag_of,
     fields,
     not_taken_over,
@@ -154,12 +153,10 @@ def _observed(context: StepContext, live: Json) -> Outcome | None:
     if not differences:
         return _impossible_upgrade(context, live)
     shown = some_of(differences, SHOWN)
-    return Wait(
-        OBSERVE_SECONDS,
+    return Wait.for_person(
         f"the cluster is observed, not written to: it differs from the manifest in {shown}; change the "
         "manifest to what exists, or accept it with the annotation roadstead.dev/adopt: with-differences",
-        action_required="Change the manifest to what exists, or set its annotation to with-differences.",
-        open_ended=True,
+        "Change the manifest to what exists, or set its annotation to with-differences.",
     )
 
 

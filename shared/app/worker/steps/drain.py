@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from shared.app.access.azure_state import OBSERVE_SECONDS, nodes_of, profiles_of
+from shared.app.access.azure_state import nodes_of, profiles_of
 from shared.app.access.context import StepContext
 from shared.azure.changes.upgrades import POOL_LABEL, old_nodes
 from shared.azure.changes.writes import pool_is_stopped, running_version
@@ -101,11 +101,9 @@ def joined(context: StepContext, profile: Json) -> Wait | None:
     """Return the wait for the nodes of a pool that replaces another one, None when all are Ready."""
     name = str(profile["name"])
     if pool_is_stopped(profile):
-        return Wait(
-            OBSERVE_SECONDS,
+        return Wait.for_person(
             f"the node pool {name}, which replaces another one, is stopped",
-            action_required=f"Start {name} with `az aks nodepool start`, or write its powerState in git.",
-            open_ended=True,
+            f"Start {name} with `az aks nodepool start`, or write its powerState in git.",
         )
     api = context.kubernetes()
     nodes = _nodes(api, name)

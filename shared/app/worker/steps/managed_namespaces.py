@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from shared.app.access.azure_state import OBSERVE_SECONDS, recheck, reverted_fields
+from shared.app.access.azure_state import recheck, reverted_fields
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import served
 from shared.app.worker.steps.writable import (
@@ -30,7 +30,7 @@ from shared.azure.companions.managed_namespaces import (
 )
 from shared.azure.ownership import Owner
 from shared.cluster.job import AcceptedWrite, WriteKind
-from shared.cluster.outcomes import Outcome, Wait
+from shared.cluster.outcomes import OBSERVE_SECONDS, Outcome, Wait
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, digest_of
 from shared.kubernetes.field_ownership import is_applied_by_us, other_managers

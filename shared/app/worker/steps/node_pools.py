@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from shared.app.access.azure_state import (
     FAILED_STATES,
-    OBSERVE_SECONDS,
     etag_of,
     failure,
     fields,
@@ -54,7 +53,7 @@ from shared.azure.node_pools.rollback import (
 )
 from shared.cluster.failures.errors import Immutable, InvalidManifest, NotOwned
 from shared.cluster.job import AcceptedWrite, WriteKind
-from shared.cluster.outcomes import Done, Fail, GoToStep, Outcome, Wait
+from shared.cluster.outcomes import OBSERVE_SECONDS, Done, Fail, GoToStep, Outcome, Wait
 from shared.cluster.recipes import Step
 from shared.json_tree import Json
 from shared.kubernetes_versions import image_older
@@ -227,7 +226,7 @@ def _by_hand(name: str) -> Wait:
     """Return the wait for an operator who drains a pool of a cluster that the app cannot enter."""
     reason = f"the node pool {name} is to be removed, and the app has no way into the cluster to drain it"
     remedy = f"Drain the nodes of {name}, then delete it with `az aks nodepool delete`, or stop it."
-    return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True)
+    return Wait.for_person(reason, remedy)
 
 
 def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
@@ -322,9 +321,7 @@ def _hold(context: StepContext, live: Json, pool: NodePool, profile: Json, targe
         return None
     problems = "; ".join(requirement.problem for requirement in found)
     remedies = "; ".join(dict.fromkeys(requirement.remedy for requirement in found))
-    return Wait(
-        OBSERVE_SECONDS,
+    return Wait.for_person(
         f"the node pool {name} is not rolled back: {problems}",
-        action_required=f"Take rollback out of the pool {pool.name} in git, or: {remedies}.",
-        open_ended=True,
+        f"Take rollback out of the pool {pool.name} in git, or: {remedies}.",
     )

@@ -6,7 +6,6 @@ or the cluster is right: the job says what it would write, and waits for an oper
 
 from __future__ import annotations
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.companions import differing_windows
 from shared.azure.differences import differences_of
@@ -55,4 +54,4 @@ def _wait(context: StepContext, live: Json | None, why: str, action: str) -> Wai
     what = f"the cluster {context.record.name} is not written to"
     reason = f"{what}: the tables do not know what was written to it last, and {why}"
     contest = Contest(ContestKind.RECOVERY, life=life)
-    return Wait(OBSERVE_SECONDS, reason, action_required=action, open_ended=True, contest=contest)
+    return Wait.for_person(reason, action, contest=contest)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.contests import NotWritten, read_ours
 from shared.app.access.context import StepContext
 from shared.app.access.lease_guard import GuardedKubernetes, WriteHeld, without_writes
@@ -112,7 +111,7 @@ def _held(context: StepContext, would: str) -> Outcome:
 def _withheld(error: Withheld) -> Wait:
     """Return the wait of a step that the git host does not give what it needs until somebody acts there."""
     reason, action = f"{error.kind}: {error}", suggested_action(error.kind, failed=False)
-    return Wait(OBSERVE_SECONDS, reason, action_required=action, open_ended=True)
+    return Wait.for_person(reason, action)
 
 
 def run_step(record: ClusterRecord, ports: Ports, *, inside: bool = False) -> Outcome:

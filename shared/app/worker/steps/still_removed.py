@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter, ValidationError
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.outbox import send
 from shared.app.own_repository import require_own
@@ -114,7 +113,7 @@ def not_removed(context: StepContext, live: Json, *, started: bool) -> Wait | Fa
         return Wait(RECHECK_SECONDS, f"{again}, and is not planned yet", restored=not started)
     if started:
         reason = f"{again}, after Azure had accepted its delete, which has not completed"
-        return Wait(OBSERVE_SECONDS, reason, action_required=_COMPLETE, open_ended=True)
+        return Wait.for_person(reason, _COMPLETE)
     newest = ports.state.plan(head)
     items = newest.plan.items if newest else ()
     item = next((item for item in items if item.cluster == record.name), None)
@@ -122,7 +121,7 @@ def not_removed(context: StepContext, live: Json, *, started: bool) -> Wait | Fa
     if item is not None and item.hold is not None and item.needs_action and not kept:
         reason = f"{again}, and does not keep it: {item.hold.cause}"
         remedy = _RESTORE.format("releases" if record.desired.is_attached else "deletes")
-        return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
+        return Wait.for_person(reason, remedy, restored=True)
     send(
         PlanRequest(again=True, reason="a cluster that git has again"),
         ports,
@@ -140,7 +139,7 @@ def _lost_replacement(context: StepContext, files: Files) -> Wait | None:
         if new is not None and not new.ready:
             reason = f"{name}, which replaces the cluster, is not Ready any more: it is {new.phase.value}"
             remedy = _BESIDE.format(name, "release" if context.desired.is_attached else "delete")
-            return Wait(OBSERVE_SECONDS, reason, action_required=remedy, open_ended=True, restored=True)
+            return Wait.for_person(reason, remedy, restored=True)
     return None
 
 

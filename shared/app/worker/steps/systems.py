@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.applied import ApplyResult, apply_over
 from shared.app.worker.steps.flux.live_pin import commit_in, held_back, live_pin
 from shared.app.worker.steps.managed_namespaces import LabelledLists, NamespaceRun, is_bare
 from shared.azure.companions.managed_namespaces import is_by_arm, stays_by_policy
 from shared.cluster.failures.errors import InvalidManifest
-from shared.cluster.outcomes import Done, Fail, Outcome, Wait
+from shared.cluster.outcomes import OBSERVE_SECONDS, Done, Fail, Outcome, Wait
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.kubernetes.field_ownership import MANAGER, appliers, other_managers

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 
 from shared.app.access.azure_state import (
     FAILED_STATES,
-    OBSERVE_SECONDS,
     busy,
     etag_of,
     failure,
@@ -38,7 +37,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.findings.conditions import described, exemption_of
 from shared.cluster.job import AcceptedWrite, WriteKind
-from shared.cluster.outcomes import Fail, Outcome, Retry, Wait
+from shared.cluster.outcomes import OBSERVE_SECONDS, Fail, Outcome, Retry, Wait
 from shared.cluster.recipes import Recipe
 from shared.cluster.sleep import SleepDecision, keeps_change, time_text
 from shared.frozen import dataclass, replace

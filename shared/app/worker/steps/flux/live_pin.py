@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.followed import has_before
 from shared.cluster.outcomes import Wait
@@ -75,7 +74,7 @@ def held_back(context: StepContext, live: str, of: str = "Flux", pin: Pin | None
     required = (
         f"Push a commit that contains {live[:8]}, or move the pin yourself (docs/how-to/move-a-pin.md)."
     )
-    return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
+    return Wait.for_person(reason, required)
 
 
 def unless_forward(context: StepContext, differences: Iterable[str], live: str) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.worker.steps.flux.waiting import FluxProgress, first_wait
 from shared.cluster.failures.errors import Dependency, InvalidManifest
@@ -113,6 +112,6 @@ def instance_wait(context: StepContext, api: KubernetesApi) -> Outcome | None:
     state = None if live is None else instance_readiness(live)
     if isinstance(state, Suspended):  # by an annotation, which no job of ours takes away
         reason = f"Flux: {INSTANCE.kind} {INSTANCE.name}: somebody disabled its reconciliation"
-        return Wait(OBSERVE_SECONDS, reason, action_required=f"`{RESUME}` resumes it.", open_ended=True)
+        return Wait.for_person(reason, f"`{RESUME}` resumes it.")
     seen = FluxProgress(INSTANCE, state, "spec.flux.instance", RESUME)
     return first_wait(context, [seen], context.ports.config.timing.poll_seconds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from shared.app.access.azure_state import OBSERVE_SECONDS
 from shared.app.access.context import StepContext
 from shared.app.followed import host_of
 from shared.app.worker.steps.flux.live_pin import as_live
@@ -202,7 +201,7 @@ def _wait(context: StepContext, first: FluxProgress, seconds: float, others: str
             return Restart(f"somebody suspended the {ref}, and the policy resumes it")
         case Suspended():
             reason, required = f"{name}: somebody suspended it{others}", f"`{first.resume}` resumes it."
-            return Wait(OBSERVE_SECONDS, reason, action_required=required, open_ended=True)
+            return Wait.for_person(reason, required)
         case FluxFailure(reason, message) as failed:
             required = after_refusal(message) or advice(failed, first.place, ref.kind)
             if context.desired.has_extension and "FLUX_GIT_PASSWORD" in required:
