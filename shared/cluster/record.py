@@ -45,7 +45,8 @@ from shared.language.pin import Pin
 from shared.plan.holds import Postponement
 
 READY = CONDITIONS[Step.VERIFY]
-_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
+FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
+"""The classes of what a sweep or a check finds."""
 _OF_HEALTH = frozenset(kind.__name__ for kind in classes(Unhealthy))
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
 
@@ -180,7 +181,7 @@ class ClusterRecord:
     def finding(self) -> str:
         """The class of what a sweep or a check found, "" for nothing; a new job ends it."""
         failure = self.job.step.failure
-        return failure.kind if self.failed and failure and failure.kind in _FINDINGS else ""
+        return failure.kind if self.failed and failure and failure.kind in FINDINGS else ""
 
     @property
     def recreated(self) -> bool:

@@ -8,24 +8,23 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from shared.app.access.azure_state import busy
+from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.notifications import notifications_of
 from shared.app.outbox import is_at_time, send, send_all, send_unlike
 from shared.app.records import Transition, change
 from shared.app.sweep.activity import ActivityLog
 from shared.app.sweep.conclusions import Sources, compared_again, conclude
-from shared.app.sweep.corrections import sweep_of_held, unless_held
+from shared.app.sweep.corrections import Sighting, SweepComparison, correct, sweep_of_held
 from shared.cluster.failures.errors import ClusterMissing, ReconcileError, Retryable
 from shared.cluster.failures.retry import wait_before_retry
 from shared.cluster.findings.conditions import is_at_rest
-from shared.cluster.findings.health import CORRECTED, applies_again
 from shared.cluster.queues.envelopes import Envelope, continuation
 from shared.cluster.queues.messages import EVENT, SweepRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.reporting.events import correction_event
 from shared.cluster.reporting.measurements import AZURE_EVENTS, Measurement, of_read, of_reservation
 from shared.cluster.transitions.acceptance import look_again
-from shared.cluster.transitions.apply_comparison import start_correction
+from shared.frozen import replace
 from shared.json_tree import Json
 from shared.logs import about_record
 from shared.ports import Ports
@@ -54,17 +53,19 @@ def apply_again(record: ClusterRecord, ports: Ports) -> bool:
 
 def _again(record: ClusterRecord | None, *, ports: Ports) -> Transition | tuple[Envelope, ...]:
     """Return the record with that job, or what is sent for one that stays as it is."""
-    now = ports.clock()
     if record is None or record.job.active:
         return ()
-    started = start_correction(record, [CORRECTED], now=now)[0] if applies_again(record, now) else record
-    after = unless_held(record, started, Start.CORRECTION, lambda: ports.state.fleet().rules.calendar, now)
-    first = sweep_of_held(after, now)
-    if after == record:
-        return first
-    what = "a job applies again what Roadstead applied of Flux"
-    events = [correction_event(after, what)] if after.job.active else []
-    return Transition(after, events, notifications_of(record, after, ports), first, continuation(after, now))
+    shown = Sighting(
+        None,
+        None,
+        StepContext.of(record, ports).owner,
+        lambda: ports.state.fleet().rules.calendar,
+        ports.clock(),
+    )
+    decided = correct(record, SweepComparison(record, record, of_values=True, decided=()), shown)
+    if decided.record == record:
+        return tuple(decided.first)
+    return replace(decided, notifications=notifications_of(record, decided.record, ports))
 
 
 def _is_held_on(record: ClusterRecord, ports: Ports) -> bool:

@@ -12,10 +12,9 @@ from shared.cluster.failures.errors import (
     ClusterMissing,
     ClusterStopped,
     NoLongerReady,
-    classes,
 )
 from shared.cluster.job import Failure
-from shared.cluster.record import READY, ClusterRecord, finding_of_sweep
+from shared.cluster.record import FINDINGS, READY, ClusterRecord, finding_of_sweep
 from shared.cluster.record_parts import Absence, Condition, ConditionReason, Phase
 from shared.frozen import replace
 from shared.language.model.cluster.drift import DriftRule
@@ -112,7 +111,6 @@ def with_in_sync(
 
 # Which clusters sweeps compare, what they found, and whether the last job says why one is not Ready.
 
-_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 _CLOSED = frozenset(kind.__name__ for kind in (ClusterMissing, ClusterStopped, ClusterContested))
 
 
@@ -134,7 +132,7 @@ def kind_found(record: ClusterRecord) -> str:
     A suspension goes on whatever a sweep finds: there the condition InSync says it.
     """
     in_sync = record.condition(IN_SYNC)
-    if record.phase is Phase.SUSPENDED and in_sync is not None and in_sync.reason in _FINDINGS:
+    if record.phase is Phase.SUSPENDED and in_sync is not None and in_sync.reason in FINDINGS:
         return in_sync.reason
     return finding_of_sweep(record.finding)
 

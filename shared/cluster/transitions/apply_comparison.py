@@ -15,7 +15,7 @@ from shared.cluster.divergence.drift import (
     is_news,
 )
 from shared.cluster.divergence.verification import Verification
-from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy, classes
+from shared.cluster.failures.errors import ClusterMissing, ClusterStopped, NoLongerReady, Unhealthy
 from shared.cluster.findings.conditions import (
     IN_SYNC,
     MESSAGE_LIMIT,
@@ -25,14 +25,12 @@ from shared.cluster.findings.conditions import (
 )
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.recipes import CONDITIONS, Step
-from shared.cluster.record import ClusterRecord, at_another_moment
+from shared.cluster.record import FINDINGS, ClusterRecord, at_another_moment
 from shared.cluster.record_parts import UNREAD_COMPANIONS, Condition
 from shared.cluster.transitions.acceptance import accept_retry
 from shared.frozen import replace
 from shared.language.model.cluster.drift import DriftAction
 from shared.masking import cut
-
-_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 
 
 def apply_comparison(
@@ -57,7 +55,7 @@ def apply_finding(record: ClusterRecord, error: NoLongerReady | None, now: datet
     record = replace(record, observation=replace(record.observation, loss=loss_of(record, error, now)))
     if error is None:
         before = record.condition(IN_SYNC)
-        over = before is not None and before.reason in _FINDINGS
+        over = before is not None and before.reason in FINDINGS
         return with_in_sync(record, record.divergence.drift, now, compared=False) if over else record
     if isinstance(error, Unhealthy):
         return record
