@@ -42,7 +42,7 @@ _WRAPPED = (
         "",
     ),
     (re.compile(r"(accumulating resources: )?(recursed accumulation of path '[^\n']*': )"), ""),
-    (re.compile(r" ?&\{0x[0-9a-f]+(?: 0x[0-9a-f]+)*\}"), ""),
+    (re.compile(r" ?&\{0x[0-9a-f]+(?: (?:0x[0-9a-f]+|<nil>))*\}"), ""),
     (re.compile(r"candidate root '([^\n']*)' contains visited root '[^\n']*'"), r"\1 includes itself"),
 )
 """What kustomize says around the fault, once for each folder that leads to it, and places in its memory.

@@ -48,9 +48,9 @@ def test_a_private_source_gets_its_secret_and_a_public_one_none() -> None:
     [
         *("https://elsewhere.example/x", "https://github.com.evil.example/x"),
         *(
-            "https://github.com:8443/x",
-            "https://github.com:80/x",
-            "https://github.com:port/x",
+            "https://github.com:8443/example/fleet",
+            "https://github.com:80/example/fleet",
+            "https://github.com:port/example/fleet",
             "https://[::1/x",
         ),
     ],

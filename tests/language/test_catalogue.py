@@ -12,7 +12,7 @@ import pytest
 
 from shared.language.resolve.rules.aks_rules import CLUSTER_RULES
 from shared.language.resolve.rules.pool_rules import POOL_RULES
-from tests.support.refused_specs import ANSWERS, problems_of, spec_of
+from tests.support.refused_specs import ANSWERS, API_SERVERS, LAUNCHES, problems_of, spec_of
 from tests.support.resolved_fleets import GOOD, resolved
 
 
@@ -70,8 +70,11 @@ def test_an_invalid_manifest_gives_exactly_these_messages() -> None:
 
 
 def test_every_rule_about_aks_is_broken_by_a_request() -> None:
-    refused = (problems_of(spec_of(answer.spec)).values() for answer in ANSWERS if answer.rule)
-    messages = [*chain(*refused), *chain(*(entry.messages for entry in CATALOGUE))]
+    changes = [answer.spec for answer in ANSWERS if answer.rule]
+    changes += [{"apiServerAccessProfile": access} for access, refused in API_SERVERS if refused]
+    changes += [{"nodePools": [{"name": "apps", **pool}]} for pool, refused in LAUNCHES if refused]
+    problems = (problems_of(spec_of(change)).values() for change in changes)
+    messages = [*chain(*problems), *chain(*(entry.messages for entry in CATALOGUE))]
     of_rules = [*(rule.message for rule in CLUSTER_RULES), *(rule.message for rule in POOL_RULES)]
     unbroken = [message for message in of_rules if not any(map(pattern(message).search, messages))]
     assert unbroken == [], (

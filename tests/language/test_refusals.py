@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.refused_specs import ANSWERS, Answer, problems_of, refusal_of, spec_of
+from tests.support.refused_specs import (
+    ANSWERS,
+    API_SERVERS,
+    LAUNCHES,
+    Answer,
+    problems_of,
+    refusal_of,
+    spec_of,
+)
 
 IDS = [f"{number}-{answer.rule or 'taken'}" for number, answer in enumerate(ANSWERS)]
 
@@ -32,47 +40,21 @@ def test_the_local_azure_answers_as_aks_does(answer: Answer) -> None:
     assert refusal_of(spec_of(answer.spec)) == (answer.rule, answer.code)
 
 
-RANGES = [f"20.{number // 250}.{number % 250}.0/24" for number in range(2001)]
-
-
 @pytest.mark.parametrize(
     ("access", "refused"),
-    [
-        ({"authorizedIPRanges": RANGES[:200]}, False),
-        ({"authorizedIPRanges": RANGES[:201]}, True),
-        ({"authorizedIPRanges": RANGES[:2000], "enableVnetIntegration": True}, False),
-        ({"authorizedIPRanges": RANGES, "enableVnetIntegration": True}, True),
-    ],
+    API_SERVERS,
     ids=["200", "201", "2000 with integration", "2001 with integration"],
 )
 def test_an_integrated_api_server_takes_ten_times_the_ranges(access: dict[str, Any], refused: bool) -> None:
-    """Source: api-server-authorized-ip-ranges, Limitations."""
     spec = spec_of({"apiServerAccessProfile": access})
     assert ("apiServerAccessProfile.authorizedIPRanges" in problems_of(spec)) is refused
     assert refusal_of(spec)[0] == ("ranges-are-few" if refused else "")
 
 
-@pytest.mark.parametrize(
-    ("pool", "refused"),
-    [
-        ({"osSKU": "AzureLinux", "enableFIPS": True, "securityProfile": {"enableVTPM": True}}, True),
-        ({"osSKU": "Ubuntu2204", "enableFIPS": True, "securityProfile": {"enableVTPM": True}}, False),
-        ({"vmSize": "Standard_NC24ads_A100_v4", "securityProfile": {"enableSecureBoot": True}}, True),
-        (
-            {
-                "vmSize": "Standard_NC24ads_A100_v4",
-                "securityProfile": {"enableSecureBoot": True},
-                "gpuProfile": {"driver": "None"},
-            },
-            False,
-        ),
-        ({"vmSize": "Standard_NC24ads_A100_v4", "securityProfile": {"enableVTPM": True}}, False),
-    ],
-)
+@pytest.mark.parametrize(("pool", "refused"), LAUNCHES)
 def test_trusted_launch_goes_with_fips_and_a_gpu_only_where_aks_takes_it(
     pool: dict[str, Any], refused: bool
 ) -> None:
-    """Source: use-trusted-launch, Limitations; Azure/AKS#4181. A pool has it from a write of its own."""
     problems = problems_of(spec_of({"nodePools": [{"name": "apps", **pool}]}))
     assert [*problems] == (["nodePools[apps].securityProfile"] if refused else [])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.platform.test_inventories import inventory_of
+from tests.support.inventories import inventory_of
 from tests.support.platform_trees import applied, config_map, kustomization, namespace
 
 pytestmark = pytest.mark.lives

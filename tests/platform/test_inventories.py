@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from shared.language.desired import Desired
 from shared.platform.builds.build import Builds
 from shared.platform.builds.inventories import Inventories
 from shared.platform.inventory import Inventory, Owner
 from tests.support.arm_bodies import desired
 from tests.support.desired_clusters import changed
+from tests.support.inventories import FLUX, inventory_of
 from tests.support.kustomize_programs import kustomize_program
 from tests.support.platform_trees import applied, config_map, kustomization, namespace, tree_of
 
 pytestmark = pytest.mark.lives
 
-FLUX = {"repository": "https://github.com/example/fleet", "path": "./platform"}
 FROM_FACTS = "  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: cluster-facts}]\n"
-
-
-def inventory_of(
-    texts: Mapping[str, str],
-    cluster: Desired | None = None,
-    *,
-    links: Iterable[str] = (),
-    facts: Mapping[str, str] | None = None,
-) -> Inventory:
-    every = Inventories(tree_of(texts, links), Builds(kustomize_program().build))
-    return every.of(cluster or desired(flux=FLUX), facts)
 
 
 def owner_of(inventory: Inventory, name: str = "flux-system") -> Owner:

@@ -54,6 +54,32 @@ FLEET = {
     "flux/gotk-components.yaml": "",
 }
 
+_RANGES = [f"20.{number // 250}.{number % 250}.0/24" for number in range(2001)]
+API_SERVERS: tuple[tuple[dict[str, Any], bool], ...] = (
+    ({"authorizedIPRanges": _RANGES[:200]}, False),
+    ({"authorizedIPRanges": _RANGES[:201]}, True),
+    ({"authorizedIPRanges": _RANGES[:2000], "enableVnetIntegration": True}, False),
+    ({"authorizedIPRanges": _RANGES, "enableVnetIntegration": True}, True),
+)
+"""Access to an API server, and whether it has too many ranges: api-server-authorized-ip-ranges."""
+LAUNCHES: tuple[tuple[dict[str, Any], bool], ...] = (
+    ({"osSKU": "AzureLinux", "enableFIPS": True, "securityProfile": {"enableVTPM": True}}, True),
+    ({"osSKU": "Ubuntu2204", "enableFIPS": True, "securityProfile": {"enableVTPM": True}}, False),
+    ({"vmSize": "Standard_NC24ads_A100_v4", "securityProfile": {"enableSecureBoot": True}}, True),
+    (
+        {
+            "vmSize": "Standard_NC24ads_A100_v4",
+            "securityProfile": {"enableSecureBoot": True},
+            "gpuProfile": {"driver": "None"},
+        },
+        False,
+    ),
+    ({"vmSize": "Standard_NC24ads_A100_v4", "securityProfile": {"enableVTPM": True}}, False),
+)
+"""Node pools with Trusted Launch, and whether AKS refuses them: use-trusted-launch; Azure/AKS#4181.
+
+A pool has it from a write of its own, so the local Azure refuses it in a new cluster."""
+
 
 def named(value: Any) -> Any:
     """Return a value with the resource ids in the place of their names."""

@@ -85,7 +85,7 @@ def _without_disk(asked: RequestedWrite) -> bool:
 
 def _several_kinds(asked: RequestedWrite) -> bool:
     scale = asked.now("virtualMachinesProfile.scale") or {}
-    names = [str(part["size"]).lower() for parts in scale.values() for part in parts or ()]
+    names = [str(part.get("size")).lower() for parts in scale.values() for part in parts or ()]
     series = ["".join(filter(str.isalpha, name.removeprefix("standard_").split("_")[0])) for name in names]
     return len({(text in _ARM, text.startswith("n")) for text in series}) > 1
 
