@@ -36,8 +36,8 @@ LEFT_ALONE = "`roadstead drift` shows each field; no job changes it, and a commi
 
 def news_between(before: ClusterRecord, after: ClusterRecord, retries: Policies) -> list[Notification]:
     """Return what the change of a record is to whoever is notified; most changes are nothing."""
-    facts = (news.between(before, after, retries) for news in NEWS.values())
-    return [fact for fact in facts if fact is not None]
+    notifications = (news.between(before, after, retries) for news in NEWS.values())
+    return [notification for notification in notifications if notification is not None]
 
 
 def still_so(problem: Notification, record: ClusterRecord) -> bool:
@@ -57,25 +57,25 @@ def trouble_between(
         return None
     if is_exempt(after):
         ignored = brief(exempt_text(after))
-        return replace(_fact(NotificationKind.LOST, after), over=True, became=EXEMPT, detail=ignored)
+        return replace(_notification(NotificationKind.LOST, after), over=True, became=EXEMPT, detail=ignored)
     trouble = _trouble(after)
     if trouble is not None:
         same = trouble == _trouble(before)
         return None if same else _problem(trouble, after, retries)
     if not after.job.active and after.phase is Phase.READY:
         was_ready = not before.job.active and before.phase is Phase.READY
-        return None if was_ready else _fact(NotificationKind.READY, after)
+        return None if was_ready else _notification(NotificationKind.READY, after)
     was = _trouble(before)
-    return replace(_fact(was[0], after), over=True) if was and before.job.active else None
+    return replace(_notification(was[0], after), over=True) if was and before.job.active else None
 
 
 def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notification | None:
     """Return that a cluster differs from git in other fields, or in none; None for no change."""
     if not is_news(after.divergence.drift, before.divergence.drift):
         return None
-    fact = _fact(NotificationKind.DRIFT, after, Topic.DRIFT)
+    notification = _notification(NotificationKind.DRIFT, after, Topic.DRIFT)
     if after.divergence.drift is None:
-        return replace(fact, over=True)
+        return replace(notification, over=True)
     fields = after.divergence.drift.fields
     notes = dict.fromkeys(drifted_field.note for drifted_field in fields if drifted_field.note)
     more = filter(None, (after.divergence.drift.waits, *notes))
@@ -88,7 +88,7 @@ def drift_between(before: ClusterRecord, after: ClusterRecord) -> Notification |
         [Sides(drifted_field.path, drifted_field.git, drifted_field.live) for drifted_field in fields],
     )
     return replace(
-        fact,
+        notification,
         detail=brief("; ".join((f"differs from git in {after.divergence.drift}", *more))),
         action=_of_drift(after.divergence.drift),
         diff="\n".join(filter(None, (_shortened(diff, DIFF_LIMIT - len(below)), below))),
@@ -120,11 +120,11 @@ def outputs_between(before: ClusterRecord, after: ClusterRecord) -> Notification
     known, now = before.observation.facts, after.observation.facts
     if now is None or now == known:
         return None
-    fact = replace(_fact(NotificationKind.OUTPUTS, after, Topic.OUTPUTS), outputs=dict(now))
+    notification = replace(_notification(NotificationKind.OUTPUTS, after, Topic.OUTPUTS), outputs=dict(now))
     if known is None:
-        return replace(fact, detail="its outputs are known")
+        return replace(notification, detail="its outputs are known")
     changed = sorted({name for name, _ in known.items() ^ now.items()})
-    return replace(fact, detail=brief(f"changed: {', '.join(changed)}"))
+    return replace(notification, detail=brief(f"changed: {', '.join(changed)}"))
 
 
 def ending_of(record: ClusterRecord) -> Sequence[tuple[Certificate, str]]:
@@ -139,7 +139,7 @@ def _of_certificate(certificate: Certificate, record: ClusterRecord) -> Notifica
     moment = f"{record.uid}:{certificate.of}:{int(certificate.ends.timestamp())}"
     at = record.observation.inside.at if record.observation.inside else record.updated
     return replace(
-        _fact(NotificationKind.EXPIRING, record, Topic.CERTIFICATE),
+        _notification(NotificationKind.EXPIRING, record, Topic.CERTIFICATE),
         id=f"{NotificationKind.EXPIRING}:{record.name}:{moment}",
         at=at,
     )
@@ -173,7 +173,7 @@ def lifetime_notification(record: ClusterRecord, life: Lifetime, now: datetime) 
     warned = record.azure.lifetime.warned
     about = f"pull:{pull.number}" if pull else f"{int(warned[1].timestamp())}" if warned else ""
     return replace(
-        _fact(NotificationKind.ENDING, record, Topic.LIFETIME),
+        _notification(NotificationKind.ENDING, record, Topic.LIFETIME),
         id=f"{NotificationKind.ENDING}:{record.name}:{record.uid}:{int(life.over.timestamp())}:{about}",
         at=now,
         detail=brief(what),
@@ -185,9 +185,9 @@ def deleted(record: ClusterRecord, at: datetime) -> Iterator[Notification]:
     """Yield the ends of a cluster's problems, and that it is deleted, or released, as git asked."""
     for topic, news in NEWS.items():
         if news.problem is not None and news.lasts(record):
-            yield replace(_fact(news.problem, record, topic), at=at, over=True)
+            yield replace(_notification(news.problem, record, topic), at=at, over=True)
     kind = NotificationKind.RELEASED if record.desired.is_attached else NotificationKind.DELETED
-    yield replace(_fact(kind, record), at=at)
+    yield replace(_notification(kind, record), at=at)
 
 
 def correction_approved(record: ClusterRecord) -> Notification:
@@ -199,9 +199,9 @@ def correction_approved(record: ClusterRecord) -> Notification:
         else ""
     )
     by = by_whom(approval.by, approval.reason) if approval else ""
-    fact = _fact(NotificationKind.APPROVED, record)
+    notification = _notification(NotificationKind.APPROVED, record)
     detail = brief(f"the correction of {fields} was approved by {by}")
-    return replace(fact, key=f"approved:{record.name}", detail=detail, names=(record.name,))
+    return replace(notification, key=f"approved:{record.name}", detail=detail, names=(record.name,))
 
 
 def _trouble(record: ClusterRecord) -> tuple[NotificationKind, str] | None:
@@ -228,14 +228,16 @@ def _problem(trouble: tuple[NotificationKind, str], record: ClusterRecord, retri
     action = diagnose(record, now=record.updated, retries=retries).suggested_action
     found = found_of(record) if record.phase is Phase.SUSPENDED else ""
     return replace(
-        _fact(kind, record),
+        _notification(kind, record),
         reason=reason,
         detail=brief(f"{found}; it is suspended" if found else reason_of(record)),
         action=brief(action, ACTION_LIMIT),
     )
 
 
-def _fact(kind: NotificationKind, record: ClusterRecord, topic: Topic = Topic.CLUSTER) -> Notification:
+def _notification(
+    kind: NotificationKind, record: ClusterRecord, topic: Topic = Topic.CLUSTER
+) -> Notification:
     moment = f"{record.uid}:{record.generation}:{record.job.sequence}"
     return Notification(
         id=f"{kind}:{record.name}:{moment}",
