@@ -114,3 +114,26 @@ def test_systems_that_make_a_cluster_too_large_leave_it_and_no_other_as_it_was(
     expected = r"large: clusters/large/cluster\.yaml:1:1: has \d+ bytes .* are stored \(the cluster"
     assert re.match(expected, description), description
     assert cloud.state.fleet().problem is None
+
+
+def test_a_manifest_that_grows_counts_with_the_systems_that_its_cluster_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.language.resolve.cluster_resolver.MAX_RESOLVED_BYTES", 20_000)
+    files = fleet_files.all_at_once(fleet_files.fleet("one", "large"))
+    files |= {f"systems/s{number}.yaml": system(f"s{number}", "large") for number in range(25)}
+    cloud = MemoryCloud()
+    push(cloud, files)
+    cloud.run()
+    before = cloud.state.cluster("large")
+    assert before is not None
+    assert len(before.document["systems"]) == 25
+    files["clusters/large/cluster.yaml"] = large(2, 8000)["clusters/large/cluster.yaml"]
+    commit = push(cloud, files)
+    cloud.run()
+    after = cloud.state.cluster("large")
+    assert after is not None
+    assert (after.generation, after.document) == (1, before.document)
+    state, description = status(cloud, commit)
+    assert state == "failure"
+    assert re.match(r"large: clusters/large/cluster\.yaml:1:1: has \d+ bytes", description), description

@@ -207,7 +207,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     invalid = {**stage.invalid, **clashing}
     systems, problems = read_systems(files, stage.contents, clusters, layers.work, shared.systems)
     clusters = with_systems(files, clusters, systems, shared.systems)
-    large = dict(with_too_many_systems(clusters, shared.systems))
+    large = dict(with_too_many_systems(clusters, shared.systems, shared.unchanged))
     clusters = {name: cluster for name, cluster in clusters.items() if name not in large}
     invalid |= large
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
