@@ -12,6 +12,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.failures.errors import ReconcileError, TooLarge, Unauthorized, Unavailable
+from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.language.resolve.cluster_resolver import MAX_RESOLVED_BYTES
 from tests.support import fleet_files
@@ -137,3 +138,30 @@ def test_a_manifest_that_grows_counts_with_the_systems_that_its_cluster_has(
     state, description = status(cloud, commit)
     assert state == "failure"
     assert re.match(r"large: clusters/large/cluster\.yaml:1:1: has \d+ bytes", description), description
+
+
+def test_a_record_that_cannot_be_stored_keeps_its_cluster_alone_as_it_was(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cloud = ready("large", "one")
+    before, save = cloud.state.cluster("large"), cloud.state.save
+
+    def too_large(record: ClusterRecord) -> ClusterRecord:
+        if record.name == "large" and record.generation > 1:
+            raise TooLarge("the record has too many bytes")
+        return save(record)
+
+    around(cloud, "state", save=too_large)
+    files = fleet_files.all_at_once(fleet_files.fleet("large", "one"))
+    files |= {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=3) for name in ("large", "one")}
+    commit = push(cloud, files)
+    cloud.run()
+    assert cloud.state.cluster("large") == before
+    assert phases(cloud) == {"large": Phase.READY, "one": Phase.READY}
+    changed = cloud.state.cluster("one")
+    assert changed is not None
+    assert changed.generation == 2
+    said = "large: clusters/large/cluster.yaml: the record has too many bytes"
+    assert status(cloud, commit) == ("failure", f"{said} (the cluster stays at its last valid spec)")
+    assert cloud.state.fleet().problem is None
+    assert "large: the record has too many bytes" in caplog.text
