@@ -153,7 +153,9 @@ def test_a_record_that_cannot_be_stored_keeps_its_cluster_alone_as_it_was(
 
     around(cloud, "state", save=too_large)
     files = fleet_files.all_at_once(fleet_files.fleet("large", "one"))
-    files |= {f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=3) for name in ("large", "one")}
+    files |= {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=3) for name in ("large", "one")
+    }
     commit = push(cloud, files)
     cloud.run()
     assert cloud.state.cluster("large") == before
