@@ -14,9 +14,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared import logs
 from shared.app.recovery import missed_work
 from shared.app.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
-from shared.cluster.failures.errors import NotOwned, Unavailable
+from shared.cluster.failures.errors import NotOwned, TooLarge, Unavailable
 from shared.cluster.queues.envelopes import job_message
 from shared.cluster.queues.messages import SweepRequest
+from shared.cluster.record import ClusterRecord
 from shared.masking import Masker
 from shared.ports.azure import GetCluster, PutCluster, PutGroup
 from shared.ports.process import in_threads
@@ -203,6 +204,20 @@ def test_the_timers_name_the_commit_that_was_missed_and_all_of_what_is_overdue(l
     (letter,) = lines("recovery.dead_letters")
     assert "the queue jobs gave up the message 7:m" in letter
     assert SIX.search(letter)
+
+
+def test_a_record_that_cannot_be_stored_names_the_generation_that_was_not(lines: Lines) -> None:
+    cloud = MemoryCloud()
+
+    def too_large(_: object) -> ClusterRecord:
+        raise TooLarge("the record has too many bytes")
+
+    around(cloud, "state", save=too_large)
+    push(cloud, fleet_files.fleet(NAME))
+    cloud.run(seconds=60)
+    found = lines("planner.handover")
+    assert found
+    assert all(" generation=1 step=" in text for text in found)
 
 
 def test_a_commit_status_that_waits_names_its_commit(lines: Lines) -> None:

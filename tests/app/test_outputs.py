@@ -155,8 +155,8 @@ def test_a_program_reads_the_outputs_in_the_body_of_a_webhook() -> None:
     (message,) = cloud.routes.delivered["all"]
     (group,) = body_of(message)["groups"]
     assert (group["kind"], group["title"]) == ("outputs", "1 cluster with new outputs in eastus")
-    assert group["facts"][0]["clusters"] == ["one"]
-    assert group["facts"][0]["outputs"] == outputs(cloud)
+    assert group["notifications"][0]["clusters"] == ["one"]
+    assert group["notifications"][0]["outputs"] == outputs(cloud)
 
 
 def test_a_record_without_facts_gets_none_from_a_sweep_so_no_check_misses_them_on_the_cluster() -> None:

@@ -12,6 +12,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.cluster.failures.errors import ReconcileError, TooLarge, Unauthorized, Unavailable
+from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from shared.language.resolve.cluster_resolver import MAX_RESOLVED_BYTES
 from tests.support import fleet_files
@@ -114,3 +115,55 @@ def test_systems_that_make_a_cluster_too_large_leave_it_and_no_other_as_it_was(
     expected = r"large: clusters/large/cluster\.yaml:1:1: has \d+ bytes .* are stored \(the cluster"
     assert re.match(expected, description), description
     assert cloud.state.fleet().problem is None
+
+
+def test_a_manifest_that_grows_counts_with_the_systems_that_its_cluster_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.language.resolve.cluster_resolver.MAX_RESOLVED_BYTES", 20_000)
+    files = fleet_files.all_at_once(fleet_files.fleet("one", "large"))
+    files |= {f"systems/s{number}.yaml": system(f"s{number}", "large") for number in range(25)}
+    cloud = MemoryCloud()
+    push(cloud, files)
+    cloud.run()
+    before = cloud.state.cluster("large")
+    assert before is not None
+    assert len(before.document["systems"]) == 25
+    files["clusters/large/cluster.yaml"] = large(2, 8000)["clusters/large/cluster.yaml"]
+    commit = push(cloud, files)
+    cloud.run()
+    after = cloud.state.cluster("large")
+    assert after is not None
+    assert (after.generation, after.document) == (1, before.document)
+    state, description = status(cloud, commit)
+    assert state == "failure"
+    assert re.match(r"large: clusters/large/cluster\.yaml:1:1: has \d+ bytes", description), description
+
+
+def test_a_record_that_cannot_be_stored_keeps_its_cluster_alone_as_it_was(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cloud = ready("large", "one")
+    before, save = cloud.state.cluster("large"), cloud.state.save
+
+    def too_large(record: ClusterRecord) -> ClusterRecord:
+        if record.name == "large" and record.generation > 1:
+            raise TooLarge("the record has too many bytes")
+        return save(record)
+
+    around(cloud, "state", save=too_large)
+    files = fleet_files.all_at_once(fleet_files.fleet("large", "one"))
+    files |= {
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, count=3) for name in ("large", "one")
+    }
+    commit = push(cloud, files)
+    cloud.run()
+    assert cloud.state.cluster("large") == before
+    assert phases(cloud) == {"large": Phase.READY, "one": Phase.READY}
+    changed = cloud.state.cluster("one")
+    assert changed is not None
+    assert changed.generation == 2
+    said = "large: clusters/large/cluster.yaml: the record has too many bytes"
+    assert status(cloud, commit) == ("failure", f"{said} (the cluster stays at its last valid spec)")
+    assert cloud.state.fleet().problem is None
+    assert "large: the record has too many bytes" in caplog.text

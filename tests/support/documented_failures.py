@@ -192,4 +192,7 @@ ENTRIES: Mapping[str, str] = {
     "InvalidOSSKU": "feature/Image",
     "StaticPublicIPCountLimitReached": "compute/PublicIPCountLimit",
     "RequestLimit": "aks/ThrottledByText",
+    "StateByText": "network/StateByText",
+    "PassingByText": "rules/PassingByText",
+    "NetworkSecurityGroupCountLimitReached": "compute/CountLimit",
 }

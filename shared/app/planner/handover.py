@@ -20,7 +20,7 @@ from shared.app.door import put_epoch, with_next_epoch
 from shared.app.outbox import send_all
 from shared.app.planner.compute import ComputedPlan
 from shared.app.records import Transition, change
-from shared.cluster.failures.errors import Stale, Unreadable
+from shared.cluster.failures.errors import Stale, TooLarge, Unreadable
 from shared.cluster.history import Gaps, by_whom
 from shared.cluster.lifetime import recovering
 from shared.cluster.pace import starting, starts
@@ -30,6 +30,8 @@ from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.events import accepted_event
 from shared.cluster.transitions.acceptance import accept, follows, is_prevented, under_installation
 from shared.frozen import replace
+from shared.language.resolve.repository_layout import cluster_path
+from shared.logs import about_record
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.make_plan import unreadable_item
 from shared.plan.plan import Action, Item, Plan
@@ -115,8 +117,9 @@ def hand_over(computed: ComputedPlan, ports: Ports) -> HandoverResult:
 
     The items of clusters that start later keep their last generation.
 
-    A cluster whose delete started meanwhile awaits its end. The records were read after ``fleet`` was saved.
-    An item that its record has already was handed over before, see ``_supersede``.
+    An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
+    whose delete started meanwhile awaits its end. The records were read after ``fleet`` was saved. An item
+    that its record has already was handed over before, see ``_supersede``.
     """
     plan, records = computed.plan_record.plan, computed.inputs.records
     fleet, small = computed.fleet, computed.small
@@ -164,6 +167,16 @@ class _Started(NamedTuple):
     record: ClusterRecord | None
 
 
+def _not_storable(item: Item, error: TooLarge) -> Item:
+    details = {"problem": f"{cluster_path(item.cluster)}: {error}"}
+    if item.begins:
+        hold = Hold(HoldKind.INVALID_NEW_MANIFEST, details)
+        return Item(item.cluster, Action.INVALID, hold=hold)
+    hold = Hold(HoldKind.INVALID_MANIFEST, details)
+    generation = item.generation - (item.action is not Action.RETRY)
+    return Item(item.cluster, Action.INVALID, generation, item.uid, hold=hold)
+
+
 def _awaits_deletion(item: Item, record: ClusterRecord | None) -> Item:
     """Return the item of an update that a delete prevents; the end of that delete requests another plan."""
     hold = Hold(HoldKind.AWAITS_DELETION)
@@ -180,21 +193,26 @@ def _start(item: Item, *, computed: ComputedPlan, later: Mapping[str, datetime],
     The check for another planner is between the read and the save, see ``_supersede``: the records of the
     plan were read before ``fleet`` was saved.
     """
-    known, tried = computed.inputs.records.get(item.cluster), False
+    known, tried = computed.inputs.records.get(item.cluster), list[ClusterRecord]()
 
     def decide(record: ClusterRecord | None) -> Transition | _Started | None:
-        nonlocal tried
         # A worker has saved its step since: accept on top of that record.
         if tried and ports.state.fleet().etag != computed.fleet.etag:
             return None
         if is_prevented(item, record):
             return _Started(_awaits_deletion(item, record), None)
         started = _started(item, record, computed, later.get(item.cluster), ports.clock())
-        tried = started is not None
-        return _Started(item, record) if started is None else started
+        if started is None:
+            return _Started(item, record)
+        tried.append(started.record)
+        return started
 
     try:
         saved = change(item.cluster, decide, ports, known=(known,))
+    except TooLarge as error:
+        with about_record(tried[-1]):
+            log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
+        return _Started(_not_storable(item, error), None)
     except Unreadable as error:
         return _Started(unreadable_item(item.cluster, str(error)), None)
     if saved is None:

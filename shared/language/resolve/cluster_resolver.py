@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -190,11 +190,15 @@ def _most(value: Mapping[str, Any]) -> int:
 
 
 def with_too_many_systems(
-    clusters: Mapping[str, Desired], recorded: Mapping[str, Systems]
+    clusters: Mapping[str, Desired], recorded: Mapping[str, Systems], unchanged: Collection[str]
 ) -> Iterator[tuple[str, Problems]]:
-    """Yield the clusters that other systems than those ``recorded`` make too large, with their problems."""
+    """Yield the clusters that are too large with their systems, with their problems.
+
+    One that is ``unchanged``, and whose systems are those ``recorded``, is stored already.
+    """
     for name, desired in clusters.items():
-        size = _size_of(desired) if desired.systems and desired.systems != recorded.get(name) else 0
+        stored = name in unchanged and desired.systems == recorded.get(name)
+        size = _size_of(desired) if desired.systems and not stored else 0
         if size > MAX_RESOLVED_BYTES:
             yield name, (_too_large(size, Mark(cluster_path(name), 1, 1)),)
 

@@ -207,7 +207,9 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     invalid = {**stage.invalid, **clashing}
     systems, problems = read_systems(files, stage.contents, clusters, layers.work, shared.systems)
     clusters = with_systems(files, clusters, systems, shared.systems)
-    large = dict(with_too_many_systems(clusters, shared.systems))
+    large = dict(with_too_many_systems(clusters, shared.systems, shared.unchanged))
+    said = {name: said_to_replace(name, resolver.content(name)) for name in invalid}
+    said |= {name: frozenset(filter(None, [clusters[name].replaces])) for name in large}
     clusters = {name: cluster for name, cluster in clusters.items() if name not in large}
     invalid |= large
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
@@ -225,7 +227,7 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         layers.subscriptions,
         _rollout(layers.manifest),
         layers.manifest.spec.promotions if layers.manifest else (),
-        {name: said_to_replace(name, resolver.content(name)) for name in invalid},
+        said,
         asks_by_issue=layers.manifest is not None
         and any(rule.github for rule in layers.manifest.spec.self_service),
         unchanged=shared.unchanged.keys(),

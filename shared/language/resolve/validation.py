@@ -155,7 +155,6 @@ def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -
         "bool_type": f"must be true or false, got {_literal(value)}{_unquoted(value, _BOOLEAN)}",
         "dict_type": f"must be an object, got {given}",
         "tuple_type": f"must be a list, got {given}{_as_list(value)}",
-        "enum": f"must be {context.get('expected')}, got {given}",
         "greater_than_equal": f"must be {context.get('ge')} or more, got {given}",
         "less_than_equal": f"must be {context.get('le')} or less, got {given}",
         "too_short": f"is too short; it needs at least {context.get('min_length')} item",
@@ -169,7 +168,7 @@ def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -
         return "is required, and null removes it; write a value, or remove this line if a layer below has one"
     if kind in ("model_type", "model_attributes_type"):
         return f"must be an object, got {given}{_as_object(path, model)}"
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         expected = str(context.get("expected"))
         return f"must be {expected}, got {given}{_one_of(value, expected)}"
     if kind == "extra_forbidden":

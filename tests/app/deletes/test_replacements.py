@@ -18,6 +18,7 @@ from tests.support.crash_points import run_with_crashes
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push, ready, status, step_until
 from tests.support.sample import sample
+from tests.support.team_systems import system
 
 pytestmark = pytest.mark.lives
 
@@ -277,3 +278,19 @@ def test_a_crash_at_any_call_of_a_plan_deletes_no_cluster_whose_replacement_is_m
     assert calls > 15
     for point in sample("misspelt", range(2 * calls + 1), 6):
         misspelt(Counter(point))
+
+
+def test_a_replacement_that_its_systems_make_too_large_still_holds_the_delete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.language.resolve.cluster_resolver.MAX_RESOLVED_BYTES", 20_000)
+    cloud = ready("one")
+    cloud.azure.interventions.fail_next("two", "InvalidParameter", "no vCPUs are left")
+    push(cloud, naming(also="one"))
+    cloud.run()
+    systems = {f"systems/s{number}.yaml": system(f"s{number}", "two") for number in range(60)}
+    commit = push(cloud, naming() | systems)
+    step_until(cloud, lambda: cloud.state.fleet().commit == commit)
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.FAILED}
+    assert item(cloud, commit, "two").action is Action.INVALID
+    assert item(cloud, commit).awaits_replacement
