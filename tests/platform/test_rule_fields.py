@@ -151,7 +151,7 @@ def test_a_finalizer_in_git_is_a_note() -> None:
     ],
 )
 def test_a_finalizer_without_a_slash_is_taken_of_other_kinds(kind: str, finalizer: str) -> None:
-    """Source: argo-cd.readthedocs.io, "App Deletion"; k8s.io/apiextensions-apiserver, the finalizer package."""
+    """Source: argo-cd.readthedocs.io, "App Deletion"; apiextensions-apiserver, its finalizer package."""
     text = f"{kind}\nmetadata: {{name: a, namespace: platform, finalizers: [{finalizer}]}}\n"
     assert not [problem for problem in Platform(NAMESPACE, text).problems if "finalizer" in problem]
 

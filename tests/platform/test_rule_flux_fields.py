@@ -188,6 +188,48 @@ def test_an_image_that_no_automation_writes_is_a_note(
     assert [part in note for part, note in zip(said, found, strict=True)] == [True] * len(said)
 
 
+def images(kind: str, namespace: str, **spec: Any) -> str:
+    """Return an object of the automation of images."""
+    names = {"name": "web", "namespace": namespace}
+    return yaml.safe_dump(
+        {"apiVersion": "image.toolkit.fluxcd.io/v1", "kind": kind, "metadata": names, "spec": spec}
+    )
+
+
+POLICY = {"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "1"}}}
+OWN = {"sourceRef": {"kind": "GitRepository", "name": "flux-system"}, "update": {"path": "./platform"}}
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["patches: [{path: values.yaml}]", "configMapGenerator: [{name: v, files: [a.yaml=values.yaml]}]"],
+)
+def test_a_marker_in_a_patch_or_in_values_of_a_generator_counts(named: str) -> None:
+    """Source: fluxcd.io, "Automate image updates to Git": a comment in any YAML file of the folder."""
+    texts = (
+        images("ImageUpdateAutomation", "flux-system", **OWN),
+        images("ImagePolicy", "flux-system", **POLICY),
+    )
+    found = Platform(NAMESPACE, *texts).kustomize("apps", deployment())
+    folder = "platform/layers/apps"
+    found.files[f"{folder}/kustomization.yaml"] = f"resources: [all.yaml]\n{named}\n"
+    found.files[f"{folder}/values.yaml"] = 'tag: 1.0.0 # {"$imagepolicy": "flux-system:web:tag"}\n'
+    assert not [note for note in found.notes if "no automation writes" in note]
+    del found.files[f"{folder}/values.yaml"]
+    assert [note for note in found.notes if "no automation writes" in note]
+
+
+def test_a_policy_for_the_automation_of_another_repository_is_no_note() -> None:
+    """Source: fluxcd.io, "ImageUpdateAutomation": it applies the policies of its own namespace."""
+    other = {"sourceRef": {"kind": "GitRepository", "name": "team"}, "update": {"path": "./"}}
+    texts = (
+        images("ImageUpdateAutomation", "flux-system", **OWN),
+        images("ImageUpdateAutomation", "platform", **other),
+        images("ImagePolicy", "platform", **POLICY),
+    )
+    assert not [note for note in Platform(NAMESPACE, *texts).notes if "no automation writes" in note]
+
+
 @pytest.mark.parametrize(
     ("waiting", "own", "said"),
     [
@@ -221,6 +263,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
         ({"storageClassName": "azurefile-csi"}, True, [], False),
         ({"storageClassName": "own"}, True, [], True),
         ({"volumeName": "disk"}, True, [], False),
+        ({"storageClassName": ""}, True, [], False),
         ({}, False, [], False),
         ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}], False),
         ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "other"}}], True),

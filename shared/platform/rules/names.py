@@ -189,7 +189,7 @@ _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _WITH_STRICT_FINALIZERS = ("", "apps", "batch", "networking.k8s.io")
 """Groups whose objects that validation is for; a definition and a custom object may have any name."""
 _OF_ARGO = "resources-finalizer.argocd.argoproj.io"
-"""What people write themselves, so that Argo CD deletes what it applied (argo-cd.readthedocs.io, App Deletion)."""
+"""What people write, so that Argo CD deletes what it applied: argo-cd.readthedocs.io, "App Deletion"."""
 
 
 def lasting_finalizers(platform: ClusterPlatform) -> Iterator[Finding]:

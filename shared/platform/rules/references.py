@@ -286,8 +286,8 @@ def beyond_rights(platform: ClusterPlatform) -> Iterator[Finding]:
 def _place(owned: OwnedObject, platform: ClusterPlatform) -> str | None:
     """Return the namespace that rights for an object are of, "" for the cluster, None where nobody knows.
 
-    A RoleBinding gives rights on the Namespace that it is in (apiserver ``pkg/endpoints/request/requestinfo.go``:
-    a request for a namespace is in it).
+    A RoleBinding gives rights on the Namespace that it is in (apiserver
+    ``pkg/endpoints/request/requestinfo.go``: a request for a namespace is in it).
     """
     if is_kind(owned.id, "", "Namespace"):
         return owned.id.name

@@ -90,8 +90,8 @@ def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what is encrypted with SOPS in a Kustomization that does not decrypt.
 
     Flux itself refuses a Secret. It drops the field ``sops`` of another built-in object (``ssa/normalize``),
-    and the API server refuses that of a custom one. What operators decrypt in the cluster has the field by its
-    definition (isindir/sops-secrets-operator, peak-scale/sops-operator: SopsSecret).
+    and the API server refuses that of a custom one. What operators decrypt in the cluster has the field
+    by its definition (isindir/sops-secrets-operator, peak-scale/sops-operator: SopsSecret).
     """
     for owned in platform.objects:
         owner, is_secret = owned.owner, is_kind(owned.id, "", "Secret")
