@@ -252,6 +252,16 @@ def test_a_kustomization_that_waits_less_than_a_release_takes_is_a_note(
     assert [said in note for note in notes if "still be installed" in note] == ([True] if said else [])
 
 
+def test_a_claim_that_an_operator_may_use_is_no_note() -> None:
+    """Source: kubevirt.io, "Disks and Volumes": a virtual machine names a claim."""
+    names = {"name": "data", "namespace": "platform"}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": names, "spec": CLAIM}
+    machine = {**claim, "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "spec": {}}
+    texts = (yaml.safe_dump(claim), yaml.safe_dump(machine))
+    notes = Platform(NAMESPACE).kustomize("apps", *texts, spec={"wait": True}).notes
+    assert not [note for note in notes if "waits for PersistentVolumeClaim" in note]
+
+
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 

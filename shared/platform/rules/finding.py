@@ -12,6 +12,7 @@ from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import (
     DEFINITION,
+    FLUX,
     HELM,
     KUSTOMIZE,
     SOURCE,
@@ -221,3 +222,8 @@ def full_name(object_id: ObjectId) -> str:
 def named(names: Sequence[str]) -> str:
     """Return names as a sentence has them: ``a``, ``a and b``, ``a, b, c and 3 more``."""
     return some_of(names, MOST_NAMES, between=" and " if len(names) == 2 else ", ")
+
+
+def is_custom(group: str) -> bool:
+    """Return whether objects of a group have a controller that may create pods for them."""
+    return "." in group and not group.endswith((".k8s.io", FLUX))

@@ -26,7 +26,15 @@ from shared.platform.changes.objects import (
     value_at,
 )
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, is_kind, named
+from shared.platform.rules.finding import (
+    ClusterPlatform,
+    Files,
+    Finding,
+    full_name,
+    is_custom,
+    is_kind,
+    named,
+)
 from shared.platform.rules.references import hint_for
 from shared.platform.rules.silent_builds import named_files
 from shared.platform.schemas.fields import Fault, described
@@ -167,8 +175,8 @@ def idle_markers(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
 
     An automation reports neither, and updates nothing: a file that was formatted again has lost its
     comments. Files of other clusters may have a marker, so a policy is looked at only where an automation
-    writes to a folder that these clusters apply, and only in a namespace whose automations do. Source: fluxcd.io, "Automate image updates to Git"; reports:
-    fluxcd/image-automation-controller#159, #214.
+    writes to a folder that these clusters apply, and only in a namespace whose automations do. Source:
+    fluxcd.io, "Automate image updates to Git"; reports: fluxcd/image-automation-controller#159, #214.
     """
     owners = platform.inventory.owners.values()
     own = {value_at(owner.spec, "sourceRef.name") for owner in owners}
@@ -215,13 +223,14 @@ def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
 
     Its ``timeout`` is its ``interval`` by default (fluxcd.io, "Kustomization", Timeout). Reports:
     fluxcd/kustomize-controller#709 (a release), argoproj/argo-cd#29205 (a claim that no pod uses; kstatus
-    ``pvcConditions``: it is in progress until it is bound).
+    ``pvcConditions``: it is in progress until it is bound). A custom object beside a claim may use it.
     """
     used = {
         (owned.id.namespace, value_at(volume, "persistentVolumeClaim.claimName"))
         for owned, pod in platform.pods
         for _, volume in objects_in(pod.spec.get("volumes"))
     }
+    by_operators = {owned.id.namespace for owned in platform.objects if is_custom(owned.id.group)}
     for owner in platform.inventory.owners.values():
         if not owner.spec.get("wait") or owner.is_suspended:
             continue
@@ -237,7 +246,9 @@ def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
         idle = [
             str(name)
             for name, claim in own.items()
-            if (name.namespace, name.name) not in used and _binds_late(name, claim, platform)
+            if (name.namespace, name.name) not in used
+            and name.namespace not in by_operators
+            and _binds_late(name, claim, platform)
         ]
         if longer:
             message = (
