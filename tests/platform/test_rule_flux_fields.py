@@ -297,3 +297,17 @@ def test_a_claim_that_no_pod_uses_keeps_its_kustomization_waiting(
     platform = Platform(NAMESPACE, f"{own}volumeBindingMode: WaitForFirstConsumer\n")
     notes = platform.kustomize("apps", *texts, spec={"wait": waits}).notes
     assert any("waits for PersistentVolumeClaim platform/data" in note for note in notes) == said
+
+
+@pytest.mark.parametrize("name", [{"a": 1}, [{}], 1, None])
+def test_names_of_an_odd_form_stop_no_rule(name: Any) -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": CLAIM}
+    claim["metadata"] = {"name": "data", "namespace": "platform"}
+    workload = yaml.safe_load(deployment())
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": name}}]
+    workload["spec"]["template"]["spec"]["volumes"] = volumes
+    source = {"kind": "GitRepository", "name": name}
+    automation = images("ImageUpdateAutomation", "platform", sourceRef=source, update={"path": "./"})
+    texts = (yaml.safe_dump(claim), yaml.safe_dump(workload), automation)
+    platform = Platform(NAMESPACE).kustomize("apps", *texts, spec={"wait": True})
+    assert not [note for note in platform.notes if "TypeError" in note]

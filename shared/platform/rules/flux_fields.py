@@ -179,9 +179,9 @@ def idle_markers(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
     fluxcd.io, "Automate image updates to Git"; reports: fluxcd/image-automation-controller#159, #214.
     """
     owners = platform.inventory.owners.values()
-    own = {value_at(owner.spec, "sourceRef.name") for owner in owners}
+    own = {str(value_at(owner.spec, "sourceRef.name")) for owner in owners}
     every = list(platform.of_kind(IMAGE, _AUTOMATION))
-    automations = [owned for owned in every if value_at(owned.spec, "sourceRef.name") in own]
+    automations = [owned for owned in every if str(value_at(owned.spec, "sourceRef.name")) in own]
     others = {owned.id.namespace for owned in every} - {owned.id.namespace for owned in automations}
     updated = [folder_of(str(value_at(owned.spec, "update.path") or "./")) for owned in automations]
     is_read = any(f"{folder}/".startswith(f"{owner.path}/") for folder in updated for owner in owners)
@@ -226,7 +226,7 @@ def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
     ``pvcConditions``: it is in progress until it is bound). A custom object beside a claim may use it.
     """
     used = {
-        (owned.id.namespace, value_at(volume, "persistentVolumeClaim.claimName"))
+        (owned.id.namespace, str(value_at(volume, "persistentVolumeClaim.claimName")))
         for owned, pod in platform.pods
         for _, volume in objects_in(pod.spec.get("volumes"))
     }
