@@ -223,7 +223,7 @@ def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
 
     Its ``timeout`` is its ``interval`` by default (fluxcd.io, "Kustomization", Timeout). Reports:
     fluxcd/kustomize-controller#709 (a release), argoproj/argo-cd#29205 (a claim that no pod uses; kstatus
-    ``pvcConditions``: it is in progress until it is bound). A custom object beside a claim may use it.
+    ``pvcConditions``: it is in progress until it is bound). A custom object next to a claim may use it.
     """
     used = {
         (owned.id.namespace, str(value_at(volume, "persistentVolumeClaim.claimName")))
