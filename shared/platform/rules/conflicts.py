@@ -197,11 +197,13 @@ def _unanswered(service: OwnedObject, names: Collection[str]) -> Iterator[Findin
 def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the network policies that cut the pods of Kubernetes off, DNS among them, or those of Flux.
 
-    The components of Flux may have policies of their own, which allow what it needs: fluxcd/flux2#2152, #703.
+    The components of Flux may have policies of their own, which allow what it needs: fluxcd/flux2#2152, #703;
+    flux-operator creates them for a FluxInstance (``spec.cluster.networkPolicy``, true by default).
     """
     every = _policies(platform)
     allowed_elsewhere = any(
-        owned.id.kind.endswith("NetworkPolicy") and owned.id.group != "networking.k8s.io"
+        (owned.id.kind.endswith("NetworkPolicy") and owned.id.group != "networking.k8s.io")
+        or owned.id.kind == "FluxInstance"
         for owned in platform.objects
     )
     for namespace, effects in _CUT_OFF.items():
