@@ -252,6 +252,16 @@ def test_a_kustomization_that_waits_less_than_a_release_takes_is_a_note(
     assert [said in note for note in notes if "still be installed" in note] == ([True] if said else [])
 
 
+@pytest.mark.parametrize("is_attached", [False, True])
+def test_classes_of_aks_are_those_of_aks_alone(is_attached: bool) -> None:
+    """Source: kubernetes.io, "Storage Classes": a class binds at once by default."""
+    names = {"name": "data", "namespace": "platform"}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": names, "spec": CLAIM}
+    platform = Platform(NAMESPACE, is_attached=is_attached)
+    notes = platform.kustomize("apps", yaml.safe_dump(claim), spec={"wait": True}).notes
+    assert any("waits for PersistentVolumeClaim" in note for note in notes) != is_attached
+
+
 def test_a_claim_that_an_operator_may_use_is_no_note() -> None:
     """Source: kubevirt.io, "Disks and Volumes": a virtual machine names a claim."""
     names = {"name": "data", "namespace": "platform"}

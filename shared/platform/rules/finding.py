@@ -92,6 +92,7 @@ class ClusterPlatform:
     Flux that refuse a reference to another namespace, and ``confining`` those that act as the account
     ``default`` where an object names none (``flux_lockdown.FLAGS``). ``nodes`` is how many nodes the clusters
     have at most, and ``pools`` are their node pools, None where nobody knows, or the platform fits anyway.
+    ``is_attached``: they are no AKS, so nobody knows their classes of storage.
     """
 
     inventory: Inventory
@@ -102,6 +103,7 @@ class ClusterPlatform:
     confining: Collection[str] = ()
     nodes: int | None = None
     pools: Collection[str] | None = None
+    is_attached: bool = False
 
     @cached_property
     def objects(self) -> Sequence[OwnedObject]:

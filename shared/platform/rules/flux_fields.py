@@ -275,7 +275,7 @@ def _binds_late(name: ObjectId, claim: Mapping[str, Any], platform: ClusterPlatf
     known = platform.known.get(ObjectId("storage.k8s.io", "StorageClass", "", wanted))
     if known is not None:
         return bool(value_at(known.manifest, "volumeBindingMode") == "WaitForFirstConsumer")
-    return wanted in _LATE_CLASSES
+    return wanted in _LATE_CLASSES and not platform.is_attached
 
 
 def _seconds(text: str) -> float:
