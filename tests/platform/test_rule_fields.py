@@ -140,31 +140,6 @@ def test_a_finalizer_in_git_is_a_note() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "finalizer"),
-    [
-        ("apiVersion: argoproj.io/v1alpha1\nkind: Application", "resources-finalizer.argocd.argoproj.io"),
-        ("apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository", "finalizers.fluxcd.io"),
-        (
-            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition",
-            "customresourcecleanup.apiextensions.k8s.io",
-        ),
-    ],
-)
-def test_a_finalizer_without_a_slash_is_taken_of_other_kinds(kind: str, finalizer: str) -> None:
-    """Source: argo-cd.readthedocs.io, "App Deletion"; apiextensions-apiserver, its finalizer package."""
-    text = f"{kind}\nmetadata: {{name: a, namespace: platform, finalizers: [{finalizer}]}}\n"
-    assert not [problem for problem in Platform(NAMESPACE, text).problems if "finalizer" in problem]
-
-
-def test_what_argo_deletes_with_its_application_is_no_note() -> None:
-    """Source: argo-cd.readthedocs.io, "App Deletion": people write this finalizer, and Argo CD adds none."""
-    kind = "apiVersion: argoproj.io/v1alpha1\nkind: Application"
-    finalizer = "resources-finalizer.argocd.argoproj.io/background"
-    text = f"{kind}\nmetadata: {{name: a, namespace: platform, finalizers: [{finalizer}]}}\n"
-    assert not [note for note in Platform(NAMESPACE, text).notes if "finalizer" in note]
-
-
-@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("spec: {type: ClusterIP, ports: [{port: 80, nodePort: 30000}]}", "does not go with type ClusterIP"),
