@@ -46,6 +46,8 @@ _WEBHOOK = re.compile(
     r"|https://[\w.-]{1,200}\.webhook\.office\.com/webhookb2/)([\w@/.-]{40,})"
 )
 """Addresses by which anybody may post in a chat: docs.github.com, "Supported secret scanning patterns"."""
+_LETTERS_OF_EXAMPLES = 5
+"""So few letters does a part of an example have, such as T00000000, or X for each letter of the token."""
 _PUBLIC = re.compile(r"LS0tLS1CRUdJTiBDRVJU[\w+/=]*|\$\([^)]*\)|\$\{[^}]*\}")
 """What looks like a credential and is none: a certificate in base64, as of a webhook, and references."""
 _CLASSES = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", "[^a-zA-Z0-9]")))
@@ -76,9 +78,18 @@ def credentials(manifest: Json) -> Iterator[Path]:
         return
     for path, name, value in _texts(manifest, (), ""):
         own = _PUBLIC.sub("", value)
-        shaped = without_secrets(own) != own or _WEBHOOK.search(own) is not None
+        shaped = without_secrets(own) != own or any(map(_posts, _WEBHOOK.finditer(own)))
         if shaped or (_is_configured(kind, path) and _is_credential(name, value)):
             yield path
+
+
+def _posts(address: re.Match[str]) -> bool:
+    """Return whether the address of a chat has a token, and no example of one: api.slack.com, webhooks."""
+    return any(
+        len(set(part)) > _LETTERS_OF_EXAMPLES
+        and sum(kind.search(part) is not None for kind in _CLASSES[:3]) > 1
+        for part in address[2].split("/")
+    )
 
 
 def _texts(value: Any, path: Path, name: str) -> Iterator[tuple[Path, str, str]]:

@@ -112,7 +112,7 @@ def platforms(
         if id(inventory) not in wanted:
             wanted[id(inventory)] = room_wanted(inventory)
         room = room_for(wanted[id(inventory)], room_of(desired))
-        key = (id(inventory), minor, provided, pinned, locked, instance, room)
+        key = (id(inventory), minor, provided, pinned, locked, instance, room, desired.is_attached)
         if key not in found:
             content = files(pinned) if pinned else None
             blocking, confining = (
@@ -129,6 +129,7 @@ def platforms(
                 confining,
                 room.nodes,
                 room.pools,
+                desired.is_attached,
             )
             found[key] = platform, []
         found[key][1].append(name)

@@ -71,6 +71,7 @@ def test_an_address_without_a_repository_is_refused_with_its_form(copied: str, f
 @pytest.mark.parametrize(
     "address",
     [
+        *("https://dev.azure.com/org/proj/_git/_full/repo", "https://git.example/a/b/raw/images.git"),
         *(GITHUB, f"{GITHUB}.git", f"{GITHUB}/", DEVOPS, "https://dev.azure.com/org/_git/repo"),
         *("https://org.visualstudio.com/DefaultCollection/proj/_git/repo", "https://gitlab.com/g/s/t/repo"),
         *("https://git.example/a/b/c.git", "https://git.example:8443/scm/proj/repo.git"),

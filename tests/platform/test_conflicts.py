@@ -134,9 +134,13 @@ def test_nothing_cuts_flux_off(
     assert any("so Flux applies nothing any more" in note for note in platform.notes) == noted
 
 
-def test_a_policy_of_another_kind_may_allow_what_flux_needs() -> None:
+@pytest.mark.parametrize(
+    ("kind", "api"),
+    [("CiliumNetworkPolicy", "cilium.io/v2"), ("FluxInstance", "fluxcd.controlplane.io/v1")],
+)
+def test_an_object_of_another_kind_may_allow_what_flux_needs(kind: str, api: str) -> None:
     denying = policy("flux-system", policyTypes=["Egress"])
-    other = manifest("CiliumNetworkPolicy", "flux-system/allow", "cilium.io/v2")
+    other = manifest(kind, "flux-system/flux", api)
     problems, notes = said(denying, other)
     assert not any("so Flux applies nothing any more" in problem for problem in problems)
     assert any("so Flux applies nothing any more" in note for note in notes)

@@ -188,6 +188,48 @@ def test_an_image_that_no_automation_writes_is_a_note(
     assert [part in note for part, note in zip(said, found, strict=True)] == [True] * len(said)
 
 
+def images(kind: str, namespace: str, **spec: Any) -> str:
+    """Return an object of the automation of images."""
+    names = {"name": "web", "namespace": namespace}
+    return yaml.safe_dump(
+        {"apiVersion": "image.toolkit.fluxcd.io/v1", "kind": kind, "metadata": names, "spec": spec}
+    )
+
+
+POLICY = {"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "1"}}}
+OWN = {"sourceRef": {"kind": "GitRepository", "name": "flux-system"}, "update": {"path": "./platform"}}
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["patches: [{path: values.yaml}]", "configMapGenerator: [{name: v, files: [a.yaml=values.yaml]}]"],
+)
+def test_a_marker_in_a_patch_or_in_values_of_a_generator_counts(named: str) -> None:
+    """Source: fluxcd.io, "Automate image updates to Git": a comment in any YAML file of the folder."""
+    texts = (
+        images("ImageUpdateAutomation", "flux-system", **OWN),
+        images("ImagePolicy", "flux-system", **POLICY),
+    )
+    found = Platform(NAMESPACE, *texts).kustomize("apps", deployment())
+    folder = "platform/layers/apps"
+    found.files[f"{folder}/kustomization.yaml"] = f"resources: [all.yaml]\n{named}\n"
+    found.files[f"{folder}/values.yaml"] = 'tag: 1.0.0 # {"$imagepolicy": "flux-system:web:tag"}\n'
+    assert not [note for note in found.notes if "no automation writes" in note]
+    del found.files[f"{folder}/values.yaml"]
+    assert [note for note in found.notes if "no automation writes" in note]
+
+
+def test_a_policy_for_the_automation_of_another_repository_is_no_note() -> None:
+    """Source: fluxcd.io, "ImageUpdateAutomation": it applies the policies of its own namespace."""
+    other = {"sourceRef": {"kind": "GitRepository", "name": "team"}, "update": {"path": "./"}}
+    texts = (
+        images("ImageUpdateAutomation", "flux-system", **OWN),
+        images("ImageUpdateAutomation", "platform", **other),
+        images("ImagePolicy", "platform", **POLICY),
+    )
+    assert not [note for note in Platform(NAMESPACE, *texts).notes if "no automation writes" in note]
+
+
 @pytest.mark.parametrize(
     ("waiting", "own", "said"),
     [
@@ -210,6 +252,26 @@ def test_a_kustomization_that_waits_less_than_a_release_takes_is_a_note(
     assert [said in note for note in notes if "still be installed" in note] == ([True] if said else [])
 
 
+@pytest.mark.parametrize("is_attached", [False, True])
+def test_classes_of_aks_are_those_of_aks_alone(is_attached: bool) -> None:
+    """Source: kubernetes.io, "Storage Classes": a class binds at once by default."""
+    names = {"name": "data", "namespace": "platform"}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": names, "spec": CLAIM}
+    platform = Platform(NAMESPACE, is_attached=is_attached)
+    notes = platform.kustomize("apps", yaml.safe_dump(claim), spec={"wait": True}).notes
+    assert any("waits for PersistentVolumeClaim" in note for note in notes) != is_attached
+
+
+def test_a_claim_that_an_operator_may_use_is_no_note() -> None:
+    """Source: kubevirt.io, "Disks and Volumes": a virtual machine names a claim."""
+    names = {"name": "data", "namespace": "platform"}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": names, "spec": CLAIM}
+    machine = {**claim, "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "spec": {}}
+    texts = (yaml.safe_dump(claim), yaml.safe_dump(machine))
+    notes = Platform(NAMESPACE).kustomize("apps", *texts, spec={"wait": True}).notes
+    assert not [note for note in notes if "waits for PersistentVolumeClaim" in note]
+
+
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
@@ -221,6 +283,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
         ({"storageClassName": "azurefile-csi"}, True, [], False),
         ({"storageClassName": "own"}, True, [], True),
         ({"volumeName": "disk"}, True, [], False),
+        ({"storageClassName": ""}, True, [], False),
         ({}, False, [], False),
         ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}], False),
         ({}, True, [{"name": "d", "persistentVolumeClaim": {"claimName": "other"}}], True),
@@ -244,3 +307,42 @@ def test_a_claim_that_no_pod_uses_keeps_its_kustomization_waiting(
     platform = Platform(NAMESPACE, f"{own}volumeBindingMode: WaitForFirstConsumer\n")
     notes = platform.kustomize("apps", *texts, spec={"wait": waits}).notes
     assert any("waits for PersistentVolumeClaim platform/data" in note for note in notes) == said
+
+
+@pytest.mark.parametrize("name", [{"a": 1}, [{}], 1, None])
+def test_names_of_an_odd_form_stop_no_rule(name: Any) -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": CLAIM}
+    claim["metadata"] = {"name": "data", "namespace": "platform"}
+    workload = yaml.safe_load(deployment())
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": name}}]
+    workload["spec"]["template"]["spec"]["volumes"] = volumes
+    source = {"kind": "GitRepository", "name": name}
+    automation = images("ImageUpdateAutomation", "platform", sourceRef=source, update={"path": "./"})
+    texts = (yaml.safe_dump(claim), yaml.safe_dump(workload), automation)
+    platform = Platform(NAMESPACE).kustomize("apps", *texts, spec={"wait": True})
+    assert not [note for note in platform.notes if "TypeError" in note]
+
+
+@pytest.mark.parametrize(
+    ("kind", "finalizer"),
+    [
+        ("apiVersion: argoproj.io/v1alpha1\nkind: Application", "resources-finalizer.argocd.argoproj.io"),
+        ("apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository", "finalizers.fluxcd.io"),
+        (
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition",
+            "customresourcecleanup.apiextensions.k8s.io",
+        ),
+    ],
+)
+def test_a_finalizer_without_a_slash_is_taken_of_other_kinds(kind: str, finalizer: str) -> None:
+    """Source: argo-cd.readthedocs.io, "App Deletion"; apiextensions-apiserver, its finalizer package."""
+    text = f"{kind}\nmetadata: {{name: a, namespace: platform, finalizers: [{finalizer}]}}\n"
+    assert not [problem for problem in Platform(NAMESPACE, text).problems if "finalizer" in problem]
+
+
+def test_what_argo_deletes_with_its_application_is_no_note() -> None:
+    """Source: argo-cd.readthedocs.io, "App Deletion": people write this finalizer, and Argo CD adds none."""
+    kind = "apiVersion: argoproj.io/v1alpha1\nkind: Application"
+    finalizer = "resources-finalizer.argocd.argoproj.io/background"
+    text = f"{kind}\nmetadata: {{name: a, namespace: platform, finalizers: [{finalizer}]}}\n"
+    assert not [note for note in Platform(NAMESPACE, text).notes if "finalizer" in note]

@@ -73,6 +73,13 @@ def test_what_else_is_encrypted_is_decrypted_too(kind: str, effect: str) -> None
     assert [effect in problem for problem in Platform().kustomize("core", text).problems] == [True]
 
 
+@pytest.mark.parametrize("api", ["isindir.github.com/v1alpha3", "addons.projectcapsule.dev/v1alpha1"])
+def test_what_an_operator_decrypts_is_right_without_decryption(api: str) -> None:
+    """Sources: isindir/sops-secrets-operator and peak-scale/sops-operator: SopsSecret has the field sops."""
+    text = ENCRYPTED.replace("apiVersion: v1\nkind: Secret", f"apiVersion: {api}\nkind: SopsSecret")
+    assert Platform().kustomize("core", text).problems == []
+
+
 def test_a_generated_secret_of_encrypted_variables_is_right_where_they_are_decrypted() -> None:
     """Source: kustomize-controller ``DecryptSources``: files and variables of generators."""
     values = ("password", "sops_mac", "sops_age__list_0__map_enc", "sops_version")

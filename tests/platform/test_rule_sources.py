@@ -263,6 +263,7 @@ def test_a_kind_that_no_chart_is_known_to_bring_is_a_note() -> None:
 
 ACCOUNT = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: team, namespace: flux-system}\n"
 OF_TEAM = "{kind: ServiceAccount, name: team, namespace: flux-system}"
+AS_USER = "{kind: User, name: 'system:serviceaccount:flux-system:team'}"
 OF_ALL = "{kind: Group, name: 'system:serviceaccounts:flux-system'}"
 ROLE = "rbac.authorization.k8s.io"
 
@@ -287,9 +288,10 @@ def bound(kind: str, subject: str) -> str:
         (
             NAMESPACE.replace("platform", "b"),
             bound("RoleBinding", OF_TEAM),
-            "has no rights without a namespace",
+            "has no rights in the namespace b",
         ),
         (NAMESPACE.replace("platform", "b"), bound("ClusterRoleBinding", OF_TEAM), ""),
+        (deployment(), bound("RoleBinding", AS_USER), ""),
         ("apiVersion: a.example/v1\nkind: B\nmetadata: {name: a}\n", bound("RoleBinding", OF_TEAM), ""),
     ],
 )
@@ -299,3 +301,11 @@ def test_what_an_account_has_no_rights_for_is_refused(text: str, binding: str, r
     found = Platform(NAMESPACE, ACCOUNT, binding).kustomize("apps", text, spec=spec).problems
     assert [refused in problem for problem in found] == ([True] if refused else [])
     assert Platform(NAMESPACE, binding).kustomize("apps", text, spec=spec).problems == []
+
+
+def test_a_role_binding_gives_rights_on_its_own_namespace() -> None:
+    """Source: apiserver ``RequestInfoFactory``: a request for a Namespace is one in this namespace."""
+    binding = bound("RoleBinding", OF_TEAM).replace("namespace: platform}", "namespace: b}")
+    own, spec = NAMESPACE.replace("platform", "b"), {"serviceAccountName": "team"}
+    found = Platform(NAMESPACE, ACCOUNT, binding).kustomize("apps", own, spec=spec).problems
+    assert not [problem for problem in found if "no rights" in problem]

@@ -23,6 +23,8 @@ _GITHUB, _RAW, _API = ("github.com", "www.github.com"), "raw.githubusercontent.c
 _BITBUCKET = "bitbucket.org"
 _WITH_OWNERS = (*_GITHUB, _BITBUCKET, "gitlab.com")
 _DEVOPS = re.compile(r"dev\.azure\.com|[a-z0-9-]+\.visualstudio\.com")
+_WITH_REFS = (["/_full"], ["/_optimized"])
+"""What Azure DevOps takes before the name, for all or some refs: azure/devops/repos/git, "Limited Refs"."""
 _PAGES = re.compile(r"(?P<repository>/[^/]+/[^/]+(?:/[^/]+)*?)/(?:-|tree|blob|raw|commits?|pull|issues)/")
 """A path of any host with what GitHub and GitLab, and hosts like them, append to it for a page."""
 _OF_BITBUCKET = re.compile(r"/(src|branch|branches|commits|pull-requests|pipelines)(/|$)")
@@ -92,8 +94,9 @@ def _repository(parts: SplitResult, host: str) -> str | None:
     if host == _API and segments[:1] == ["/repos"]:
         return "".join(segments[1:3])
     if _DEVOPS.fullmatch(host) and "/_git" in segments:
-        return "".join(segments[: segments.index("/_git") + 2])
-    page = _PAGES.match(parts.path)
+        name = segments.index("/_git") + 1
+        return "".join(segments[: name + (2 if segments[name : name + 1] in _WITH_REFS else 1)])
+    page = None if parts.path.rstrip("/").endswith(".git") else _PAGES.match(parts.path)
     return page["repository"] if page else None
 
 

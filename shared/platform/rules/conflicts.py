@@ -16,7 +16,6 @@ from shared.json_tree import Json
 from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import (
-    FLUX,
     PodTemplate,
     is_open,
     items,
@@ -26,7 +25,7 @@ from shared.platform.changes.objects import (
     value_at,
 )
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, named, names_in
+from shared.platform.rules.finding import ClusterPlatform, Finding, OwnedObject, is_custom, named, names_in
 from shared.platform.rules.limits import amount_of, defaults
 
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
@@ -198,11 +197,13 @@ def _unanswered(service: OwnedObject, names: Collection[str]) -> Iterator[Findin
 def cut_off(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield the network policies that cut the pods of Kubernetes off, DNS among them, or those of Flux.
 
-    The components of Flux may have policies of their own, which allow what it needs: fluxcd/flux2#2152, #703.
+    The components of Flux may have policies of their own, which allow what it needs: fluxcd/flux2#2152, #703;
+    flux-operator creates them for a FluxInstance (``spec.cluster.networkPolicy``, true by default).
     """
     every = _policies(platform)
     allowed_elsewhere = any(
-        owned.id.kind.endswith("NetworkPolicy") and owned.id.group != "networking.k8s.io"
+        (owned.id.kind.endswith("NetworkPolicy") and owned.id.group != "networking.k8s.io")
+        or owned.id.kind == "FluxInstance"
         for owned in platform.objects
     )
     for namespace, effects in _CUT_OFF.items():
@@ -345,7 +346,7 @@ def unanswered_webhooks(platform: ClusterPlatform) -> Iterator[Finding]:
     """
     labelled = _labelled(platform)
     scaled = {_target(owned) for owned in platform.objects if owned.id[:2] in _SCALERS}
-    brings_pods = any(_is_custom(owned.id.group) for owned in platform.objects)
+    brings_pods = any(is_custom(owned.id.group) for owned in platform.objects)
     for owned in platform.of_kind("admissionregistration.k8s.io", *_WEBHOOKS):
         for number, webhook in objects_in(owned.manifest.get("webhooks")):
             ref = mapping_at(webhook, "clientConfig.service")
@@ -371,8 +372,3 @@ def unanswered_webhooks(platform: ClusterPlatform) -> Iterator[Finding]:
             if asleep or platform.is_sure:
                 is_fault = platform.is_sure and (asleep or not brings_pods)
                 yield owned.finding(("webhooks", number), message, is_note=not is_fault)
-
-
-def _is_custom(group: str) -> bool:
-    """Return whether objects of a group have a controller that may create pods for them."""
-    return "." in group and not group.endswith((".k8s.io", FLUX))

@@ -12,6 +12,7 @@ from shared.kubernetes.flux_objects import NAMESPACE
 from shared.language.resolve.problems import Path
 from shared.platform.changes.objects import (
     DEFINITION,
+    FLUX,
     HELM,
     KUSTOMIZE,
     SOURCE,
@@ -91,6 +92,7 @@ class ClusterPlatform:
     Flux that refuse a reference to another namespace, and ``confining`` those that act as the account
     ``default`` where an object names none (``flux_lockdown.FLAGS``). ``nodes`` is how many nodes the clusters
     have at most, and ``pools`` are their node pools, None where nobody knows, or the platform fits anyway.
+    ``is_attached``: they are no AKS, so nobody knows their classes of storage.
     """
 
     inventory: Inventory
@@ -101,6 +103,7 @@ class ClusterPlatform:
     confining: Collection[str] = ()
     nodes: int | None = None
     pools: Collection[str] | None = None
+    is_attached: bool = False
 
     @cached_property
     def objects(self) -> Sequence[OwnedObject]:
@@ -221,3 +224,8 @@ def full_name(object_id: ObjectId) -> str:
 def named(names: Sequence[str]) -> str:
     """Return names as a sentence has them: ``a``, ``a and b``, ``a, b, c and 3 more``."""
     return some_of(names, MOST_NAMES, between=" and " if len(names) == 2 else ", ")
+
+
+def is_custom(group: str) -> bool:
+    """Return whether objects of a group have a controller that may create pods for them."""
+    return "." in group and not group.endswith((".k8s.io", FLUX))

@@ -26,9 +26,17 @@ from shared.platform.changes.objects import (
     value_at,
 )
 from shared.platform.inventory import ObjectId
-from shared.platform.rules.finding import ClusterPlatform, Files, Finding, full_name, is_kind, named
+from shared.platform.rules.finding import (
+    ClusterPlatform,
+    Files,
+    Finding,
+    full_name,
+    is_custom,
+    is_kind,
+    named,
+)
 from shared.platform.rules.references import hint_for
-from shared.platform.rules.silent_builds import kustomization_files
+from shared.platform.rules.silent_builds import named_files
 from shared.platform.schemas.fields import Fault, described
 from shared.platform.source.documents import UnreadableFile, documents
 from shared.platform.source.tree import folder_of
@@ -167,21 +175,20 @@ def idle_markers(platform: ClusterPlatform, files: Files) -> Iterator[Finding]:
 
     An automation reports neither, and updates nothing: a file that was formatted again has lost its
     comments. Files of other clusters may have a marker, so a policy is looked at only where an automation
-    writes to a folder that these clusters apply. Source: fluxcd.io, "Automate image updates to Git"; reports:
-    fluxcd/image-automation-controller#159, #214.
+    writes to a folder that these clusters apply, and only in a namespace whose automations do. Source:
+    fluxcd.io, "Automate image updates to Git"; reports: fluxcd/image-automation-controller#159, #214.
     """
     owners = platform.inventory.owners.values()
-    own = {value_at(owner.spec, "sourceRef.name") for owner in owners}
-    automations = [
-        owned
-        for owned in platform.of_kind(IMAGE, _AUTOMATION)
-        if value_at(owned.spec, "sourceRef.name") in own
-    ]
+    own = {str(value_at(owner.spec, "sourceRef.name")) for owner in owners}
+    every = list(platform.of_kind(IMAGE, _AUTOMATION))
+    automations = [owned for owned in every if str(value_at(owned.spec, "sourceRef.name")) in own]
+    others = {owned.id.namespace for owned in every} - {owned.id.namespace for owned in automations}
     updated = [folder_of(str(value_at(owned.spec, "update.path") or "./")) for owned in automations]
     is_read = any(f"{folder}/".startswith(f"{owner.path}/") for folder in updated for owner in owners)
     named_in = dict(_markers(platform, files)) if automations else {}
     for owned in platform.of_kind(IMAGE, _POLICY) if is_read else ():
-        if (owned.id.namespace, owned.id.name) not in named_in:
+        is_written = owned.id.namespace not in others
+        if is_written and (owned.id.namespace, owned.id.name) not in named_in:
             marker = f'{{"$imagepolicy": "{owned.id.namespace}:{owned.id.name}"}}'
             message = f"no file that Flux applies has the comment {marker}: no automation writes this image"
             yield owned.finding(("metadata", "name"), message, is_note=True)
@@ -196,7 +203,7 @@ def _markers(platform: ClusterPlatform, files: Files) -> Iterator[tuple[tuple[st
     """Yield the policies that markers name, each with a file that has it and the text there."""
     paths = {owned.built.file: None for owned in platform.objects if owned.built.file}
     for owner in platform.inventory.owners.values():
-        paths |= {file: None for file, *_ in kustomization_files(owner, files)}
+        paths |= dict.fromkeys(named_files(owner, files))
     for path in paths:
         for found in _MARKER.finditer(files(path) or b""):
             yield (found[1].decode(), found[2].decode()), (path, found[0].decode())
@@ -216,13 +223,14 @@ def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
 
     Its ``timeout`` is its ``interval`` by default (fluxcd.io, "Kustomization", Timeout). Reports:
     fluxcd/kustomize-controller#709 (a release), argoproj/argo-cd#29205 (a claim that no pod uses; kstatus
-    ``pvcConditions``: it is in progress until it is bound).
+    ``pvcConditions``: it is in progress until it is bound). A custom object next to a claim may use it.
     """
     used = {
-        (owned.id.namespace, value_at(volume, "persistentVolumeClaim.claimName"))
+        (owned.id.namespace, str(value_at(volume, "persistentVolumeClaim.claimName")))
         for owned, pod in platform.pods
         for _, volume in objects_in(pod.spec.get("volumes"))
     }
+    by_operators = {owned.id.namespace for owned in platform.objects if is_custom(owned.id.group)}
     for owner in platform.inventory.owners.values():
         if not owner.spec.get("wait") or owner.is_suspended:
             continue
@@ -238,7 +246,9 @@ def impatient_waits(platform: ClusterPlatform) -> Iterator[Finding]:
         idle = [
             str(name)
             for name, claim in own.items()
-            if (name.namespace, name.name) not in used and _binds_late(name, claim, platform)
+            if (name.namespace, name.name) not in used
+            and name.namespace not in by_operators
+            and _binds_late(name, claim, platform)
         ]
         if longer:
             message = (
@@ -258,11 +268,14 @@ def _binds_late(name: ObjectId, claim: Mapping[str, Any], platform: ClusterPlatf
     """Return whether a claim stays pending until a pod uses it."""
     if not is_kind(name, "", "PersistentVolumeClaim") or value_at(claim, "spec.volumeName"):
         return False
-    wanted = str(value_at(claim, "spec.storageClassName") or "")
+    given = value_at(claim, "spec.storageClassName")
+    if given == "":  # one that somebody created for it
+        return False
+    wanted = str(given or "")
     known = platform.known.get(ObjectId("storage.k8s.io", "StorageClass", "", wanted))
     if known is not None:
         return bool(value_at(known.manifest, "volumeBindingMode") == "WaitForFirstConsumer")
-    return wanted in _LATE_CLASSES
+    return wanted in _LATE_CLASSES and not platform.is_attached
 
 
 def _seconds(text: str) -> float:

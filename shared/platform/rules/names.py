@@ -173,7 +173,9 @@ def _metadata_faults(manifest: Json) -> Iterator[tuple[Path, str]]:
             "because its owner is not there; remove it"
         )
         yield ("metadata", "ownerReferences"), message
-    for number, finalizer in enumerate(items(metadata.get("finalizers"))):
+    group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
+    given = items(metadata.get("finalizers")) if group in _WITH_STRICT_FINALIZERS else ()
+    for number, finalizer in enumerate(given):
         if isinstance(finalizer, str) and not (
             "/" in finalizer or finalizer in _FINALIZERS or is_open(finalizer)
         ):
@@ -184,6 +186,10 @@ def _metadata_faults(manifest: Json) -> Iterator[tuple[Path, str]]:
 
 _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 """Those without a domain: ``ValidateFinalizerName``, ``pkg/apis/core/validation`` of Kubernetes."""
+_WITH_STRICT_FINALIZERS = ("", "apps", "batch", "networking.k8s.io")
+"""Groups whose objects that validation is for; a definition and a custom object may have any name."""
+_OF_ARGO = "resources-finalizer.argocd.argoproj.io"
+"""What people write, so that Argo CD deletes what it applied: argo-cd.readthedocs.io, "App Deletion"."""
 
 
 def lasting_finalizers(platform: ClusterPlatform) -> Iterator[Finding]:
@@ -192,7 +198,8 @@ def lasting_finalizers(platform: ClusterPlatform) -> Iterator[Finding]:
     Reports: fluxcd/flux2#2486, fluxcd/kustomize-controller#90.
     """
     for owned in platform.objects:
-        given = [str(text) for text in items(mapping_at(owned.manifest, "metadata").get("finalizers"))]
+        every = items(mapping_at(owned.manifest, "metadata").get("finalizers"))
+        given = [str(text) for text in every if not str(text).startswith(_OF_ARGO)]
         if given and not is_kind(owned.id, "", "Namespace"):
             message = (
                 f"once {owned.id} is deleted, it stays, and its namespace with it, until a controller takes "

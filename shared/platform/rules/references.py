@@ -284,7 +284,13 @@ def beyond_rights(platform: ClusterPlatform) -> Iterator[Finding]:
 
 
 def _place(owned: OwnedObject, platform: ClusterPlatform) -> str | None:
-    """Return the namespace that an object comes to, "" for one of the cluster, None where nobody knows."""
+    """Return the namespace that rights for an object are of, "" for the cluster, None where nobody knows.
+
+    A RoleBinding gives rights on the Namespace that it is in (apiserver
+    ``pkg/endpoints/request/requestinfo.go``: a request for a namespace is in it).
+    """
+    if is_kind(owned.id, "", "Namespace"):
+        return owned.id.name
     if platform.kinds.is_namespaced(owned.manifest):
         return owned.id.namespace or "default"
     return "" if platform.kinds.standing(owned.manifest)[0] is KindState.DEFINED else None
@@ -293,10 +299,13 @@ def _place(owned: OwnedObject, platform: ClusterPlatform) -> str | None:
 def _is_for(binding: OwnedObject, account: ObjectId) -> bool:
     """Return whether a binding gives rights to an account, or may do so."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{account.namespace}", "system:authenticated")
+    user = f"system:serviceaccount:{account.namespace}:{account.name}"
     for _, subject in objects_in(binding.manifest.get("subjects")):
         name, kind = str(subject.get("name") or ""), subject.get("kind")
         place = str(subject.get("namespace") or binding.id.namespace)
         if is_open(name) or is_open(place) or (kind == "Group" and name in groups):
+            return True
+        if kind == "User" and name == user:
             return True
         if kind == "ServiceAccount" and (place, name) == (account.namespace, account.name):
             return True

@@ -90,11 +90,13 @@ def undecrypted_secrets(platform: ClusterPlatform) -> Iterator[Finding]:
     """Yield what is encrypted with SOPS in a Kustomization that does not decrypt.
 
     Flux itself refuses a Secret. It drops the field ``sops`` of another built-in object (``ssa/normalize``),
-    and the API server refuses that of a custom one.
+    and the API server refuses that of a custom one. What operators decrypt in the cluster has the field
+    by its definition (isindir/sops-secrets-operator, peak-scale/sops-operator: SopsSecret).
     """
     for owned in platform.objects:
         owner, is_secret = owned.owner, is_kind(owned.id, "", "Secret")
-        if owner.spec.get("decryption") or is_marked(owned.manifest, "decrypt", "disabled"):
+        is_for_another = is_marked(owned.manifest, "decrypt", "disabled") or owned.id.kind.startswith("Sops")
+        if owner.spec.get("decryption") or is_for_another:
             continue
         whole = isinstance(owned.manifest.get("sops"), Mapping)
         paths = [path for path, value in _values(owned.manifest) if is_secret and _is_encrypted(value)]

@@ -13,12 +13,13 @@ is strict, stops the whole Kustomization: fluxcd/kustomize-controller#253, #290;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.frozen import replace
 from shared.kubernetes.inside import PREFIX
 from shared.language.resolve.problems import Path, nearest
+from shared.language.yaml.nodes import Node
 from shared.platform.changes.objects import is_definition, is_marked, is_open, items, mapping, objects_in
 from shared.platform.inventory import ObjectId, Owner
 from shared.platform.rules.finding import (
@@ -32,7 +33,7 @@ from shared.platform.rules.finding import (
 )
 from shared.platform.source.documents import UnreadableFile, documents
 from shared.platform.source.places import best_document, places_in_text
-from shared.platform.source.references import ReferenceTarget, of_kustomization
+from shared.platform.source.references import Reference, ReferenceTarget, of_kustomization
 from shared.platform.source.tree import KUSTOMIZATION_FILES, joined
 
 _MOST_FILES = 500
@@ -76,6 +77,20 @@ def _note(file: str, of: ObjectId | None, path: Path, message: str) -> Finding:
 
 def kustomization_files(owner: Owner, files: Files) -> Iterator[_Place]:
     """Yield the kustomization files that a Kustomization is built from, as far as they are in the tree."""
+    for path, document, _ in _read(owner, files):
+        yield path, None, (), mapping(document.plain())
+
+
+def named_files(owner: Owner, files: Files) -> Iterator[str]:
+    """Yield the kustomization files that a Kustomization is built from, and the files that they name."""
+    for path, _, references in _read(owner, files):
+        yield path
+        named_there = (joined(path.rpartition("/")[0], reference.text) for reference in references)
+        yield from filter(None, named_there)
+
+
+def _read(owner: Owner, files: Files) -> Iterator[tuple[str, Node, Sequence[Reference]]]:
+    """Yield the kustomization files that a Kustomization is built from, each with its references."""
     waiting, seen = [owner.path], set[str]()
     while waiting and len(seen) < _MOST_FILES:
         folder = waiting.pop()
@@ -86,10 +101,10 @@ def kustomization_files(owner: Owner, files: Files) -> Iterator[_Place]:
         seen.add(folder)
         try:
             (document,) = documents(found[1])
-            references = of_kustomization(found[1])
+            references = tuple(of_kustomization(found[1]))
         except (UnreadableFile, ValueError):
             continue
-        yield found[0], None, (), mapping(document.plain())
+        yield found[0], document, references
         below = (
             joined(folder, ref.text)
             for ref in references
