@@ -22,7 +22,7 @@ OLD, NEW = "  minNodeImageVersion: '202510.19.1'\n", "  minNodeImageVersion: '20
 
 
 def begun(production: str = "1.35.7") -> MemoryCloud:
-    """Return a fleet whose node images are old, and its versions, unless that of production is another one."""
+    """Return a fleet whose node images are old, and its versions, but perhaps that of production."""
     cloud, found = MemoryCloud(), fleet(*NAMES, channel=BOTH)
     for name, version in zip(NAMES, ("1.35.7", production), strict=True):
         found[f"environments/{name}.versions.yaml"] = versions(name, version, OLD)
