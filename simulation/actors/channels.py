@@ -9,7 +9,7 @@ its promotion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -260,27 +260,45 @@ class Channels(EnvironmentActor):
 
     def _takes(self, operators: Operators, environment: SharedEnvironment, field: str, value: str) -> bool:
         """Return whether some cluster follows an environment, and none runs a newer version than one."""
-        now, running = operators.now.clusters, self._running(operators)
-        own = [name for name in environment.clusters if name in now]
-        follow = [name for name in own if values_of(now[name])[field] == environment.values[field]]
+        running, follow = self._running(operators), self._following(operators, environment, field)
         return bool(follow) and all(as_numbers(running[name][field]) <= as_numbers(value) for name in follow)
 
+    def _following(self, operators: Operators, environment: SharedEnvironment, field: str) -> Sequence[str]:
+        now = operators.now.clusters
+        own = [name for name in environment.clusters if name in now]
+        return [name for name in own if values_of(now[name])[field] == environment.values[field]]
+
     def _must_have(self, operators: Operators, new: Mapping[str, str]) -> None:
-        """Check that all clusters that follow run what was merged, also where promotions lead to."""
+        """Check that all clusters that follow run what was merged, also where promotions lead to.
+
+        A promotion gives all that the first environment has, or nothing: what is not proven holds the rest.
+        """
         now, running = operators.now, self._running(operators)
-        proven = dict.fromkeys(new, True)
+        had = now.environment(FIRST).values
+        given, proven = {field: had[field] for field in (VERSION, IMAGE) if field in had}, True
         for environment in now.environments:
             own = [name for name in environment.clusters if name in now.clusters]
+            gets = environment.name == FIRST or (proven and not self._lowers(operators, environment, given))
             for field, value in new.items():
                 has = [name for name in own if values_of(now.clusters[name])[field] == value]
                 old = [name for name in has if as_numbers(running[name][field]) < as_numbers(value)]
                 lacks = environment.values[field] != value and self._takes(
                     operators, environment, field, value
                 )
-                if old or (lacks and proven[field]):
+                if old or (lacks and gets):
                     what = f"{environment.name} has {environment.values}, and runs {running}"
                     raise RuleViolated(RULE, f"{operators.fleet}: {value} was merged, {what}")
-                proven[field] = has == own
+            proven = proven and all(values_of(now.clusters[name]).items() >= given.items() for name in own)
+
+    def _lowers(self, operators: Operators, environment: SharedEnvironment, given: Mapping[str, str]) -> bool:
+        """Return whether a promotion would lower something of an environment: that holds all of it."""
+        running, has = self._running(operators), environment.values
+        changed = {field: as_numbers(value) for field, value in given.items() if has[field] != value}
+        follow = self._following(operators, environment, VERSION) if VERSION in changed else ()
+        runs = [as_numbers(running[name][VERSION]) for name in follow]
+        return any(as_numbers(has[field]) > value for field, value in changed.items()) or any(
+            version > changed[VERSION] for version in runs
+        )
 
     def _running(self, operators: Operators) -> Mapping[str, Mapping[str, str]]:
         """Return the version and the oldest image that each cluster runs."""

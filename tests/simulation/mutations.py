@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from localcloud.azure.world.arm_resources import WriteCondition
+from localcloud.memory import memory_cloud
 from localcloud.tables.memory_state import MemoryState
 from localcloud.tables.memory_tables import MemoryTable
 from shared.app import outbox, repository
@@ -39,7 +40,8 @@ def records_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
 
 
 def overdue_messages_are_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(missed_work, "resend_overdue", lambda _: 0)
+    timers = (timer for timer in memory_cloud.TIMERS if timer is not missed_work.resend_overdue)
+    patch.setattr(memory_cloud, "TIMERS", tuple(timers))
 
 
 def no_message_is_sent_again(patch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,11 @@ from shared.cluster.outcomes import Wait
 from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.diagnosis import diagnose
 from shared.cluster.transitions import apply_outcome
-from tests.simulation.mutations import Mutation
+from tests.simulation.mutations import Mutation, mutation
 
 
 def an_invalid_fleet_file_is_not_shown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(clusters, "fleet_problem", lambda fleet, now, _=None: fleet_problem(fleet, now))
+    patch.setattr(clusters, "fleet_problem", lambda fleet, now, *_, **__: fleet_problem(fleet, now))
 
 
 def clusters_that_are_not_created_are_not_shown(patch: pytest.MonkeyPatch) -> None:
@@ -62,12 +62,12 @@ def the_command_does_not_print_what_waits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(render, "_head", head)
 
 
-def _mutation(remove: Any, *rules: str) -> Mutation:
-    return Mutation(remove, "refused", frozenset(rules))
+def _mutation(remove: Any, *rules: str, often: str = "") -> Mutation:
+    return mutation(remove, "refused", *rules, often=often)
 
 
 VIEW_MUTATIONS = (
-    _mutation(an_invalid_fleet_file_is_not_shown, "silent"),
+    _mutation(an_invalid_fleet_file_is_not_shown, "silent", often="make-fleet-invalid"),
     _mutation(clusters_that_are_not_created_are_not_shown, "untrue"),
     _mutation(what_a_plan_does_not_carry_out_is_not_shown, "untrue", "silent"),
     _mutation(every_cluster_of_a_plan_counts_as_in_sync, "untrue"),

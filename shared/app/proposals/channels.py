@@ -231,9 +231,10 @@ def _pools(
         running = record.observation.running if record else None
         if record is None or running is None:
             continue
+        in_azure = {pool: name for name, pool in running.renamed.items()}
         for pool, versions in sorted(running.pools.items()):
             if versions.image.startswith(f"{kind}-"):
-                call = GetPoolUpgradeProfile(record.desired.id, running.renamed.get(pool, pool))
+                call = GetPoolUpgradeProfile(record.desired.id, in_azure.get(pool, pool))
                 found.setdefault((place, kind), call)
     return found
 

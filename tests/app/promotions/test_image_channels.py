@@ -133,3 +133,13 @@ def test_one_kind_of_image_of_a_region_is_asked_about_once_for_all_clusters() ->
     on_azure(cloud, GetPoolUpgradeProfile, counted)
     asked_again(cloud)
     assert len(asked) == 1
+
+
+def test_a_node_pool_that_was_replaced_is_asked_about_by_its_name_in_azure() -> None:
+    cloud, larger = begun(), b"vmSize: Standard_D8s_v5"
+    found = {path: text.replace(b"vmSize: Standard_D4s_v5", larger) for path, text in tree().items()}
+    assert found != tree()
+    push(cloud, found)
+    cloud.run()
+    asked_again(cloud)
+    assert (stored(cloud).problem, len(proposed(cloud))) == ("", 1)
