@@ -79,7 +79,8 @@ def test_it_serves_a_signed_webhook_a_queue_message_and_a_timer(tmp_path: Path, 
     operator = start(options)
     commit = operator.push(fleet_files.fleet("one"))
     operator.wait_for_status(commit, "success", seconds=180)
-    log = (operator.cloud.state / "logs" / "functions.log").read_text()
+    log = operator.cloud.state / "logs" / "functions.log"
     for function in ("github", "planner", "changer", "plan_missed_head"):
-        assert f"Executed 'Functions.{function}' (Succeeded" in log, function
-    assert "(Failed" not in log
+        done = f"Executed 'Functions.{function}' (Succeeded"
+        operator.wait(lambda done=done: done in log.read_text(), f"{function} has run", seconds=60)
+    assert "(Failed" not in log.read_text()

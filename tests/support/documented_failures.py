@@ -194,5 +194,5 @@ ENTRIES: Mapping[str, str] = {
     "RequestLimit": "aks/ThrottledByText",
     "StateByText": "network/StateByText",
     "PassingByText": "rules/PassingByText",
-    "NetworkSecurityGroupCountLimitReached": "compute/CountLimit",
+    "VnetCountLimitReached": "compute/CountLimit",
 }
