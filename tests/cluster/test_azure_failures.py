@@ -330,7 +330,6 @@ def test_what_the_api_server_refused_is_found_in_an_error_of_azure(text: str, en
         ({"code": "OperationNotAllowed", "message": LIMIT}, "aks/ThrottledByText"),
         ({"code": "StaticPublicIPCountLimitReached", "message": ADDRESSES}, "compute/PublicIPCountLimit"),
         ({"code": "IPv4StandardSkuPublicIpCountLimitReached", "message": ""}, "compute/PublicIPCountLimit"),
-        ({"code": "NetworkSecurityGroupCountLimitReached", "message": "no"}, "compute/CountLimit"),
         ({"code": "K8sVersionNotSupported", "message": LONG_TERM}, "aks/LongTermSupportOnly"),
         ({"code": "K8sVersionNotSupported", "message": "1.25.6 is not"}, "aks/K8sVersionNotSupported"),
         (

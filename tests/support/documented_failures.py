@@ -194,5 +194,4 @@ ENTRIES: Mapping[str, str] = {
     "RequestLimit": "aks/ThrottledByText",
     "StateByText": "network/StateByText",
     "PassingByText": "rules/PassingByText",
-    "VnetCountLimitReached": "compute/CountLimit",
 }
