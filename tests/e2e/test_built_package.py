@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
@@ -81,6 +82,9 @@ def test_it_serves_a_signed_webhook_a_queue_message_and_a_timer(tmp_path: Path, 
     operator.wait_for_status(commit, "success", seconds=180)
     log = operator.cloud.state / "logs" / "functions.log"
     for function in ("github", "planner", "changer", "plan_missed_head"):
-        done = f"Executed 'Functions.{function}' (Succeeded"
-        operator.wait(lambda done=done: done in log.read_text(), f"{function} has run", seconds=60)
+        operator.wait(partial(_has_run, log, function), f"{function} has run", seconds=60)
     assert "(Failed" not in log.read_text()
+
+
+def _has_run(log: Path, function: str) -> bool:
+    return f"Executed 'Functions.{function}' (Succeeded" in log.read_text()
