@@ -105,22 +105,27 @@ def _named(config: pytest.Config, items: Sequence[pytest.Item]) -> set[pytest.It
 
 
 def _left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that are not drawn: of all long ones, of walks, and of the lives of each folder."""
+    """Return the tests that are not drawn: of all long ones, of walks, and of the lives of each folder.
+
+    None is drawn of those that alone would take most of a run: ``make deep`` has them.
+    """
     groups = defaultdict[str, list[pytest.Item]](list)
     for item in sorted(items, key=lambda item: item.nodeid):
         if item.get_closest_marker("always"):
             continue
-        if item.get_closest_marker("long"):
+        if item.get_closest_marker("deep"):
+            groups["deep tests"].append(item)
+        elif item.get_closest_marker("long"):
             groups["long tests"].append(item)
         elif (folder := item.path.parent.name) in WALKS:
             groups[folder].append(item)
         elif item.get_closest_marker("lives"):
             groups[item.nodeid.partition("::")[0].rpartition("/")[0]].append(item)
-    fixed = {"long tests": LONG, **WALKS}
+    fixed = {"deep tests": 0, "long tests": LONG, **WALKS}
     drawn = (
         test
         for name, tests in groups.items()
-        for test in sample(name, tests, fixed.get(name) or -(-len(tests) // LIVES))
+        for test in sample(name, tests, fixed.get(name, -(-len(tests) // LIVES)))
     )
     return {test for tests in groups.values() for test in tests} - {*drawn}
 

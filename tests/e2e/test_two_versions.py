@@ -165,7 +165,7 @@ def fleet(tag: str, *names: str) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.long
+@pytest.mark.deep
 @pytest.mark.timeout(2 * SECONDS)
 def test_two_versions_at_once_under_load_do_nothing_twice_and_lose_nothing(
     start: Start, tmp_path: Path
