@@ -74,8 +74,8 @@ def test_the_effect_of_a_change_is_that_of_the_table_of_effects(page: str, table
     assert effects["nodePools[].vmSize"] == "node pool replacement"
     assert effects["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool replacement"
     assert effects["networkProfile.networkDataplane"] == (
-        "needs recreation; in place, nodes are reimaged (with networkPlugin: azure): "
-        "`azure` or nothing to `cilium`"
+        "needs recreation; in place, nodes are reimaged (with networkPlugin: azure, once an earlier commit "
+        "has turned node auto-provisioning off): `azure` or nothing to `cilium`"
     )
     assert effects["httpProxyConfig.httpProxy"] == "in place, nodes are reimaged"
     assert (
