@@ -16,7 +16,7 @@ from shared.app.api import schema
 from shared.azure.running_versions import PoolVersions, RunningVersions
 from shared.language.desired import is_attached
 from shared.language.resolve.desired_fleet import DesiredFleet
-from shared.plan.holds import Postponement
+from shared.plan.plan import Postponement
 from shared.platform.followed import FLEET, Followed
 from shared.platform.pins import FleetSource, Revision, Roots, followers, pinned, without_stages
 from shared.platform.source.reach import pulled_with

@@ -42,7 +42,7 @@ from shared.cluster.sleep import SleepDecision, should_be_awake
 from shared.frozen import dataclass, field, replace
 from shared.language.desired import Desired
 from shared.language.pin import Pin
-from shared.plan.holds import Postponement
+from shared.plan.plan import Postponement
 
 READY = Step.VERIFY.condition
 FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))

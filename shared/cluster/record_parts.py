@@ -17,7 +17,8 @@ from shared.cluster.sleep import SleepOrder
 from shared.frozen import dataclass, field
 from shared.kubernetes.inside import InsideReading
 from shared.kubernetes.kubeconfig import ApiServer
-from shared.plan.holds import Closure, Postponement
+from shared.plan.holds import Closure
+from shared.plan.plan import Postponement
 
 
 class Phase(StrEnum):

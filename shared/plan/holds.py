@@ -215,19 +215,6 @@ NEVER = "a commit lets it"
 
 
 @dataclass(frozen=True)
-class Postponement:
-    """What keeps a cluster beyond its end: until when, who asked for it and why.
-
-    ``of`` is the end that git gave the cluster then.
-    """
-
-    until: datetime
-    by: str
-    reason: str
-    of: datetime
-
-
-@dataclass(frozen=True)
 class Closure:
     """A freeze, or change windows, that keep something from starting.
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from shared.azure.running_versions import RunningVersions
 from shared.frozen import dataclass, field, replace
 from shared.plan.differences import FieldChange
-from shared.plan.holds import Hold, HoldKind, Postponement
+from shared.plan.holds import Hold, HoldKind
 
 
 class Action(StrEnum):
@@ -42,6 +42,19 @@ _NOT_CARRIED_OUT = (Action.INVALID, Action.REFUSED, Action.ON_HOLD)
 def _outcome(action: Action, needs_approval: bool) -> str:
     released = needs_approval and action in _NOT_CARRIED_OUT
     return "needs approval" if released else action.value.replace("-", " ")
+
+
+@dataclass(frozen=True)
+class Postponement:
+    """What keeps a cluster beyond its end: until when, who asked for it and why.
+
+    ``of`` is the end that git gave the cluster then.
+    """
+
+    until: datetime
+    by: str
+    reason: str
+    of: datetime
 
 
 class RecordedState(Protocol):

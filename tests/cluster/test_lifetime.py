@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shared.cluster.lifetime import Lifetime, due_at, end_in_git, lifetime_of, ready_at, spared, with_lifetime
 from shared.cluster.record_parts import EndPull, LifetimeState
 from shared.frozen import replace
-from shared.plan.holds import Postponement
+from shared.plan.plan import Postponement
 from tests.support.cluster_records import record
 
 READY = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -105,7 +105,7 @@ CERTIFICATE = base64.b64encode(PEM.format("CERTIFICATE").encode()).decode()
         manifest("ExternalSecret", "platform/a", "external-secrets.io/v1", spec={"secretKey": "Pass-1234"}),
         manifest("Widget", "platform/a", "example.com/v1", spec={"caBundle": CERTIFICATE}),
         provider("https://hooks.slack.com/services/YOUR/SLACK/WEBHOOK"),
-        provider("https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"),
+        provider(f"https://hooks.slack.com/services/T00000000/B00000000/{'X' * 24}"),
         provider("https://hooks.slack.com/services/YOUR_WORKSPACE_ID/YOUR_CHANNEL_ID/YOUR_WEBHOOK_TOKEN"),
         provider("https://slack.com/api/chat.postMessage"),
     ],

@@ -14,7 +14,7 @@ from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.fleet_rules import Guards
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem
-from shared.plan.holds import Postponement
+from shared.plan.plan import Postponement
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 

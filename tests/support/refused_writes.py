@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcloud.azure.world.refusals import cluster_rules
+from localcloud.azure.world.refusals import autoscaler_rules
 from localcloud.azure.world.refusals.node_settings import SYSCTLS
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -99,7 +99,7 @@ CREATED: dict[str, dict[str, Any]] = {
     "autoscaler-scan-interval": {"autoScalerProfile": {"scan-interval": "10"}},
     **{
         f"autoscaler-{field}": {"autoScalerProfile": {field: "soon" if "skip" in field else "90x"}}
-        for field in cluster_rules._TEXTS
+        for field in autoscaler_rules.FORMS
         if field != "scan-interval"
     },
 }

@@ -1,4 +1,4 @@
-"""Refusals about a cluster, except its network: identity, tier, security, add-ons, autoscaler."""
+"""Refusals about a cluster, except its network: identity, tier, security, add-ons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from localcloud.azure.world.catalog import parse
-from localcloud.azure.world.refusals import api_server_rules, isolation_rules
+from localcloud.azure.world.refusals import api_server_rules, autoscaler_rules, isolation_rules
 from localcloud.azure.world.refusals.rule import (
     Broken,
     RefusalRule,
@@ -19,55 +19,6 @@ from localcloud.azure.world.refusals.rule import (
 from shared.json_tree import Json
 
 _ACCESS, _KMS = "apiServerAccessProfile", "securityProfile.azureKeyVaultKms"
-_SCALER = "autoScalerProfile"
-_MINUTES, _SECONDS, _ANY_UNIT = re.compile(r"\d+m"), re.compile(r"\d+s"), re.compile(r"\d+(ns|us|ms|s|m|h)")
-_WHOLE, _BOOLEAN = re.compile(r"\d+"), re.compile(r"true|false")
-_SHARE = re.compile(r"0(\.\d+)?|1(\.0+)?|\.\d+")
-_TEXTS: dict[str, re.Pattern[str]] = {
-    **dict.fromkeys(
-        (
-            "scale-down-delay-after-add",
-            "scale-down-delay-after-failure",
-            "scale-down-unneeded-time",
-            "scale-down-unready-time",
-            "max-node-provision-time",
-        ),
-        _MINUTES,
-    ),
-    "scan-interval": _SECONDS,
-    # Azure's own default is the scan interval, in seconds.
-    "scale-down-delay-after-delete": re.compile(r"\d+[sm]"),
-    "new-pod-scale-up-delay": _ANY_UNIT,
-    "max-empty-bulk-delete": _WHOLE,
-    "max-graceful-termination-sec": _WHOLE,
-    "max-total-unready-percentage": _WHOLE,
-    "ok-total-unready-count": _WHOLE,
-    "scale-down-utilization-threshold": _SHARE,
-    "balance-similar-node-groups": _BOOLEAN,
-    "skip-nodes-with-local-storage": _BOOLEAN,
-    "skip-nodes-with-system-pods": _BOOLEAN,
-}
-
-
-def _text(field: str, form: re.Pattern[str]) -> RefusalRule:
-    def broken(asked: RequestedWrite) -> bool:
-        value = (asked.says(_SCALER) or {}).get(field)
-        return bool(value) and form.fullmatch(str(value)) is None
-
-    return RefusalRule(
-        f"autoscaler-{field}",
-        f"models ManagedClusterPropertiesAutoScalerProfile.{field.replace('-', '_')}",
-        f"{_SCALER}.{field}",
-        f"The value of {field} in autoScalerProfile is invalid.",
-        broken,
-    )
-
-
-def _share(asked: RequestedWrite) -> bool:
-    share: str = (asked.says(_SCALER) or {}).get("max-total-unready-percentage") or "0"
-    return _WHOLE.fullmatch(share) is not None and int(share) > 100
-
-
 _ACCOUNTS = frozenset(
     (
         *("administrator", "admin", "user", "user1", "test", "user2", "test1", "user3", "admin1", "1", "123"),
@@ -395,12 +346,5 @@ RULES = (
         "bootstrapProfile.containerRegistryId needs artifactSource Cache.",
         unless("bootstrapProfile.containerRegistryId", "bootstrapProfile.artifactSource", "Cache"),
     ),
-    *(_text(field, form) for field, form in _TEXTS.items()),
-    RefusalRule(
-        "autoscaler-share",
-        "models ManagedClusterPropertiesAutoScalerProfile.max_total_unready_percentage: at most 100",
-        f"{_SCALER}.max-total-unready-percentage",
-        "max-total-unready-percentage must be between 0 and 100.",
-        _share,
-    ),
+    *autoscaler_rules.RULES,
 )

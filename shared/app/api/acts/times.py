@@ -22,7 +22,7 @@ from shared.cluster.reporting.events import lifetime_event, order_event
 from shared.cluster.sleep import SleepOrder, next_turn, time_text
 from shared.cluster.transitions.acceptance import accept_order
 from shared.language.model.cluster.schedules import LONGEST
-from shared.plan.holds import Postponement
+from shared.plan.plan import Postponement
 from shared.ports import Ports
 
 
