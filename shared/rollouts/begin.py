@@ -128,8 +128,11 @@ def begin(
 
 
 def moves_pin(member: Member) -> bool:
-    """Return whether a commit moves the pin of a cluster, or an earlier rollout has moved it there."""
-    return (member.later or member.earlier is not None) and not member.stays
+    """Return whether a commit moves the pin of a cluster, or an earlier rollout has moved it there.
+
+    Pins of other sources than the fleet's repository do not count: they have no commit of it.
+    """
+    return (member.later or member.earlier_in_fleet is not None) and not member.stays
 
 
 def stages_with(strategy: Sequence[StageRule], candidates: Sequence[Candidate]) -> frozenset[str]:

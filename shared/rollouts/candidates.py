@@ -226,11 +226,12 @@ def candidates_of(
 
 
 def _moved(record: ClusterRecord, wanted: Desired) -> Pin | None:
-    """Return the pin of a cluster that a commit moves, ``UNKNOWN`` where Flux follows its source so far."""
+    """Return the pin that a commit moves, an unknown one where a cluster followed its source by itself."""
     before = Pin.of(record.document)
     if wanted.pin is None or (before is not None and before.pulls == wanted.pin.pulls):
         return None
-    return before if before is not None and before.source == wanted.pin.source else UNKNOWN
+    same = before is not None and before.source == wanted.pin.source
+    return before if same else replace(UNKNOWN, source=wanted.pin.source)
 
 
 def _moved_systems(document: Json, wanted: Desired) -> Mapping[str, Pin]:

@@ -140,7 +140,8 @@ class _StageState:
 def _standings(rollout: Rollout, seen: Seen, now: datetime) -> Iterator[_StageState]:
     """Yield how each stage of the line stands; one without clusters as that before it of its commit.
 
-    A cluster whose pin a guard keeps shows nothing of what its stage is to have.
+    A cluster whose pin a guard keeps shows nothing of what its stage is to have, nor does one that pulls
+    another source than the fleet's repository.
     """
     decision = decide(replace(rollout, state=RolloutState.ACTIVE), seen, now)
     last: tuple[str, bool] | None = None
@@ -148,7 +149,7 @@ def _standings(rollout: Rollout, seen: Seen, now: datetime) -> Iterator[_StageSt
         own = [
             member
             for member in rollout.members
-            if member.earlier is not None
+            if member.earlier_in_fleet is not None
             and not member.stays
             and rollout.stages[member.stage].plain == target.stage
         ]

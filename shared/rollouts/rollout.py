@@ -141,6 +141,11 @@ class Member:
         own = (self.earlier,) if self.earlier and self.earlier.commit else ()
         return (*own, *self.systems.values())
 
+    @property
+    def earlier_in_fleet(self) -> Pin | None:
+        """The pin that a commit moves of a cluster that pulls the fleet's repository, None for any other."""
+        return None if self.earlier is None or self.earlier.source else self.earlier
+
 
 @dataclass(frozen=True)
 class GroupPass:

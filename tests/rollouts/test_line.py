@@ -17,7 +17,7 @@ from shared.rollouts.begin import LineStages, begin
 from shared.rollouts.decide import decide
 from shared.rollouts.line import line_of, moves, splits
 from shared.rollouts.rollout import Rollout, RolloutState
-from shared.rollouts.strategy import GroupRule, StageRule
+from shared.rollouts.strategy import GroupRule, Line, StageRule, StageTarget
 from tests.support.rollout_fleets import NOW, candidate, stage, summary
 from tests.support.sample import DEEP
 
@@ -136,3 +136,21 @@ def test_every_stage_goes_on_however_fast_commits_come(
     assert pipeline.has == dict.fromkeys(CLUSTERS, number)
     assert pipeline.rollout is not None
     assert pipeline.rollout.state is RolloutState.COMPLETED
+
+
+def test_a_cluster_that_pulls_another_source_keeps_no_commit_for_its_stage() -> None:
+    """``prod`` gives up what ``test`` has dropped, though a cluster of it is Ready with what it pulls."""
+    own = candidate("prod1", "prod")
+    own = replace(own, member=replace(own.member, earlier=replace(UNKNOWN, source="oci://platform")))
+    made = [candidate(name, of) for name, of in CLUSTERS.items() if name != "prod1"]
+    moved = [
+        replace(cluster, member=replace(cluster.member, platform=True, earlier=UNKNOWN)) for cluster in made
+    ]
+    targets = (StageTarget("dev", _name(2), _name(1)), *(StageTarget(of, _name(1)) for of in NAMES[1:]))
+    rules = tuple(stage(of, GroupRule()) for of in NAMES)
+    platform = LineStages(rules, Line(_name(2), targets))
+    rollout = begin(_name(2), rules, [*moved, own], None, NOW, platform=platform, split=True)
+    ready = {"dev0", "dev1", "prod1"}
+    seen = {name: summary(name, generation=2 if name in ready else 1) for name in CLUSTERS}
+    line = line_of(NAMES, decide(rollout, seen, NOW).rollout, seen, NOW, _name(2))
+    assert line.commits == [_name(2)] * 3

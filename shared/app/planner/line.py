@@ -52,7 +52,7 @@ def planned_line(
         return PlannedLine(desired)
     names = [rule.name for rule in platform_stages(written, desired)]
     before = ports.state.rollout(fleet.rollout) if fleet.rollout else None
-    if before is not None and not any(member.earlier or member.later for member in before.members):
+    if before is not None and not any(member.earlier_in_fleet or member.later for member in before.members):
         before = None  # it moves no pin
     if before is not None and before.commit != head:
         selects = read_selection(head, written, fleet, ports) != NOTHING
@@ -171,7 +171,8 @@ def _reverted(
     for member in rollout.members:
         record, wanted = records.get(member.cluster), desired.clusters.get(member.cluster)
         pin = Pin.of(record.document) if record else None
-        if record is None or pin is None or wanted is None or wanted.pin is None or member.earlier is None:
+        earlier = member.earlier_in_fleet
+        if record is None or pin is None or wanted is None or wanted.pin is None or earlier is None:
             continue
         moved = record.uid == member.uid and record.generation >= member.generation
-        yield moved and wanted.pin.pulls == member.earlier.pulls != pin.pulls
+        yield moved and wanted.pin.pulls == earlier.pulls != pin.pulls
