@@ -48,6 +48,7 @@ from shared.cluster.failures.errors import (
 )
 from shared.cluster.queues.messages import ProposeRequest
 from shared.frozen import dataclass, replace
+from shared.language.desired import Desired
 from shared.language.resolve.repository_layout import cluster_path
 from shared.logs import about, about_record
 from shared.ports import Ports, Pull
@@ -114,9 +115,12 @@ def settle(proposal: Proposal, digest: str, *, room: bool, head: Head, ports: Po
         with about_record(record):
             log.info("%s: Azure shows something else than the last sweep saw", record.name)
         return
-    verified = record.observation.verified
+    verified, lowered = record.observation.verified, record.divergence.lowered
     known = verified.unmanaged if verified else None
-    compare = partial(drift_of, owner=owner, live=live, known=known)
+
+    def compare(written: Desired) -> Sequence[Difference]:
+        return drift_of(replace(written, lowered=lowered), owner, live, known)
+
     _propose(turn, *found, [decision.difference for decision in decided], compare)
 
 

@@ -80,6 +80,21 @@ def test_a_merge_of_the_proposal_writes_nothing_and_the_cluster_is_in_sync() -> 
     assert cloud.state.proposals() == []
 
 
+def test_a_version_that_git_lowered_is_proposed_as_it_runs() -> None:
+    """What runs is newer than the manifest of the newest commit, however it came to that."""
+    cloud = ready(PROPOSE)
+    lowered = {path: text.replace(b"1.36", b"1.35") for path, text in files(PROPOSE).items()}
+    push(cloud, lowered)
+    cloud.run()
+    sweep(cloud)
+    assert changed_lines(cloud) == ["+kubernetesVersion: 1.36.3"]
+    (pull,) = pull_requests(cloud)
+    assert "has the value of Azure already" not in pull.body
+    merge(cloud, pull.number)
+    sweep(cloud)
+    assert (drifted(record(cloud)), pull_requests(cloud)) == ({}, [])
+
+
 def test_what_a_class_sets_is_written_into_the_manifest_of_the_cluster() -> None:
     cloud = ready()
     shared = b"""\
