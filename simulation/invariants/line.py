@@ -85,6 +85,9 @@ class LineRules:
             return False  # somebody took it out
         if record is None or record.deleting or not _pin(record):
             return False
+        verified = self._verified[cloud.ports.config.fleet, name].values()
+        if min(verified, default=self._context.loop.clock()) >= history.moved_at(head):
+            return False  # its stage may have passed before, without any cluster
         life = self._starts.seen.get((cloud.ports.config.fleet, name, record.uid))
         return life is not None and not life.aside and record.phase is Phase.READY
 

@@ -9,6 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from shared.app.door import newer_epoch
 from shared.app.examination import guide_of
 from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
@@ -56,7 +57,8 @@ def _prune_pins(ports: Ports) -> int:
     One that is stopped runs an older pin than those that it was given since.
 
     In a recovery nobody knows what a cluster pulls that has no record yet, or one that is recovering; nor
-    before the first plan. A new manifest that is invalid may be that of such a cluster.
+    before the first plan. A new manifest that is invalid may be that of such a cluster. Whether the tables
+    are too old is asked now: what an earlier comparison says may be older than they are.
     """
     host, fleet = ports.git_host, ports.state.fleet()
     if fleet.app.pins_directly or Capability.PROPOSALS not in host.capabilities:
@@ -69,6 +71,9 @@ def _prune_pins(ports: Ports) -> int:
     if newest is None or any(item.is_new_and_invalid for item in newest.plan.items):
         return 0
     if fleet.tables.recovery is not None or any(record.recovering for record in listed):
+        return 0
+    ports.process.compared.tables_at = None
+    if newer_epoch(fleet, ports):
         return 0
     pins = filter(None, (Pin.of(record.document) for record in listed))
     used = {fleet.commit, fleet.planning, fleet.rollout}.union(*({pin.commit, pin.before} for pin in pins))

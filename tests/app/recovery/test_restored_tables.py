@@ -8,6 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
 from shared.app.api.views.clusters import fleet_view
 from shared.app.door import epoch_tag
+from shared.app.recovery.housekeeping import purge_expired
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.job import ContestKind
 from shared.cluster.recipes import Step
@@ -42,6 +43,8 @@ from tests.support.pipeline_runs import (
 )
 from tests.support.policies import POLICIES
 from tests.support.replaced_ports import on_azure
+
+VERSION = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: version, namespace: default}\n"
 
 pytestmark = pytest.mark.lives
 
@@ -113,6 +116,18 @@ def test_tables_of_a_moment_since_which_no_plan_began_jobs_need_no_recovery() ->
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert (accepted(cloud), record(cloud).generation) == (before, 1)
+
+
+def test_no_pin_is_deleted_by_tables_that_were_restored_a_moment_ago() -> None:
+    """They know the pin before; that the cluster has another one since, a comparison has not found yet."""
+    cloud = ready(fleet_files.fleet("one"))
+    older = cloud.state.backup()
+    files = {**fleet_files.fleet("one"), "platform/version.yaml": VERSION}
+    pin = f"{PIN_BRANCHES}{push(cloud, files)}"
+    cloud.run()
+    cloud.restore(older)
+    purge_expired(cloud.ports)
+    assert pin in cloud.ports.git_host.branches(PIN_BRANCHES)
 
 
 # The recovery.
