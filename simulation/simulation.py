@@ -325,7 +325,9 @@ class Simulation:
         ends += [rollouts.check] if rollouts is not None else []
         for attempt in range(ROUNDS):
             everybody[0].unblock()
-            loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
+            # Not at the same minute of each hour: a cluster may sleep then, and an approval expires.
+            pause = timedelta(seconds=PEACE_SECONDS, minutes=35 * (attempt // 4))
+            loop.run_until(loop.clock() + pause, done=lambda: loop.idle)
             for actor in self._cast.upkeep.values() if attempt == 0 else ():
                 actor.check()
             content = rollouts is None or rollouts.content

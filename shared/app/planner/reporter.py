@@ -155,8 +155,10 @@ def _report(
         if isinstance(error, Withheld):  # until its repository has the name of the settings, or is unblocked
             wait = LONGEST
         again_at = ports.clock() + timedelta(seconds=wait)
-        _save(replace(plan_record, not_before=again_at), ports)
+        saved = _save(replace(plan_record, not_before=again_at), ports)
         send(ReportRequest(), ports, after=wait)
+        if written and not saved:
+            send_unlike(StatusRequest(commit=commit), ports, after=0)
         return False
     except ReconcileError as error:
         log.exception("the commit status of %s is abandoned", commit[:8])
@@ -198,12 +200,14 @@ def lasting_since(ports: Ports) -> datetime:
     return ports.clock() - timedelta(seconds=ports.config.timing.unhealthy_seconds)
 
 
-def _save(plan_record: PlanRecord, ports: Ports) -> None:
-    """Save what was reported, unless the commit was planned again: then it is reported again in any case."""
+def _save(plan_record: PlanRecord, ports: Ports) -> bool:
+    """Save what was reported, unless the commit was planned or reported again; return whether it is saved."""
     try:
         ports.state.save_report(plan_record)
     except Stale:
-        log.info("%s was planned again meanwhile", plan_record.plan.commit[:8])
+        log.info("%s was planned or reported again meanwhile", plan_record.plan.commit[:8])
+        return False
+    return True
 
 
 def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
@@ -262,7 +266,8 @@ def _next(
         status = CommitStatus("pending", status_line(underway), CONTEXT, link)
         settled = closed = False
     else:
-        superseded = f"superseded by {newest[:8]} before it was carried out"
+        by = ports.state.fleet().planning or newest
+        superseded = f"superseded by {by[:8]} before it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
     if pause is not None and status.state == "pending":
         said = "; ".join(filter(None, (str(pause), status.description)))

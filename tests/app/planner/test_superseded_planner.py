@@ -15,6 +15,7 @@ from shared.app.api.views.why import why_view
 from shared.app.outbox import send_all
 from shared.app.planner import planner
 from shared.app.planner.reporter import report_open_plans
+from shared.cluster.failures.errors import Unavailable
 from shared.cluster.queues.envelopes import continuation
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.queues.messages import PlanRequest
@@ -23,6 +24,7 @@ from shared.cluster.transitions.acceptance import accept_new
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action
 from shared.ports import PlanRecord
+from shared.ports.state.fleet import Handover
 from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet
 from tests.support.pipeline_runs import accepted, cloud_with, phases, push, ready, status
@@ -183,20 +185,61 @@ def test_an_old_plan_ends_when_its_cluster_is_created_again() -> None:
     assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
 
 
-def test_a_plan_superseded_before_it_was_carried_out_reports_that_and_ends() -> None:
-    cloud = ready("one")
+def _begun(cloud: MemoryCloud, *names: str) -> str:
+    """Return a commit with these clusters whose planner died before it carried anything out."""
     saved = cloud.state.save
 
     def dies(record: Any) -> None:
         around(cloud, "state", save=saved)
         raise Crash
 
-    overtaken = push(cloud, fleet("one", "two"))
+    commit = push(cloud, fleet(*names))
     around(cloud, "state", save=dies)
     cloud.step()
+    return commit
+
+
+def test_a_plan_superseded_before_it_was_carried_out_reports_that_and_ends() -> None:
+    cloud = ready("one")
+    overtaken = _begun(cloud, "one", "two")
     newest = push(cloud, fleet("one", "three"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
     expected = f"superseded by {newest[:8]} before it was carried out"
     assert status(cloud, overtaken) == ("error", expected)
     assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
+
+
+def test_what_supersedes_a_plan_is_the_newer_one_also_before_that_is_carried_out() -> None:
+    cloud = ready("one")
+    overtaken = _begun(cloud, "one", "two")
+    newest = push(cloud, fleet("one", "three"))
+    cloud.state.save_fleet(replace(cloud.state.fleet(), planning=newest))
+    report_open_plans(cloud.ports)
+    expected = f"superseded by {newest[:8]} before it was carried out"
+    assert status(cloud, overtaken) == ("error", expected)
+
+
+def test_a_status_that_a_frozen_reporter_wrote_and_could_not_note_is_written_again() -> None:
+    cloud, fails = ready("one"), list[bool]()
+    overtaken, save = _begun(cloud, "one", "two"), cloud.state.save_report
+    handover = Handover(cloud.clock(), cloud.clock(), done=1, total=2)
+    cloud.state.save_fleet(replace(cloud.state.fleet(), handover=handover))
+
+    def answers(plan_record: PlanRecord) -> object:
+        if fails:
+            fails.clear()
+            raise Unavailable("no answer")
+        return save(plan_record)
+
+    def meanwhile() -> None:
+        push(cloud, fleet("one", "three"))
+        cloud.run()
+        fails.append(True)
+
+    around(cloud, "state", save_report=answers)
+    frozen(cloud, "git_host", "set_status", meanwhile)
+    report_open_plans(cloud.ports)
+    assert status(cloud, overtaken)[0] == "pending"
+    cloud.run()
+    assert status(cloud, overtaken)[0] == "error"
