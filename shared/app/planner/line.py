@@ -89,6 +89,8 @@ def with_line(
         if record is None or pin is None or pin.source:
             continue
         place, before = places[stage_in(rules, cluster)], Pin.of(record.document)
+        if before is not None and before.source:
+            before = None  # another source had its commit
         if before is not None and before.pulls == pin.pulls:
             continue  # it has what the head has, so no earlier commit is for it
         commit = targets[place].commit
