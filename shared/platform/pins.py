@@ -47,8 +47,11 @@ class FleetSource:
         """Return whether the first source of a cluster with this ``spec.flux`` is the tracked branch."""
         if any(flux.get(name) for name in ("tag", "semver", "commit")):
             return False
-        same = repository_of(flux["repository"]).lower() in self.names and self.has(flux["repository"])
-        return same and bool(flux["branch"] == self.branch)
+        return self.is_at(flux["repository"]) and bool(flux["branch"] == self.branch)
+
+    def is_at(self, url: str) -> bool:
+        """Return whether an address is that of the fleet repository."""
+        return repository_of(url).lower() in self.names and self.has(url)
 
     def has(self, url: str) -> bool:
         """Return whether a git repository is on the server of the fleet repository."""
