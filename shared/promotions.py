@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from shared.cluster.record import READY, ClusterRecord
-from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.summary import ClusterSummary, summary_of
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
@@ -343,7 +343,7 @@ def proven(
         return Obstacle(HoldReason.EMPTY, environment)
     found: dict[Value, list[str]] = {}
     since: datetime | None = None
-    unready = tuple(name for name in names if not _is_ready(records.get(name)))
+    unready = tuple(name for name in names if name not in records or not _proves(records[name]))
     if unready:
         return Obstacle(HoldReason.NOT_READY, environment, unready)
     pending = tuple(name for name in names if _is_pending(what, desired.get(name), records[name]))
@@ -368,11 +368,14 @@ def proven(
     return Proof(what, next(iter(found)), tuple(names), since)
 
 
-def _is_ready(record: ClusterRecord | None) -> bool:
-    """Return whether a cluster is verified at its newest generation, and nothing was found since."""
-    if record is None or record.phase is not Phase.READY or record.job.active or record.recovering:
-        return False
-    return record.observed_generation == record.generation and not record.lost
+def _proves(record: ClusterRecord) -> bool:
+    return not record.recovering and is_ready(summary_of(record))
+
+
+def is_ready(summary: ClusterSummary) -> bool:
+    """Return whether a cluster is verified at its newest generation, and nothing but its sleep came since."""
+    verified = summary.settled and summary.observed_generation == summary.generation
+    return verified and not summary.lost and summary.times.ready_since is not None
 
 
 def _is_pending(what: Promotable, wanted: Desired | None, record: ClusterRecord) -> bool:

@@ -15,7 +15,8 @@ from typing import Any
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import is_git_on
-from shared.language.cluster_systems import Systems, by_name, systems_in
+from shared.language.cluster_systems import by_name, systems_in
+from shared.language.desired import Desired
 from shared.language.model.cluster.flux_source import FOLLOWS_BRANCH, FOLLOWS_ROLLOUT, MAIN
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
@@ -47,8 +48,11 @@ class FleetSource:
         """Return whether the first source of a cluster with this ``spec.flux`` is the tracked branch."""
         if any(flux.get(name) for name in ("tag", "semver", "commit")):
             return False
-        same = repository_of(flux["repository"]).lower() in self.names and self.has(flux["repository"])
-        return same and bool(flux["branch"] == self.branch)
+        return self.is_at(flux["repository"]) and bool(flux["branch"] == self.branch)
+
+    def is_at(self, url: str) -> bool:
+        """Return whether an address is that of the fleet repository."""
+        return repository_of(url).lower() in self.names and self.has(url)
 
     def has(self, url: str) -> bool:
         """Return whether a git repository is on the server of the fleet repository."""
@@ -103,7 +107,8 @@ def pinned(
     """Return the fleet of a commit with the pins of its clusters; ``documents`` are those that are recorded.
 
     A new cluster gets the pin that most clusters of its environment have for the same folders, because a
-    stage has verified that one. A system whose source nobody knows stays as it is recorded, or away.
+    stage has verified that one; so does a new system. One whose source nobody knows stays as it is recorded,
+    or away.
     """
     followed = _FollowedPins(revisions, source)
     clusters, common = dict(fleet.clusters), _Common(documents)
@@ -116,7 +121,7 @@ def pinned(
             before = Pin.of(recorded) if recorded else common.of(*key)
             clusters[name] = cluster.with_pin(_moved(before, found, verified=not recorded))
         if any(is_followed(system) for system in cluster.systems):
-            systems = _systems(cluster.systems, by_name(systems_in(recorded or {})), followed)
+            systems = _systems(cluster, by_name(systems_in(recorded or {})), followed, common)
             clusters[name] = clusters[name].with_systems(systems)
     invalid = {name: documents[name] for name in fleet.invalid if name in documents}
     missed = (name for name, document in invalid.items() if _misses(document, followed))
@@ -158,17 +163,20 @@ def _moved(before: Pin | None, found: _Found, *, verified: bool = False) -> Pin 
     return before.moved(found.commit, found.digest)
 
 
-def _systems(wanted: Systems, recorded: Mapping[str, Json], followed: _FollowedPins) -> list[Json]:
+def _systems(
+    cluster: Desired, recorded: Mapping[str, Json], followed: _FollowedPins, common: _Common
+) -> list[Json]:
     """Return the systems of a cluster with their pins."""
     systems = list[Json]()
-    for system in wanted:
+    for system in cluster.systems:
         before = recorded.get(system["name"])
         if not is_followed(system):
             systems.append(system)
             continue
         found = followed.system(system)
         if found.commit:
-            pin = _moved(Pin.of(before) if before else None, found)
+            known = Pin.of(before) if before else common.of(cluster.environment, found.source, found.roots)
+            pin = _moved(known, found, verified=not before)
             systems.append({**system, "pin": pin.stored()} if pin else system)
         elif before is not None:
             systems.append(before)
@@ -246,7 +254,7 @@ class _FollowedPins:
 
     def system(self, system: Json) -> _Found:
         """Return what a system in its stored form follows."""
-        return self._of(source_of_system(system), (_folder(system["source"]["path"]),))
+        return self._of(source_of_system(system), _roots_of_system(system))
 
     def _of(self, source: str, roots: Roots) -> _Found:
         if (source, roots) not in self._found:
@@ -268,10 +276,20 @@ class _Common:
         if self._counts is None:
             self._counts = {}
             for document in self._documents.values():
-                if (pin := Pin.of(document)) and pin.is_known:
-                    roots_there = roots_of(document["spec"]["flux"])
+                for pin, roots_there in _known_pins(document):
                     key = document.get("environment", ""), pin.source, roots_there
                     plain = Pin(pin.commit, pin.pulls, source=pin.source)
                     self._counts.setdefault(key, Counter())[plain] += 1
         counted = self._counts.get((environment, source, roots))
         return counted.most_common(1)[0][0] if counted else None
+
+
+def _known_pins(document: Json) -> Iterator[tuple[Pin, Roots]]:
+    """Yield the pins of a recorded cluster and its systems, with the folders that each of them is for."""
+    found = [(Pin.of(document), roots_of(document["spec"]["flux"]))]
+    found += [(Pin.of(system), _roots_of_system(system)) for system in systems_in(document)]
+    yield from ((pin, roots) for pin, roots in found if pin and pin.is_known)
+
+
+def _roots_of_system(system: Json) -> Roots:
+    return (_folder(system["source"]["path"]),)

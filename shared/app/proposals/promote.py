@@ -38,7 +38,7 @@ from shared.frozen import replace
 from shared.json_tree import digest_of
 from shared.ports import Ports, Pull
 from shared.ports.state import LiftedHold, Promotion
-from shared.promotions import HoldReason, Obstacle, Promotable, PromotionPath, describe
+from shared.promotions import HoldReason, Obstacle, Promotable, PromotionPath, describe, is_ready
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ def _matters(obstacle: Obstacle) -> bool:
 
 def _waits(rule: PromotionPath, own: Sequence[ClusterSummary], ports: Ports) -> str | None:
     """Return what a rule waits for, by the summaries of its source alone, None for nothing."""
-    unready = tuple(summary.name for summary in own if not _is_ready(summary))
+    unready = tuple(summary.name for summary in own if not is_ready(summary))
     if unready or not own:
         reason = HoldReason.NOT_READY if unready else HoldReason.EMPTY
         return describe("promotion", Obstacle(reason, rule.source, unready))
@@ -161,11 +161,6 @@ def _waits(rule: PromotionPath, own: Sequence[ClusterSummary], ports: Ports) -> 
         return None
     send(PromoteRequest(), ports, at=ends)
     return describe("promotion", Obstacle(HoldReason.SOAK, rule.source, (), f"{ends:%Y-%m-%d %H:%M} UTC"))
-
-
-def _is_ready(summary: ClusterSummary) -> bool:
-    ready = summary.settled and summary.observed_generation == summary.generation
-    return ready and not summary.lost and summary.times.ready_since is not None
 
 
 def _note(promotion: Promotion, problem: str, ports: Ports) -> None:

@@ -11,9 +11,10 @@ from shared.app.api.views.plans import SHOWN, log_view
 from shared.app.planner.pins import AFTER
 from tests.support import fleet_files
 from tests.support.function_calls import call
-from tests.support.pipeline_runs import cloud_with
+from tests.support.pipeline_runs import cloud_with, push
 from tests.support.replaced_ports import around
-from tests.support.staged_fleets import DEV, PROD, staged, tags
+from tests.support.soaking_stages import SOAKED, numbered, wait
+from tests.support.staged_fleets import DEV, PROD, ready_fleet, staged, tags
 from tests.support.waiting_fleets import APPROVED, LATE, NAMESPACE, change, fleet, note
 
 pytestmark = pytest.mark.lives
@@ -144,6 +145,24 @@ def test_clusters_whose_flux_follows_a_branch_by_itself_have_no_commit() -> None
     cloud = cloud_with(fleet_files.following_branch(staged()))
     assert places(cloud) == {"": (None, [*PROD])}
     assert view(cloud)["commits"] == []
+
+
+def test_a_cluster_whose_stage_is_to_have_an_earlier_commit_is_not_at_the_head() -> None:
+    cloud = ready_fleet(SOAKED)
+    first = push(cloud, numbered(1))
+    wait(cloud, 10)
+    push(cloud, numbered(2))
+    wait(cloud, 5)
+    assert places(cloud, "development") == {first: (1, [*DEV])}
+
+
+def test_a_commit_of_another_repository_is_none_of_the_branch() -> None:
+    cloud = fleet()
+    files = {**cloud.repository.files(cloud.repository.head("main"))}
+    own = f"  flux: {{repository: https://github.com/contoso/platform, commit: {'f' * 40}}}\n"
+    files["clusters/b1/cluster.yaml"] += own.encode()
+    head = note(cloud, files | {"fleet.yaml": fleet_files.all_at_once(staged())["fleet.yaml"]})
+    assert places(cloud) == {head: (0, ["b2", "b3", "b4"]), "": (None, ["b1"])}
 
 
 def test_an_environment_without_a_cluster_is_not_found() -> None:

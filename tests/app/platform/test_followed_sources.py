@@ -17,6 +17,7 @@ from shared.kubernetes.flux_objects import SOURCE
 from shared.platform.followed import Followed
 from tests.support.pipeline_runs import phases, push, record_of, status
 from tests.support.proposals import Repo
+from tests.support.soaking_stages import SOAKED, numbered, wait
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, rollout_of, staged
 
 pytestmark = pytest.mark.lives
@@ -199,6 +200,31 @@ def test_clusters_of_a_source_that_is_held_keep_no_stage_of_the_fleets_own_platf
     act(cloud, head, "approve", f"{second[:8]}:prod")
     settle(cloud)
     assert {pin(cloud, name).commit for name in PROD} == {second}
+
+
+@pytest.mark.parametrize("name", ["a1", "b1"])
+def test_a_cluster_leaves_a_source_while_stages_go_on_with_an_earlier_commit(name: str) -> None:
+    """What it had of the source is no commit of the fleet, so nothing is read of that there."""
+
+    def files(number: int, *of: str) -> dict[str, bytes]:
+        own = staged(SOAKED, FOLLOWS, only=of)
+        return numbered(number) | BASE | {path: own[path] for path in own if path.startswith("clusters/")}
+
+    cloud = MemoryCloud()
+    other = cloud.others["contoso/platform"] = MemoryRepository(cloud.clock)
+    other.id = 2
+    other.push(BASE)
+    push(cloud, files(0, name))
+    cloud.run()
+    push(cloud, files(1, name))
+    wait(cloud, 10)
+    push(cloud, files(2, name))
+    wait(cloud, 10)
+    head = push(cloud, files(2))
+    settle(cloud)
+    assert pin(cloud, name).source == ""
+    wait(cloud, 4 * 60)
+    assert status(cloud, head)[0] == "success"
 
 
 def test_what_the_app_cannot_read_is_held_and_says_who_must_act() -> None:

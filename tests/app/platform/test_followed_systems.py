@@ -24,7 +24,7 @@ from tests.support.followed_systems import (
     settle,
 )
 from tests.support.pipeline_runs import phases, push, record_of, status
-from tests.support.staged_fleets import DEV, NAMESPACE, PROD, act, pin, staged, with_file
+from tests.support.staged_fleets import APPROVED_STAGES, DEV, NAMESPACE, PROD, act, pin, staged, with_file
 from tests.support.team_systems import DEPLOYMENT, approve
 
 pytestmark = pytest.mark.lives
@@ -40,6 +40,27 @@ def test_a_commit_of_a_team_goes_through_the_stages() -> None:
     assert on(cloud, commit) == {*BOTH}
     plan = cloud.state.plan(newest(cloud))
     assert plan is not None
+    assert status(cloud, newest(cloud))[0] == "success"
+
+
+@pytest.mark.parametrize("name", ["b2", "b5"])
+def test_a_cluster_that_gets_a_system_begins_with_the_commit_that_its_environment_has(name: str) -> None:
+    """The newest one waits for an approval of production, on a cluster that is there and on a new one."""
+    cloud, team = following()
+    base = files() | {"fleet.yaml": staged(APPROVED_STAGES)["fleet.yaml"]}
+    push(cloud, base)
+    settle(cloud)
+    first, commit = team.head("main"), team.commit({"apps/shop/web.yaml": TWO})
+    settle(cloud)
+    assert on(cloud, commit) == {"a1"}
+    system = base["systems/shop.yaml"].replace(b"a1, b1", f"a1, b1, {name}".encode())
+    manifest = base["clusters/b2/cluster.yaml"].replace(b"b2", name.encode())
+    push(cloud, base | {"systems/shop.yaml": system, f"clusters/{name}/cluster.yaml": manifest})
+    settle(cloud)
+    assert at(cloud, name) == (first if name == "b5" else "")
+    act(cloud, newest(cloud), "approve", "production")
+    settle(cloud)
+    assert {at(cloud, of) for of in ("b1", name)} == {commit}
     assert status(cloud, newest(cloud))[0] == "success"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -36,6 +36,7 @@ from tests.support.promotions import (
     stored,
 )
 from tests.support.replaced_ports import around
+from tests.support.sleepers import sleeping, until
 from tests.support.sweeps import sweep
 
 pytestmark = pytest.mark.lives
@@ -69,6 +70,17 @@ def test_a_rule_proposes_what_has_been_ready_for_its_soak_and_not_before() -> No
     (pull,) = pulls(cloud)
     assert "A rule of `fleet.yaml` asks for this." in pull.body
     assert (problem(cloud), holds(cloud)) == ("", [])
+
+
+def test_a_rule_proposes_when_the_soak_ends_also_while_the_clusters_sleep() -> None:
+    own, rule = dict.fromkeys(TEST, sleeping()), RULE.replace("1h", "6h")
+    cloud = MemoryCloud()
+    cloud.clock.advance((datetime(2026, 1, 12, 10, tzinfo=UTC) - cloud.clock()).total_seconds())
+    change(cloud, files(extra=rule, own=own), seconds=HOUR)
+    change(cloud, files(test="1.36", extra=rule, own=own), seconds=HOUR)
+    until(cloud, 22)
+    assert phases(cloud) == dict.fromkeys(TEST, Phase.SLEEPING) | dict.fromkeys(PROD, Phase.READY)
+    assert len(pulls(cloud)) == 1, problem(cloud)
 
 
 def test_a_rule_proposes_when_the_soak_ends_also_by_an_instance_whose_clock_is_behind() -> None:

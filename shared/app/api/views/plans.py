@@ -266,7 +266,8 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
     items = items_of(ports.state.plan(newest))
     unverified = set[str]()
     for record in ports.state.clusters_named(names):
-        pulled.setdefault(_pulled(record, items.get(record.name), newest), []).append(record.name)
+        commit = _pulled(record, items.get(record.name), newest, ports.config.source)
+        pulled.setdefault(commit, []).append(record.name)
         unverified |= {record.name} if record.observed_generation < record.generation else set()
     most = sorted(pulled, key=lambda commit: (-len(pulled[commit]), commit))
     head = ports.git_host.read_head(ports.config.branch).commit
@@ -292,15 +293,16 @@ def log_view(environment: str, ports: Ports) -> schema.Log | None:
     }
 
 
-def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
+def _pulled(record: ClusterRecord, item: Item | None, newest: str, source: FleetSource) -> str:
     """Return the commit that a cluster has, "" where Flux follows its source by itself, or another one."""
     pin = Pin.of(record.document)
     if pin is None:
-        return record.document["spec"]["flux"].get("commit") or ""
+        flux = record.document["spec"]["flux"]
+        return (flux.get("commit") or "") if source.is_at(flux["repository"]) else ""
     if pin.source:
         return ""
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
-    moves = item is not None and (item.hold is None or item.keeps_version)
+    moves = item is not None and not item.lags and (item.hold is None or item.keeps_version)
     return newest if accepted and moves else pin.commit
 
 
