@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from shared.cluster.record import READY, ClusterRecord
-from shared.cluster.record_parts import Phase
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
@@ -69,6 +68,7 @@ class ChannelRule:
 
 
 VERSION_PATH, IMAGE_PATH = "kubernetesVersion", "minNodeImageVersion"
+POOL_VERSION = "orchestratorVersion"
 EXTENSION_PATH, INSTANCE_PATH = "flux.extension.version", "flux.instance.distribution.version"
 ARTIFACT_PATH = "flux.instance.distribution.artifact"
 CHANNELED: Mapping[Promotable, Sequence[str]] = {
@@ -370,9 +370,7 @@ def proven(
 
 def _is_ready(record: ClusterRecord | None) -> bool:
     """Return whether a cluster is verified at its newest generation, and nothing was found since."""
-    if record is None or record.phase is not Phase.READY or record.job.active or record.recovering:
-        return False
-    return record.observed_generation == record.generation and not record.lost
+    return record is not None and record.ready and not record.recovering
 
 
 def _is_pending(what: Promotable, wanted: Desired | None, record: ClusterRecord) -> bool:
@@ -390,6 +388,18 @@ def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obs
     other = needs_upgrade(value.value, running) or runs_newer(value.value, running)
     if value.path == VERSION_PATH and running and other:
         return Obstacle(HoldReason.NEWER, environment, (record.name,), running)
-    if record.divergence.drift and any(field.path == value.path for field in record.divergence.drift.fields):
+    drift = record.divergence.drift
+    if drift and any(_is_of(field.path, value.path, record) for field in drift.fields):
         return Obstacle(HoldReason.DRIFTED, environment, (record.name,))
     return None
+
+
+def _is_of(field: str, path: str, record: ClusterRecord) -> bool:
+    """Return whether a field that differs is of a value: that of images, and of a version, is that of pools."""
+    pool, _, name = field.rpartition("].")
+    if path == IMAGE_PATH or not pool:
+        return name == path
+    own = {
+        f"nodePools[{pool['name']}" for pool in record.document["spec"]["nodePools"] if pool.get(POOL_VERSION)
+    }
+    return path == VERSION_PATH and name == POOL_VERSION and pool not in own
