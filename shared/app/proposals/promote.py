@@ -33,6 +33,7 @@ from shared.app.proposals.texts import commit_text, promotion_over_text, promoti
 from shared.cluster.failures.errors import ReconcileError, Terminal, Unreadable
 from shared.cluster.queues.message_parts import PromotionOrder
 from shared.cluster.queues.messages import PromoteRequest, PromotionRequest
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import ClusterSummary
 from shared.frozen import replace
 from shared.json_tree import digest_of
@@ -121,7 +122,8 @@ def _carry_out(rule: PromotionPath, summaries: Sequence[ClusterSummary], head: H
     if waits is not None:
         _note(replace(known, source=known.source or rule.source), waits, ports)
         return
-    digest = digest_of([repr(rule), fleet.commit, [[s.name, s.uid, s.generation] for s in own]])
+    states = [[s.name, s.uid, s.generation, repr(s.divergence)] for s in own]
+    digest = digest_of([repr(rule), fleet.commit, states])
     if known.digest == digest:
         return
     promotion, pull = seen(known, ports)
@@ -164,8 +166,9 @@ def _waits(rule: PromotionPath, own: Sequence[ClusterSummary], ports: Ports) -> 
 
 
 def _is_ready(summary: ClusterSummary) -> bool:
-    ready = summary.settled and summary.observed_generation == summary.generation
-    return ready and not summary.lost and summary.times.ready_since is not None
+    """Return whether a cluster seems to be Ready as ``proven`` has it: neither asleep nor with a try."""
+    ready = summary.phase is Phase.READY and summary.observed_generation == summary.generation
+    return ready and not (summary.lost or summary.tried) and summary.times.ready_since is not None
 
 
 def _note(promotion: Promotion, problem: str, ports: Ports) -> None:
