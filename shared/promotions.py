@@ -395,7 +395,7 @@ def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obs
 
 
 def _is_of(field: str, path: str, record: ClusterRecord) -> bool:
-    """Return whether a field that differs is of a value: that of images, and of a version, is that of pools."""
+    """Return whether a field that differs is of a value: images, and versions, are those of pools, too."""
     pool, _, name = field.rpartition("].")
     if path == IMAGE_PATH or not pool:
         return name == path
