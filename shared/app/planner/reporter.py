@@ -262,7 +262,7 @@ def _next(
         status = CommitStatus("pending", status_line(underway), CONTEXT, link)
         settled = closed = False
     else:
-        superseded = f"superseded by {newest[:8]} before it was carried out"
+        superseded = f"superseded by {newest[:8]} before all of it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
     if pause is not None and status.state == "pending":
         said = "; ".join(filter(None, (str(pause), status.description)))
