@@ -209,7 +209,7 @@ class Obstacle:
 
 
 _TEXTS: Mapping[HoldReason, str] = {
-    HoldReason.EMPTY: "{environment} has no cluster",
+    HoldReason.EMPTY: "{environment} has no cluster that this is for",
     HoldReason.NOT_READY: "not every cluster of {environment} is Ready: {names}",
     HoldReason.PENDING: (
         "the newest commit gives {names} of {environment} another value, which is not Ready yet"
@@ -343,20 +343,16 @@ def proven(
         return Obstacle(HoldReason.EMPTY, environment)
     found: dict[Value, list[str]] = {}
     since: datetime | None = None
-    unready = tuple(name for name in names if not _is_ready(records.get(name)))
-    if unready:
+    if unready := tuple(name for name in names if not _is_ready(records.get(name))):
         return Obstacle(HoldReason.NOT_READY, environment, unready)
-    pending = tuple(name for name in names if _is_pending(what, desired.get(name), records[name]))
-    if pending:
+    if pending := tuple(name for name in names if _is_pending(what, desired.get(name), records[name])):
         return Obstacle(HoldReason.PENDING, environment, pending)
     for name in names:
         record = records[name]
         value = value_of(what, record.document["spec"])
         if value is None:
-            detail = _NAMELESS[what]
-            return Obstacle(HoldReason.NO_VALUE, environment, (name,), detail)
-        wrong = _not_as_in_git(environment, value, record)
-        if wrong is not None:
+            return Obstacle(HoldReason.NO_VALUE, environment, (name,), _NAMELESS[what])
+        if wrong := _not_as_in_git(environment, value, record):
             return wrong
         found.setdefault(value, []).append(name)
         ready = record.condition(READY)
@@ -397,9 +393,7 @@ def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obs
 def _is_of(field: str, path: str, record: ClusterRecord) -> bool:
     """Return whether a field that differs is of a value: images, and versions, are those of pools, too."""
     pool, _, name = field.rpartition("].")
-    if path == IMAGE_PATH or not pool:
-        return name == path
-    own = {
-        f"nodePools[{pool['name']}" for pool in record.document["spec"]["nodePools"] if pool.get(POOL_VERSION)
-    }
-    return path == VERSION_PATH and name == POOL_VERSION and pool not in own
+    if path == VERSION_PATH and name == POOL_VERSION:
+        pools = record.document["spec"]["nodePools"]
+        return not any(own.get(POOL_VERSION) for own in pools if f"nodePools[{own['name']}" == pool)
+    return name == path and (path == IMAGE_PATH or not pool)

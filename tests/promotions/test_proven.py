@@ -69,8 +69,13 @@ def test_a_value_is_proven_once_every_cluster_is_ready_with_it() -> None:
     assert found == Proof(Promotable.VERSION, Value("kubernetesVersion", "1.36"), ("one", "two"), later(9))
 
 
-def test_an_environment_without_clusters_proves_nothing() -> None:
+def test_an_environment_without_clusters_of_aks_proves_no_version_and_is_not_called_empty() -> None:
     assert prove(Promotable.VERSION) == Obstacle(HoldReason.EMPTY, "test")
+    outside = {"provider": "existing", "existing": {"kubeconfig": {"vault": "keys", "secret": "harbour"}}}
+    one = with_spec(**outside)
+    found = prove(Promotable.VERSION, (one, ready(one)))
+    assert isinstance(found, Obstacle)
+    assert describe("version", found) == "version: test has no cluster that this is for"
 
 
 @pytest.mark.parametrize(
