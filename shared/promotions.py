@@ -69,6 +69,7 @@ class ChannelRule:
 
 
 VERSION_PATH, IMAGE_PATH = "kubernetesVersion", "minNodeImageVersion"
+POOL_VERSION = "orchestratorVersion"
 EXTENSION_PATH, INSTANCE_PATH = "flux.extension.version", "flux.instance.distribution.version"
 ARTIFACT_PATH = "flux.instance.distribution.artifact"
 CHANNELED: Mapping[Promotable, Sequence[str]] = {
@@ -209,7 +210,7 @@ class Obstacle:
 
 
 _TEXTS: Mapping[HoldReason, str] = {
-    HoldReason.EMPTY: "{environment} has no cluster",
+    HoldReason.EMPTY: "{environment} has no cluster that this is for",
     HoldReason.NOT_READY: "not every cluster of {environment} is Ready: {names}",
     HoldReason.PENDING: (
         "the newest commit gives {names} of {environment} another value, which is not Ready yet"
@@ -343,20 +344,16 @@ def proven(
         return Obstacle(HoldReason.EMPTY, environment)
     found: dict[Value, list[str]] = {}
     since: datetime | None = None
-    unready = tuple(name for name in names if name not in records or not _proves(records[name]))
-    if unready:
+    if unready := tuple(name for name in names if name not in records or not _proves(records[name])):
         return Obstacle(HoldReason.NOT_READY, environment, unready)
-    pending = tuple(name for name in names if _is_pending(what, desired.get(name), records[name]))
-    if pending:
+    if pending := tuple(name for name in names if _is_pending(what, desired.get(name), records[name])):
         return Obstacle(HoldReason.PENDING, environment, pending)
     for name in names:
         record = records[name]
         value = value_of(what, record.document["spec"])
         if value is None:
-            detail = _NAMELESS[what]
-            return Obstacle(HoldReason.NO_VALUE, environment, (name,), detail)
-        wrong = _not_as_in_git(environment, value, record)
-        if wrong is not None:
+            return Obstacle(HoldReason.NO_VALUE, environment, (name,), _NAMELESS[what])
+        if wrong := _not_as_in_git(environment, value, record):
             return wrong
         found.setdefault(value, []).append(name)
         ready = record.condition(READY)
@@ -375,7 +372,7 @@ def _proves(record: ClusterRecord) -> bool:
 def is_ready(summary: ClusterSummary) -> bool:
     """Return whether a cluster is verified at its newest generation, and nothing but its sleep came since."""
     verified = summary.settled and summary.observed_generation == summary.generation
-    return verified and not summary.lost and summary.times.ready_since is not None
+    return verified and not (summary.lost or summary.tried) and summary.times.ready_since is not None
 
 
 def _is_pending(what: Promotable, wanted: Desired | None, record: ClusterRecord) -> bool:
@@ -393,6 +390,16 @@ def _not_as_in_git(environment: str, value: Value, record: ClusterRecord) -> Obs
     other = needs_upgrade(value.value, running) or runs_newer(value.value, running)
     if value.path == VERSION_PATH and running and other:
         return Obstacle(HoldReason.NEWER, environment, (record.name,), running)
-    if record.divergence.drift and any(field.path == value.path for field in record.divergence.drift.fields):
+    drift = record.divergence.drift
+    if drift and any(_is_of(field.path, value.path, record) for field in drift.fields):
         return Obstacle(HoldReason.DRIFTED, environment, (record.name,))
     return None
+
+
+def _is_of(field: str, path: str, record: ClusterRecord) -> bool:
+    """Return whether a field that differs is of a value: images, and versions, are those of pools, too."""
+    pool, _, name = field.rpartition("].")
+    if path == VERSION_PATH and name == POOL_VERSION:
+        pools = record.document["spec"]["nodePools"]
+        return not any(own.get(POOL_VERSION) for own in pools if f"nodePools[{own['name']}" == pool)
+    return name == path and (path == IMAGE_PATH or not pool)

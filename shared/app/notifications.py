@@ -111,7 +111,7 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notification]:
             names=tuple(waiting[:NAMED]),
         )
     held = [item for item in plan.items if item.needs_action and not _is_by_approval(item)]
-    refused = (item for item in held if item.action is not Action.INVALID)
+    refused = [item for item in held if item.action is not Action.INVALID]
     problems = [*plan.problems, *(f"{item.cluster}: {item.reason}" for item in refused)]
     if problems:
         names = sorted(item.cluster for item in held)
@@ -122,17 +122,23 @@ def of_plan(plan_record: PlanRecord) -> Iterator[Notification]:
             subject=plan.commit[:8],
             at=at,
             detail=brief("; ".join(dict.fromkeys(problems))),
-            action=cut(_how_to_correct(plan, names), ACTION_LIMIT),
+            action=cut(_how_to_correct(plan, [item.cluster for item in refused]), ACTION_LIMIT),
             commit=plan.commit,
             names=tuple(names[:NAMED]),
         )
 
 
 def _how_to_correct(plan: Plan, held: Sequence[str]) -> str:
-    """Return what to do about manifests, and about records that cannot be read."""
+    """Return what to do about manifests, about records that cannot be read, and about all else.
+
+    Which change is not carried out because of what exists, no validation of the files says.
+    """
     records = suggested_action(Unreadable.__name__, failed=False) if plan.unreadable else ""
-    files = CORRECT_FILE if plan.problems or {*held} - {*plan.unreadable} else ""
-    return " ".join(filter(None, (files, records)))
+    files = CORRECT_FILE if plan.problems else ""
+    others = sorted({*held} - {*plan.unreadable})
+    return " ".join(
+        filter(None, (files, f"`roadstead why {others[0]}` says what to do." if others else "", records))
+    )
 
 
 def present(

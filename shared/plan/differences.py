@@ -91,10 +91,12 @@ def _spec(document: Any) -> Json:
 def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json], runs: RunningVersions) -> FieldChange:
     if is_commit(path):
         old, new = (commit and short_commit(commit) for commit in (old, new))
-    effect, field = _effect(path, old, new, specs), path.removeprefix("spec.")
-    if is_version(path) and _lowered(field, old, new, specs[0], runs):
+    # A pool without a version of its own follows its control plane's.
+    wanted = new or specs[1].get(CONTROL_PLANE) if is_version(path) else new
+    effect, field = _effect(path, old, wanted, specs), path.removeprefix("spec.")
+    if is_version(path) and _lowered(field, old, wanted, specs[0], runs):
         effect = Effect.ROLLED_BACK if _rolls_back(path, specs) else Effect.NEVER_LOWERED
-    elif is_version(path) and runs.has_version(field, str(new or ""), *specs):
+    elif is_version(path) and runs.has_version(field, str(wanted or ""), *specs):
         effect = Effect.RUNS_ALREADY
     elif field == _IMAGE and effect is Effect.REIMAGED:
         raised = needs_upgrade(str(new), str(old)) if old else True

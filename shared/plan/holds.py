@@ -206,6 +206,11 @@ _NOT_CREATED = (
     "correct it, and push",
 )
 """Of ``PLATFORM_REFUSED``, where it holds the creation of a cluster, which has no commit to keep."""
+_OUTSIDE_AZURE = {
+    HoldKind.IMMUTABLE_FIELD: "restore the old value, or add a cluster under another name",
+    HoldKind.MOVE: "restore the old value, or remove its folder and add the new cluster under another name",
+}
+"""The remedy where git has the cluster outside Azure: only one in Azure is rebuilt."""
 
 
 RETRY = "retry"
@@ -338,6 +343,10 @@ class Hold:
         """Return the hold as that of a delete that is tried again, after which the cluster is created."""
         return Hold(self.kind, {**self.details, "created again": "yes"})
 
+    def outside_azure(self) -> Hold:
+        """Return the hold as that of a change to a cluster that git has outside Azure."""
+        return Hold(self.kind, {**self.details, "outside": "yes"})
+
     def of_creation(self) -> Hold:
         """Return the hold as that of the creation of a cluster."""
         return Hold(self.kind, {**self.details, "creation": "yes"})
@@ -379,7 +388,7 @@ class Hold:
             return _NOT_CREATED
         words = _RELEASE if self.is_of_release else _REBUILD if self.is_of_rebuild else _DELETE
         cause, remedy = (Template(text).safe_substitute(words) for text in _SENTENCES[self.kind])
-        return cause, remedy
+        return cause, _OUTSIDE_AZURE[self.kind] if "outside" in self.details else remedy
 
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.cause, self.remedy())))

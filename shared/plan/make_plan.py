@@ -250,6 +250,7 @@ def _wanted(
         return _unchanged(record, name)
     moved = _move(before, document)
     if moved:
+        moved = moved.outside_azure() if cluster.is_attached else moved
         return _same_spec(record, name, Action.ON_HOLD, moved)
     changed = differences(before, document, record.running)
     changes = tuple(
@@ -259,6 +260,7 @@ def _wanted(
     )
     refused = _immutable(changes)
     if refused:
+        refused = refused.outside_azure() if cluster.is_attached else refused
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
     hold = next(versions_that_stay(changes, record), None)
     return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes, hold)

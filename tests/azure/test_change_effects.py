@@ -258,6 +258,8 @@ def test_the_effect_of_a_change_depends_on_what_surrounds_it(
         ("spec.nodePools[apps].nodeLabels.a", "b", "", Effect.IN_PLACE),
         ("spec.nodePools[apps]", "apps", "", Effect.IN_PLACE),
         ("spec.nodePools[apps]", "", "apps", Effect.IN_PLACE),
+        ("spec.nodePools[apps].maxCount", "3", "", Effect.IN_PLACE),
+        ("spec.nodePools[apps].count", "3", "", Effect.UNMANAGED),
         ("spec.tags.cost", "a", "", Effect.UNMANAGED),
         ("spec.flux.kustomizations[apps]", "apps", "", Effect.IN_PLACE),
         ("spec.flux.sources[team].secretRef", "key", "", Effect.IN_PLACE),

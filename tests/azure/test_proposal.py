@@ -66,6 +66,14 @@ def test_a_value_that_git_has_already_is_not_proposed() -> None:
     assert (content, left) == (fleet()[PATH].decode(), {"tags.cost": TAKEN})
 
 
+def test_a_field_that_the_newest_commit_leaves_out_is_not_said_to_have_the_value_of_azure() -> None:
+    files = fleet("")
+    text, field = files[PATH].decode(), Difference("tags.cost", "a", "b")
+    found = propose(text, [field], partial(resolve, files), lambda _: [])
+    assert found.content == text
+    assert found.left_out["tags.cost"].endswith("or does not name the field")
+
+
 def test_an_invalid_manifest_proposes_nothing() -> None:
     files = fleet("  tags: 3\n")
     _, left = proposed(files, {"cost": "b"}, Difference("tags.cost", "a", "b"))

@@ -58,6 +58,16 @@ def test_a_pool_with_a_version_of_its_own_does_not_wait_for_that_of_the_cluster(
     assert effects(spec("1.36", "1.34"), spec("1.36", "1.35"), runs) == {POOL: Effect.RUNS_ALREADY}
 
 
+def test_a_pool_that_gives_up_its_own_version_gets_that_of_its_control_plane() -> None:
+    assert effects(spec("1.36", "1.35"), spec("1.36"), running("1.36.3", "1.35.7")) == {POOL: Effect.REIMAGED}
+    assert effects(spec("1.36", "1.35"), spec("1.36"), RunningVersions()) == {POOL: Effect.REIMAGED}
+    assert effects(spec("1.36", "1.36"), spec("1.36"), running("1.36.3", "1.36.3")) == {
+        POOL: Effect.RUNS_ALREADY
+    }
+    lowered = effects(spec("1.36", "1.36"), spec("1.35"), running("1.36.3", "1.36.3"))
+    assert lowered == dict.fromkeys((VERSION, POOL), Effect.NEVER_LOWERED)
+
+
 def test_a_new_pool_begins_with_the_version_and_upgrades_nothing() -> None:
     new = spec("1.36")
     new["nodePools"] = [*new["nodePools"], {"name": "apps"}]

@@ -20,6 +20,7 @@ from tests.support.pipeline_runs import ready as ready_fleet
 from tests.support.replaced_ports import on_azure
 from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 from tests.support.served_api import served
+from tests.support.sleepers import on_monday, sleeping, until
 from tests.support.sweeps import delete_by_hand, reads_of, tag_by_hand
 
 pytestmark = pytest.mark.lives
@@ -82,6 +83,29 @@ def test_a_label_that_the_files_no_longer_have_differs(url: str, cloud: MemoryCl
     assert fields(done) == {"nodePools[apps].nodeLabels.tier": ("", '"a"')}
     (one,) = json.loads(done.stdout)["clusters"][0]["fields"]
     assert one["leftAlone"] is False, "a job would remove it"
+
+
+def test_a_label_that_a_job_has_still_to_remove_is_not_left_alone(
+    url: str, cloud: MemoryCloud, tmp_path: Path
+) -> None:
+    without = files(pool(count=2))
+    push(cloud, without)
+    while record(cloud).generation == 1:
+        assert cloud.step()
+    assert phases(cloud) == {"one": Phase.UPDATING}
+    done = live(url, tmp_path, without, "-o", "json")
+    (label,) = json.loads(done.stdout)["clusters"][0]["fields"]
+    assert (label["path"], label["leftAlone"]) == ("nodePools[apps].nodeLabels.tier", False)
+
+
+def test_a_cluster_whose_node_pools_sleep_is_not_compared(tmp_path: Path) -> None:
+    asleep = files(POOL + sleeping(", scope: pools"))
+    cloud = on_monday(", scope: pools", pools=POOL)
+    until(cloud, 18)
+    assert phases(cloud) == {"one": Phase.SLEEPING}
+    with served(cloud.ports) as url:
+        done = live(url, tmp_path, asleep, "--exit-code")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "  one: it sleeps")
 
 
 @pytest.mark.parametrize("channel", ["none", "stable"])

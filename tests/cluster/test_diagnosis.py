@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from shared.cluster.divergence.drift import Drift, DriftedField
 from shared.cluster.failures.errors import (
     NotYetVisible,
     ReconcileError,
@@ -21,7 +22,7 @@ from shared.cluster.job import Lease
 from shared.cluster.outcomes import Done, Fail, Retry, Wait
 from shared.cluster.recipes import STEPS, Recipe, Step
 from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import Phase
+from shared.cluster.record_parts import Divergence, Phase
 from shared.cluster.reporting.diagnosis import NewestPlan, diagnose
 from shared.cluster.reporting.job_diagnosis import Diagnosis
 from shared.cluster.transitions.apply_outcome import apply_outcome
@@ -33,6 +34,7 @@ FOREVER = {ReconcileError: RetryPolicy(5, 60, None)}
 ONCE = {ReconcileError: RetryPolicy(5, 60, 1)}
 """A delete that is refused fails after its last attempt; any other refusal at once."""
 ALL = len(STEPS[Recipe.PROVISION])
+WRITES = "the next commit that changes the cluster, or a replay, writes the values of git"
 
 
 def explained(current: ClusterRecord, seconds: float = 0) -> Diagnosis:
@@ -162,6 +164,23 @@ def test_a_stalled_job_shows_its_deadline_and_where_to_look(step: Step, action: 
 def test_a_ready_cluster_does_nothing() -> None:
     ready = replace(record(active=False), phase=Phase.READY, observed_generation=1)
     assert explained(ready).activity == "is idle: generation 1 was verified Ready"
+
+
+@pytest.mark.parametrize(
+    ("alone", "following"),
+    [
+        ([True], ""),
+        ([True, False], f"; {WRITES}, but for what no job changes"),
+        ([False], f"; {WRITES}"),
+    ],
+)
+def test_only_what_a_job_changes_is_written_by_the_next_one(alone: list[bool], following: str) -> None:
+    fields = tuple(
+        DriftedField(f"tags.{left}", "", '"a"', NOW, left_alone=left) for left in dict.fromkeys(alone)
+    )
+    ready = replace(record(active=False), phase=Phase.READY, observed_generation=1)
+    differing = replace(ready, divergence=Divergence(Drift(fields)))
+    assert explained(differing).next == f"the next sweep compares it again{following}"
 
 
 def test_a_job_that_does_not_continue_by_itself_never_says_that_no_action_is_needed() -> None:

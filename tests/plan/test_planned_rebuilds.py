@@ -75,6 +75,25 @@ def test_a_rebuild_moves_a_cluster(place: str) -> None:
     assert (item.action, [change.path for change in item.changes]) == (Action.REBUILD, [f"spec.{place}"])
 
 
+def test_no_rebuild_is_advised_where_git_has_the_cluster_outside_azure() -> None:
+    """The command and the resolver refuse it there: what the cluster is, Roadstead did not create."""
+    kubeconfig = {"provider": "existing", "existing": {"kubeconfig": {"vault": "keys", "secret": "harbour"}}}
+    flux = desired("a").stored["spec"]["flux"]
+    outside = [
+        Desired(
+            {
+                **desired("a").stored,
+                "spec": {**desired("a").stored["spec"], **kubeconfig, "flux": {**flux, **own}},
+            }
+        )
+        for own in ({"install": "operator"}, {"install": "extension"})
+    ]
+    moved = planned(fleet(outside[0]), record(desired("a")))["a"]
+    fixed = planned(fleet(outside[1]), record(outside[0]))["a"]
+    assert (moved.action, fixed.action) == (Action.ON_HOLD, Action.REFUSED)
+    assert [item.reason for item in (moved, fixed) if "rebuild" in item.reason] == []
+
+
 def test_deletion_protection_holds_a_rebuild_until_it_is_approved_whatever_the_same_commit_says() -> None:
     records = record(desired("a", protect=True))
     item = planned(fleet(rebuilt()), records)["a"]

@@ -10,6 +10,7 @@ import pytest
 
 from shared.azure.running_versions import RunningVersions
 from shared.cluster.divergence.drift import Drift, DriftedField
+from shared.cluster.divergence.trial import Trial
 from shared.cluster.record_parts import ClusterObservation, Condition, Divergence, Ownership, Phase
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
@@ -59,6 +60,7 @@ def prove(what: Promotable, *clusters: tuple[Desired | None, Any]) -> Proof | Ob
 
 
 ONE = with_spec(kubernetesVersion="1.36")
+TRIAL = Trial(7, "c" * 40, "files", "ann@example.com", NOW, later(3600))
 
 
 def test_a_value_is_proven_once_every_cluster_is_ready_with_it() -> None:
@@ -67,8 +69,13 @@ def test_a_value_is_proven_once_every_cluster_is_ready_with_it() -> None:
     assert found == Proof(Promotable.VERSION, Value("kubernetesVersion", "1.36"), ("one", "two"), later(9))
 
 
-def test_an_environment_without_clusters_proves_nothing() -> None:
+def test_an_environment_without_clusters_of_aks_proves_no_version_and_is_not_called_empty() -> None:
     assert prove(Promotable.VERSION) == Obstacle(HoldReason.EMPTY, "test")
+    outside = {"provider": "existing", "existing": {"kubeconfig": {"vault": "keys", "secret": "harbour"}}}
+    one = with_spec(**outside)
+    found = prove(Promotable.VERSION, (one, ready(one)))
+    assert isinstance(found, Obstacle)
+    assert describe("version", found) == "version: test has no cluster that this is for"
 
 
 @pytest.mark.parametrize(
@@ -78,6 +85,7 @@ def test_an_environment_without_clusters_proves_nothing() -> None:
         {"phase": Phase.FAILED},
         {"observed_generation": 0},
         {"ownership": Ownership(recovering=True)},
+        {"divergence": Divergence(trial=TRIAL)},
         {"conditions": (Condition("Ready", False, "ClusterMissing", "", NOW, 1, NOW),)},
     ],
     ids=lambda changes: next(iter(changes)),
@@ -121,6 +129,29 @@ def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
     drifted = Drift((DriftedField("kubernetesVersion", '"1.36"', '"1.37"', NOW, action=DriftAction.REPORT),))
     found = prove(Promotable.VERSION, (ONE, ready(ONE, divergence=Divergence(drifted))))
     assert found == Obstacle(HoldReason.DRIFTED, "test", ("one",))
+
+
+@pytest.mark.parametrize(
+    ("what", "field", "own", "proof"),
+    [
+        (Promotable.IMAGES, "minNodeImageVersion", "", False),
+        (Promotable.IMAGES, "orchestratorVersion", "", True),
+        (Promotable.VERSION, "orchestratorVersion", "", False),
+        (Promotable.VERSION, "orchestratorVersion", "1.35", True),
+        (Promotable.VERSION, "count", "", True),
+    ],
+)
+def test_a_value_is_not_proven_of_nodes_that_have_another_one(
+    what: Promotable, field: str, own: str, proof: bool
+) -> None:
+    """A pool with a version of its own says nothing of the version that git has for the cluster."""
+    pools = [{"name": "apps", "vmSize": "Standard_D4s_v5", "count": 1}]
+    pools[0] |= {"orchestratorVersion": own} if own else {}
+    one = with_spec(kubernetesVersion="1.36", minNodeImageVersion="202511.01", nodePools=pools)
+    drifted = Drift((DriftedField(f"nodePools[apps].{field}", '"new"', '"old"', NOW),))
+    found = prove(what, (one, ready(one, divergence=Divergence(drifted))))
+    assert isinstance(found, Proof) is proof
+    assert proof or found == Obstacle(HoldReason.DRIFTED, "test", ("one",))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from shared.sentences import many
 
 MOST_LIVE = 100
 """So many clusters are read from Azure by one command."""
-_PROVISIONING = "Provisioning"
+_PROVISIONING, _SLEEPING = "Provisioning", "Sleeping"
 
 
 @dataclass(frozen=True)
@@ -80,20 +80,24 @@ def _compared(
     if not owner.owns(live):
         problem = f"its tags are not this fleet's: {owner.describe_tags(live)}"
         return LiveComparison(name, found["phase"], exists=True, problem=problem)
-    if waits := _waits(live):
+    if waits := _waits(live, found["phase"]):
         return LiveComparison(name, found["phase"], exists=True, waits=waits)
     wanted = desired.document()
     compared = replace(
         desired,
-        removed_keys=keys_to_remove(document, wanted, {}),
+        removed_keys=keys_to_remove(
+            document, wanted, {pool: tuple(keys) for pool, keys in found["removed"].items()}
+        ),
         lowered=lowered_versions(document["spec"], wanted["spec"], found["lowered"]),
     )
     drift = drift_of(compared, owner, live, found["unmanaged"])
     return LiveComparison(name, found["phase"], exists=True, differences=drift)
 
 
-def _waits(live: Json) -> str:
+def _waits(live: Json, phase: str) -> str:
     """Return why a cluster is not to be compared yet, "" for one that is."""
+    if phase == _SLEEPING:
+        return "it sleeps"
     if live["properties"].get("provisioningState") == "Creating":
         return "Azure is creating it"
     return "it is stopped in Azure" if is_stopped(live) else ""

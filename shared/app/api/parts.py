@@ -36,8 +36,8 @@ SHOWN = 5
 SAME_MOMENT = 100
 """More than there is of one millisecond."""
 TAKEOVER = (
-    "`roadstead why NAME` says who, or what differs. Stop the other app, or run `roadstead takeover NAME`, "
-    "or with --all."
+    "`roadstead why NAME` says who, or what differs, and what ends it. Stop another app; or run "
+    "`roadstead takeover NAME`, or with --all."
 )
 
 
@@ -138,8 +138,11 @@ def followed_sources(fleet: FleetRecord) -> list[schema.FollowedSource]:
 
 
 def _contested(names: Sequence[str]) -> str:
-    whom = "another app of this fleet may manage them, or the tables were lost or are too old"
-    return f"clusters that are not written to, because {whom}: {some_of(names, SHOWN)}"
+    why = (
+        "another app of this fleet may manage them, others have their places, or the tables were lost or are"
+        " too old"
+    )
+    return f"clusters that are not written to, because {why}: {some_of(names, SHOWN)}"
 
 
 def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:

@@ -267,7 +267,7 @@ def _next(
         settled = closed = False
     else:
         by = ports.state.fleet().planning or newest
-        superseded = f"superseded by {by[:8]} before it was carried out"
+        superseded = f"superseded by {by[:8]} before all of it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
     if pause is not None and status.state == "pending":
         said = "; ".join(filter(None, (str(pause), status.description)))

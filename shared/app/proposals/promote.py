@@ -121,7 +121,8 @@ def _carry_out(rule: PromotionPath, summaries: Sequence[ClusterSummary], head: H
     if waits is not None:
         _note(replace(known, source=known.source or rule.source), waits, ports)
         return
-    digest = digest_of([repr(rule), fleet.commit, [[s.name, s.uid, s.generation] for s in own]])
+    states = [[s.name, s.uid, s.generation, repr(s.divergence)] for s in own]
+    digest = digest_of([repr(rule), fleet.commit, states])
     if known.digest == digest:
         return
     promotion, pull = seen(known, ports)

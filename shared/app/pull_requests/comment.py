@@ -137,7 +137,8 @@ class PullPlan:
         refused = actions & {Action.REFUSED, Action.INVALID} or "refused" in states
         if self.problems or self.refusal or refused:
             return "failure"
-        waits = Action.ON_HOLD in actions or "needs approval" in states
+        held = any(item.needs_action for item in self.plan.items) if self.plan else False
+        waits = held or Action.ON_HOLD in actions or "needs approval" in states
         return "neutral" if waits or self.note or self.plan is None else "success"
 
     @property
@@ -325,7 +326,8 @@ def _action(item: Item, old: object, new: object) -> str:
     if item.action is Action.REBUILD:
         return "**rebuild: delete the cluster and everything that runs there, then create it again**"
     if item.action is Action.DELETE:
-        return "**delete the cluster, its resource group and everything that runs there**"
+        group = "its resource group if Roadstead created it and nothing else is in it"
+        return f"**delete the cluster and everything that runs there, and {group}**"
     if item.action is Action.RELEASE:
         return "release the cluster: everything that runs there stays"
     if item.action is Action.ON_HOLD:

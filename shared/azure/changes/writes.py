@@ -50,6 +50,7 @@ def planned_effect(path: str, old: Any, new: Any, around: ChangeSurroundings = _
 
 _REMOVED = (
     *("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints"),
+    *("nodePools[].minCount", "nodePools[].maxCount"),  # the autoscaler ends
     *(
         "identities[]",
         "federatedCredentials[]",

@@ -19,7 +19,7 @@ Resolve = Callable[[str], Desired | str]
 """Returns the cluster of a manifest, or what is wrong with it."""
 Compare = Callable[[Desired], Iterable[Difference]]
 """Returns in what Azure differs from a cluster."""
-TAKEN = "the newest commit has the value of Azure already"
+TAKEN = "the newest commit has the value of Azure already, or does not name the field"
 
 
 @dataclass(frozen=True)

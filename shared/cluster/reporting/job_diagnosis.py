@@ -128,9 +128,11 @@ def _unhealthy(record: ClusterRecord, fault: Condition, activity: str) -> Diagno
 def _drifted(record: ClusterRecord, drift: Drift, activity: str) -> Diagnosis:
     """Explain a cluster that works and is not as git has it."""
     since = min(drifted_field.since for drifted_field in drift.fields)
-    following = f"the next sweep compares it again; {NEXT_COMMIT}, or a replay, writes the values of git"
     ended = _NEWER if all(is_version(drifted_field.path) for drifted_field in drift.fields) else _LEFT_ALONE
-    left_alone = all(drifted_field.left_alone for drifted_field in drift.fields)
+    alone = [drifted_field.left_alone for drifted_field in drift.fields]
+    left_alone, others = all(alone), ", but for what no job changes" if any(alone) else ""
+    written = f"; {NEXT_COMMIT}, or a replay, writes the values of git{others}"
+    following = f"the next sweep compares it again{'' if left_alone else written}"
     action = f"{_DRIFT} {ended if left_alone else _APPROVE if drift.to_approve else _WRITTEN}"
     if drift.approval:
         by = by_whom(drift.approval.by, drift.approval.reason)

@@ -7,6 +7,7 @@ import pytest
 from localcloud.keyvault.example_secrets import EXAMPLE_VAULT
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.cluster import take_over
+from shared.app.api.views.clusters import fleet_view
 from shared.cluster.job import ContestKind
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
@@ -51,6 +52,7 @@ def test_a_kubeconfig_that_leads_to_another_cluster_holds_the_job_and_nothing_is
     assert found.job.next_run.contest.kind is ContestKind.IDENTITY
     assert (calls.applied, calls.written) == ([], [])
     assert owner(cloud, "quay") == {}
+    assert "others have their places" in fleet_view(cloud.ports)["problem"]
 
 
 def test_the_right_kubeconfig_in_the_vault_lets_the_same_job_continue() -> None:

@@ -10,18 +10,25 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.acts.approval import approve
 from shared.app.api.acts.cluster import replay
 from shared.app.api.views.notifications import routes_view
+from shared.app.notifications import of_plan
 from shared.app.notifier import handle
 from shared.app.recovery.missed_work import wake_notifier
 from shared.cluster.failures.errors import Throttled, Unauthenticated, Unauthorized, Unavailable
 from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.diagnosis import CORRECT_FILE
+from shared.frozen import replace
 from shared.language.model.notification_kinds import NotificationKind
 from shared.masking import Masker
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord
+from shared.plan.holds import Hold, HoldKind
+from shared.plan.plan import Action, Item, Plan
+from shared.ports import PlanRecord
 from shared.ports.azure import ListClusters
 from shared.ports.masked import masked
 from shared.ports.state.app import NOTIFICATION
+from tests.support.cluster_records import NOW
 from tests.support.notified import ALL, OPS, kinds, notified_fleet, titles, with_failures
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import cloud_with, phases, push
@@ -131,6 +138,16 @@ def test_an_invalid_manifest_is_told_until_a_commit_corrects_it() -> None:
     push(cloud, files)
     cloud.run()
     assert (NotificationKind.INVALID, commit[:8], True) in kinds(cloud)
+
+
+def test_a_change_that_no_validation_shows_is_explained_by_its_cluster() -> None:
+    fixed = Hold(HoldKind.IMMUTABLE_FIELD, {"field": "spec.dnsPrefix", "old": "a", "new": "b"})
+    plan = Plan("c" * 40, (Item("one", Action.REFUSED, 1, "u", hold=fixed),))
+    (problem,) = of_plan(PlanRecord(plan, NOW))
+    assert problem.action == "`roadstead why one` says what to do."
+    wrong = replace(plan, problems=("clusters/two/cluster.yaml:1:1: no",))
+    (problem,) = of_plan(PlanRecord(wrong, NOW))
+    assert problem.action == f"{CORRECT_FILE} `roadstead why one` says what to do."
 
 
 def test_a_credential_that_github_refuses_is_told_and_so_is_its_renewal() -> None:

@@ -205,7 +205,7 @@ def test_a_plan_superseded_before_it_was_carried_out_reports_that_and_ends() -> 
     newest = push(cloud, fleet("one", "three"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
-    expected = f"superseded by {newest[:8]} before it was carried out"
+    expected = f"superseded by {newest[:8]} before all of it was carried out"
     assert status(cloud, overtaken) == ("error", expected)
     assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
 
@@ -216,7 +216,7 @@ def test_what_supersedes_a_plan_is_the_newer_one_also_before_that_is_carried_out
     newest = push(cloud, fleet("one", "three"))
     cloud.state.save_fleet(replace(cloud.state.fleet(), planning=newest))
     report_open_plans(cloud.ports)
-    expected = f"superseded by {newest[:8]} before it was carried out"
+    expected = f"superseded by {newest[:8]} before all of it was carried out"
     assert status(cloud, overtaken) == ("error", expected)
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import promotions_view
+from shared.app.outbox import send
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
+from shared.cluster.divergence.drift import Drift, DriftedField
 from shared.cluster.queues.messages import CLOCKS_DIFFER, PromoteRequest
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
@@ -262,6 +264,21 @@ def test_a_cluster_that_is_not_ready_stops_the_rule() -> None:
     sweep(cloud)
     assert pulls(cloud, state="all") == []
     assert problem(cloud) == "promotion: not every cluster of development is Ready: a1"
+
+
+def test_a_rule_looks_again_once_azure_has_the_value_of_git() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
+    record = cloud.state.cluster("a1")
+    assert record is not None
+    fields = (DriftedField("nodePools[system].orchestratorVersion", '"1.36"', '"1.35.7"', cloud.clock()),)
+    differing = cloud.state.save(replace(record, divergence=replace(record.divergence, drift=Drift(fields))))
+    cloud.run(seconds=HOUR)
+    assert problem(cloud) == "version: in Azure, a1 of development has another value than in git"
+    cloud.state.save(replace(differing, divergence=record.divergence))
+    send(PromoteRequest(), cloud.ports)
+    cloud.run()
+    assert (len(pulls(cloud)), problem(cloud)) == (1, "")
 
 
 @pytest.mark.parametrize(

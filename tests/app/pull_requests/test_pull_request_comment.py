@@ -44,6 +44,7 @@ def view(*items: Item, **changes: Any) -> PullPlan:
 MISTAKE = Problem("clusters/red/cluster.yaml", 7, 3, "spec.loaction", "there is no such field | @ops")
 COUNT = FieldChange("spec.nodePools[system].count", "1", "3", Effect.IN_PLACE, "classes/small.yaml:9")
 UPDATE = Item("blue", Action.UPDATE, 2, changes=(COUNT,))
+STAYS = Hold(HoldKind.VERSION_STAYS, {"field": "spec.kubernetesVersion", "runs": "1.37.1", "git": "1.36"})
 MIXED = view(
     Item("amber", Action.CREATE, 1),
     UPDATE,
@@ -80,7 +81,8 @@ Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
 
 nothing is deleted while fleet.yaml is invalid
 
-#### `grey`: **delete the cluster, its resource group and everything that runs there**
+#### `grey`: **delete the cluster and everything that runs there, and its \
+resource group if Roadstead created it and nothing else is in it**
 
 #### `blue`: update
 
@@ -186,6 +188,12 @@ def test_problems_are_annotations_at_their_lines_and_the_conclusion_is_failure()
     [
         (view(UPDATE), "success", "success"),
         (view(Item("a", Action.ON_HOLD, 1, hold=Hold(HoldKind.AWAITS_DELETION))), "neutral", "success"),
+        (view(replace(UPDATE, hold=STAYS)), "neutral", "success"),
+        (
+            view(replace(UPDATE, hold=Hold(HoldKind.NAMESPACE_BUDGET), retained=("shop",))),
+            "neutral",
+            "success",
+        ),
         (view(UPDATE, note="there are conflicts"), "neutral", "success"),
         (view(UPDATE, problems=(MISTAKE,)), "failure", "failure"),
         (view(refusal="too much"), "failure", "failure"),
@@ -193,7 +201,7 @@ def test_problems_are_annotations_at_their_lines_and_the_conclusion_is_failure()
         (PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE,)), "failure", "failure"),
     ],
 )
-def test_a_blocked_delete_is_neutral_a_problem_a_failure_and_nothing_without_a_plan_a_success(
+def test_what_waits_for_a_person_is_neutral_a_problem_a_failure_and_nothing_without_a_plan_a_success(
     shown: PullPlan, conclusion: str, state: str
 ) -> None:
     assert (shown.conclusion, status_of(shown).state) == (conclusion, state)

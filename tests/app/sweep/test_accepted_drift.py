@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.acts.azure import read_live
 from shared.app.api.acts.cluster import accept_differences
 from shared.app.api.schema import DriftView
 from shared.app.api.views.drift import drift_of_cluster
@@ -102,6 +103,14 @@ def test_it_ends_when_git_has_it_and_when_it_is_gone(cloud: MemoryCloud) -> None
     tag_by_hand(cloud, ONE, other="x")
     sweep(cloud)
     assert [*drifted(record(cloud))] == ["tags.other"]
+
+
+def test_an_acceptance_that_has_ended_counts_for_no_comparison_of_files_either(cloud: MemoryCloud) -> None:
+    accept(cloud)
+    known = [read_live(["one"], cloud.ports).body["clusters"][0]["unmanaged"]]
+    tag_by_hand(cloud, ONE, owner="bob")
+    known += [read_live(["one"], cloud.ports).body["clusters"][0]["unmanaged"]]
+    assert known == [[TAG], []]
 
 
 def test_a_second_taint_beside_an_accepted_one_is_reported_and_labels_and_pools_can_be_accepted() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shared.app.access.context import StepContext
 from shared.app.access.rate_limiter import RateLimited, RateLimiter
 from shared.app.api import schema
 from shared.app.api.acts import Refusal, answers, known_cluster
 from shared.app.api.projection import projected
+from shared.azure.differences import beyond_git
 from shared.azure.importer import NotImportable, document, imported
 from shared.azure.ownership import FLEET_TAG, OwnerTags, tag
+from shared.cluster.divergence.verification import known_beyond
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.findings.conditions import shown_phase
 from shared.cluster.record import ClusterRecord
@@ -126,6 +129,15 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
         phase=shown_phase(record),
         live=live,
         lowered=record.divergence.lowered,
-        unmanaged=record.observation.verified.unmanaged if record.observation.verified else None,
+        unmanaged=_unmanaged(record, live, ports),
+        removed=record.removals.keys,
         problem=problem,
     )
+
+
+def _unmanaged(record: ClusterRecord, live: Json | None, ports: Ports) -> Sequence[str] | None:
+    """Return the names of what is beyond git and known of a cluster, None where nobody looked."""
+    verified = record.observation.verified
+    if verified is None or live is None or record.desired.problem:
+        return verified.unmanaged if verified else None
+    return known_beyond(verified, beyond_git(record.desired, StepContext.of(record, ports).owner, live))

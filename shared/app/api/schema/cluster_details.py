@@ -213,7 +213,9 @@ LIVE_CLUSTERS = 10
 class LiveCluster(TypedDict):
     """A cluster: ``live`` is ARM's document, None where Azure has none, or with a ``problem``.
 
-    ``unmanaged`` names what it had beyond git when it was verified, None where nobody looked then.
+    ``unmanaged`` names what it had beyond git when it was verified, or what somebody accepted of that since
+    with the value that it has; None where nobody looked then. ``removed`` are the labels and taints that git
+    had and a job has still to remove, by node pool.
     ``lowered`` are the versions that git had and has lowered since, by their paths below ``spec``.
     """
 
@@ -222,6 +224,7 @@ class LiveCluster(TypedDict):
     phase: str
     live: dict[str, Any] | None
     unmanaged: list[str] | None
+    removed: dict[str, list[str]]
     lowered: dict[str, str]
     problem: str
 
