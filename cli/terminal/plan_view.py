@@ -70,10 +70,13 @@ _DESTRUCTION = {
 }
 _DISRUPTION = {
     Effect.REIMAGED: "reimages nodes",
+    Effect.EGRESS: "changes outbound addresses",
+    Effect.INTERRUPTED: "interrupts it shortly",
     Effect.NODES_STOPPED: "stops nodes",
     Effect.SLEEPS: "stops it",
     Effect.POOLS_SLEEP: "stops its User pools",
 }
+_NOTED = (*_DISRUPTION, Effect.NEVER_LOWERED)
 _MARGIN = 15
 
 
@@ -90,7 +93,7 @@ def destruction(item: Item) -> str:
 
 
 def disruption(item: Item) -> str:
-    """Return what the item does to nodes of pools that stay, "" for nothing."""
+    """Return what the item does to nodes of pools that stay, or to traffic, "" for nothing."""
     effects = _effects(item)
     return ", ".join(text for effect, text in _DISRUPTION.items() if effect in effects)
 
@@ -239,7 +242,7 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
 def _change(change: schema.ChangeView) -> Text:
     """Return a change: the field, both values, and on the next line its effect and its source."""
     old, new = line(change["old"]) or "nothing", line(change["new"]) or "nothing"
-    mild = "yellow" if change["effect"] in (Effect.REIMAGED, Effect.NEVER_LOWERED) else "dim"
+    mild = "yellow" if change["effect"] in _NOTED else "dim"
     style = "red" if change["destroys"] else mild
     effect = ", ".join(filter(None, (change["effect"], change["source"])))
     field = change["path"].removeprefix("spec.")

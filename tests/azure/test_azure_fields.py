@@ -343,6 +343,11 @@ def test_a_supported_migration_is_written(
             "with networkPolicy: none and no podSubnetID before",
         ),
         (
+            {"networkPlugin": "azure", "networkPolicy": "azure"},
+            {"networkPolicy": "calico"},
+            "once an earlier commit has set it to none",
+        ),
+        (
             {
                 "outboundType": "managedNATGateway",
                 "natGatewayProfile": {"managedOutboundIPProfile": {"count": 1}},

@@ -17,7 +17,7 @@ from shared.language.model.base import models_in
 from shared.language.model.cluster.spec import ClusterSpec
 from shared.language.model.node_pool import NodePool
 
-NOT_TYPED = {"networkProfile.podLinkLocalAccess"}
+NOT_TYPED = {"networkProfile.podLinkLocalAccess", "nodePools[].nodeInitializationTaints"}
 FIXED = (Effect.RECREATION, Effect.REPLACEMENT)
 
 
@@ -49,6 +49,8 @@ def test_every_entry_names_its_source() -> None:
     assert [entry.pattern for entry in FIELD_EFFECTS if len(entry.source) < 3] == []
 
 
+NETWORK, CHANNEL = "networkProfile", "autoUpgradeProfile.nodeOSUpgradeChannel"
+ADVANCED, BACKEND = f"{NETWORK}.advancedNetworking", f"{NETWORK}.loadBalancerProfile.backendPoolType"
 OVERLAY = {"networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"}}
 NODE_SUBNET = {"networkProfile": {"networkPlugin": "azure"}}
 KUBENET = {"networkProfile": {"networkPlugin": "kubenet"}}
@@ -95,7 +97,7 @@ def overlay(**network: Any) -> dict[str, Any]:
         ("spec.nodePools[apps].osSKU", "Ubuntu", "AzureLinux", Effect.REIMAGED),
         ("spec.nodePools[apps].osSKU", "Windows2022", "Windows2025", Effect.REPLACEMENT),
         ("spec.nodePools[apps].azure.properties.provisioningState", "", "x", Effect.AZURE),
-        ("oidcIssuerProfile.enabled", False, True, Effect.IN_PLACE),
+        ("oidcIssuerProfile.enabled", False, True, Effect.INTERRUPTED),
         ("oidcIssuerProfile.enabled", True, False, Effect.RECREATION),
         ("apiServerAccessProfile.subnetId", None, "/subscriptions/x", Effect.IN_PLACE),
         ("apiServerAccessProfile.enableVnetIntegration", None, True, Effect.REIMAGED),
@@ -116,6 +118,19 @@ def overlay(**network: Any) -> dict[str, Any]:
         ("nodePools[a].powerState.code", "Running", "Stopped", Effect.NODES_STOPPED),
         ("nodePools[a].powerState.code", "", "Stopped", Effect.NODES_STOPPED),
         ("nodePools[a].powerState.code", "Stopped", "Running", Effect.IN_PLACE),
+        (CHANNEL, "NodeImage", "Unmanaged", Effect.REIMAGED),
+        (CHANNEL, None, "Unmanaged", Effect.REIMAGED),
+        (CHANNEL, "Unmanaged", "None", Effect.REIMAGED),
+        (CHANNEL, "Unmanaged", "NodeImage", Effect.IN_PLACE),
+        (CHANNEL, "NodeImage", "None", Effect.IN_PLACE),
+        ("securityProfile.customCATrustCertificates", ["a"], ["b"], Effect.REIMAGED),
+        (f"{ADVANCED}.performance.accelerationMode", "None", "BpfVeth", Effect.REIMAGED),
+        (f"{ADVANCED}.performance.accelerationMode", "BpfVeth", "None", Effect.IN_PLACE),
+        (f"{ADVANCED}.security.transitEncryption.type", "None", "WireGuard", Effect.INTERRUPTED),
+        (BACKEND, "nodeIPConfiguration", "nodeIP", Effect.INTERRUPTED),
+        ("linuxProfile.ssh.publicKeys", [{"keyData": "a"}], [{"keyData": "b"}], Effect.LATER_NODES),
+        ("bootstrapProfile.artifactSource", "Direct", "Cache", Effect.LATER_NODES),
+        ("nodePools[a].nodeInitializationTaints", None, ["a=b:NoSchedule"], Effect.LATER_NODES),
         ("nodeProvisioningProfile.defaultNodePools", "Auto", "None", Effect.NODES_DELETED),
         ("nodeProvisioningProfile.defaultNodePools", "None", "Auto", Effect.IN_PLACE),
     ],
@@ -132,7 +147,6 @@ def test_the_effect_of_a_sleep_is_that_of_its_scope() -> None:
     assert effect_of("sleep.scope", "pools", None, in_pools) is Effect.IN_PLACE
 
 
-NETWORK = "networkProfile"
 NAT = f"{NETWORK}.natGatewayProfile"
 VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
 
@@ -198,9 +212,9 @@ VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
             *(f"{NETWORK}.serviceCidrs", ["10.9.0.0/16", "fd00::/108"], ["10.9.0.0/16"]),
             *((DUAL, OVERLAY), Effect.RECREATION),
         ),
-        (f"{NETWORK}.outboundType", "loadBalancer", "userDefinedRouting", (IN_SUBNET,), Effect.IN_PLACE),
+        (f"{NETWORK}.outboundType", "loadBalancer", "userDefinedRouting", (IN_SUBNET,), Effect.EGRESS),
         (f"{NETWORK}.outboundType", "loadBalancer", "userDefinedRouting", (MANAGED,), Effect.RECREATION),
-        (f"{NETWORK}.outboundType", "loadBalancer", "managedNATGateway", (MANAGED,), Effect.IN_PLACE),
+        (f"{NETWORK}.outboundType", "loadBalancer", "managedNATGateway", (MANAGED,), Effect.EGRESS),
         (f"{NETWORK}.outboundType", "loadBalancer", "managedNATGateway", (IN_SUBNET,), Effect.RECREATION),
         (f"{NETWORK}.outboundType", "managedNATGateway", "userDefinedRouting", (MANAGED,), Effect.RECREATION),
         (f"{NETWORK}.outboundType", "userAssignedNATGateway", "loadBalancer", (MANAGED,), Effect.RECREATION),
@@ -224,7 +238,12 @@ VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
             *("nodePools[].gpuProfile.driver", "Install", "None"),
             *(({}, {}, {"tags": {"SkipGPUDriverInstall": "true"}}), Effect.IN_PLACE),
         ),
-        ("nodePools[].securityProfile.sshAccess", "LocalUser", "Disabled", (), Effect.IN_PLACE),
+        (f"{NETWORK}.networkPolicy", "azure", "calico", (CALICO, CALICO), Effect.RECREATION),
+        (f"{NETWORK}.networkPolicy", "none", "calico", (NODE_SUBNET, CALICO), Effect.REIMAGED),
+        ("nodePools[].securityProfile.enableVTPM", False, True, ({}, {}, LINUX), Effect.REIMAGED),
+        ("nodePools[].securityProfile.enableSecureBoot", True, False, ({}, {}, LINUX), Effect.REIMAGED),
+        ("nodePools[].securityProfile.enableVTPM", None, False, ({}, {}, LINUX), Effect.IN_PLACE),
+        ("nodePools[].securityProfile.sshAccess", "LocalUser", "Disabled", (), Effect.LATER_NODES),
         (
             *("nodePools[].securityProfile.sshAccess", "LocalUser", "Disabled"),
             *(({}, {"kubernetesVersion": "1.37"}), Effect.REIMAGED),
@@ -233,7 +252,7 @@ VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
             *("nodePools[].securityProfile.sshAccess", "LocalUser", "Disabled"),
             *(
                 ({}, {"kubernetesVersion": "1.37"}, {"orchestratorVersion": "1.36.2"}),
-                Effect.IN_PLACE,
+                Effect.LATER_NODES,
             ),
         ),
         (

@@ -123,9 +123,13 @@ def test_an_exemption_lasts_until_the_end_of_its_day_and_is_named_afterwards(act
         ),
         (Difference("kubernetesVersion", "1.37", "1.36.3"), "in place, nodes are reimaged"),
         (Difference("nodePools[apps].powerState.code", "Stopped", "Running"), "in place, nodes are stopped"),
+        (
+            Difference("oidcIssuerProfile.enabled", True, False),
+            "in place, with a short interruption",
+        ),
     ],
 )
-def test_what_replaces_deletes_reimages_or_stops_waits_for_an_approval(
+def test_what_replaces_deletes_reimages_stops_or_interrupts_waits_for_an_approval(
     difference: Difference, effect: str
 ) -> None:
     (found,) = decided(policy(action="correct"), difference)
@@ -163,6 +167,7 @@ def test_a_pool_is_not_replaced_while_another_field_of_it_is_left_as_it_is() -> 
         Difference("tags.cost", "a", "b"),
         Difference("nodePools[apps]", {"count": 2}, None),
         Difference("nodePools[apps].nodeTaints", [], ["k=v:NoSchedule"]),
+        Difference("nodePools[apps].securityProfile.sshAccess", "Disabled", "LocalUser"),
     ],
 )
 def test_what_changes_in_place_and_a_missing_pool_is_corrected(difference: Difference) -> None:

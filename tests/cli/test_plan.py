@@ -260,6 +260,16 @@ def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: M
     assert max(map(len, out.export_text().splitlines())) <= 60
 
 
+@pytest.mark.parametrize(
+    ("effect", "said"),
+    [(Effect.EGRESS, "changes outbound addresses"), (Effect.INTERRUPTED, "interrupts it shortly")],
+)
+def test_a_change_in_place_says_what_it_does_to_traffic(effect: Effect, said: str) -> None:
+    change = FieldChange("spec.networkProfile.outboundType", "a", "b", effect)
+    item = Item("one", Action.UPDATE, 2, changes=(change,))
+    assert (plan_view.destruction(item), plan_view.disruption(item)) == ("", said)
+
+
 def test_a_change_that_reimages_nodes_says_so_and_is_not_destructive() -> None:
     change = FieldChange("spec.httpProxyConfig.httpProxy", "a", "b", Effect.REIMAGED)
     item = Item("one", Action.UPDATE, 2, changes=(change,))

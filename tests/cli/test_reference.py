@@ -79,6 +79,6 @@ def test_the_effect_of_a_change_is_that_of_the_table_of_effects(page: str, table
     )
     assert effects["httpProxyConfig.httpProxy"] == "in place, nodes are reimaged"
     assert (
-        "in place (in a subnet of your own, without node auto-provisioning): `loadBalancer`"
+        "open connections end (in a subnet of your own, without node auto-provisioning): `loadBalancer`"
         in (effects["networkProfile.outboundType"])
     )

@@ -141,6 +141,9 @@ def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: 
         ),
         ({"code": "ReconcileVMSSAgentPoolFailed", "message": INSIDE}, "Interrupted"),
         ({"code": "VMExtensionProvisioningError", "message": EXTENSION}, "Interrupted"),
+        ({"code": "ReconcileStandardLoadBalancerError", "message": INSIDE}, "Interrupted"),
+        ({"code": "ReconcileVNetError", "message": "'vnet' was disallowed by policy."}, "Refused"),
+        ({"code": "InternalServerError", "message": "'vnet' was disallowed by policy."}, "Interrupted"),
         ({"code": "VMExtensionProvisioningError", "message": "exit status=50: no way"}, "Obstructed"),
         (
             {"code": "VMExtensionProvisioningError", "message": "command ended with exit status=50"},

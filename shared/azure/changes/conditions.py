@@ -147,6 +147,10 @@ MANAGED_ADDRESSES_FROM_THE_START = Circumstance(
 FROM_ANOTHER_VAULT = Circumstance(
     "to a key of another key vault, or once an earlier commit has turned azureKeyVaultKms off", _another_vault
 )
+AFTER_NO_POLICY = Circumstance(
+    "once an earlier commit has set it to none",
+    lambda around, _old, _new: around.was(_POLICY) == "none",
+)
 AS_PROVISIONING_IS_OFF = Circumstance(
     "once an earlier commit has turned node auto-provisioning off",
     lambda around, _old, _new: around.was("nodeProvisioningProfile.mode") != "auto",

@@ -22,6 +22,9 @@ class Effect(StrEnum):
 
     IN_PLACE = "in place"
     REIMAGED = "in place, nodes are reimaged"
+    LATER_NODES = "in place, on nodes that are created or reimaged afterwards"
+    INTERRUPTED = "in place, with a short interruption"
+    EGRESS = "in place, outbound addresses change and open connections end"
     NODES_DELETED = "in place, nodes are deleted"
     NODES_STOPPED = "in place, nodes are stopped"
     SLEEPS = "Azure stops and starts the cluster: pods that nothing manages end, its address may change"
@@ -66,7 +69,8 @@ def _among(value: str, values: str) -> bool:
 class FieldEffect:
     """A field, what changing it does, and the changes with another effect; the first that applies counts.
 
-    From the Kubernetes version ``reimages_from`` on, a change in place reimages nodes; () for no version.
+    From the Kubernetes version ``reimages_from`` on, a change that Azure makes reimages nodes; () for no
+    version.
     """
 
     pattern: str
@@ -86,7 +90,8 @@ _recreated = partial(_on, Effect.RECREATION)
 _reimaged = partial(_on, Effect.REIMAGED)
 _replaced = partial(_on, Effect.REPLACEMENT)
 _in_place = partial(_on, Effect.IN_PLACE)
-_REIMAGED = Effect.REIMAGED
+_for_later_nodes = partial(_on, Effect.LATER_NODES)
+_REIMAGED, _INTERRUPTED, _EGRESS = Effect.REIMAGED, Effect.INTERRUPTED, Effect.EGRESS
 _LINUX_IMAGES = "ubuntu ubuntu2204 ubuntu2404 azurelinux azurelinux3 azurecontainerlinux"
 _RELEASE_OF_AUGUST = "github.com/Azure/AKS/releases, 2026-08-07"
 _VERSION_OF_AUGUST = (1, 37)
@@ -115,6 +120,7 @@ _NETWORK = (
         "use-network-policies",
         Way("- none", "azure calico cilium", _REIMAGED),
         Way("azure calico", "none cilium", _REIMAGED),
+        Way("azure calico", "azure calico", _REIMAGED, (only.AFTER_NO_POLICY,)),
     ),
     *_recreated(
         "networkProfile.podCidr",
@@ -135,13 +141,13 @@ _NETWORK = (
     *_recreated(
         "networkProfile.outboundType",
         f"egress-outboundtype, node-auto-provisioning, {_RELEASE_OF_AUGUST}",
-        Way("- loadbalancer none", "managednatgateway", conditions=_MANAGED),
-        Way("managednatgateway none", "loadbalancer", conditions=_MANAGED),
-        Way("- loadbalancer managednatgateway", "none", conditions=_MANAGED),
-        Way("- loadbalancer userdefinedrouting none", "userassignednatgateway", conditions=_OWN),
-        Way("- loadbalancer userassignednatgateway none", "userdefinedrouting", conditions=_OWN),
-        Way("userassignednatgateway userdefinedrouting none", "loadbalancer", conditions=_OWN),
-        Way("- loadbalancer userassignednatgateway userdefinedrouting", "none", conditions=_OWN),
+        Way("- loadbalancer none", "managednatgateway", _EGRESS, _MANAGED),
+        Way("managednatgateway none", "loadbalancer", _EGRESS, _MANAGED),
+        Way("- loadbalancer managednatgateway", "none", _EGRESS, _MANAGED),
+        Way("- loadbalancer userdefinedrouting none", "userassignednatgateway", _EGRESS, _OWN),
+        Way("- loadbalancer userassignednatgateway none", "userdefinedrouting", _EGRESS, _OWN),
+        Way("userassignednatgateway userdefinedrouting none", "loadbalancer", _EGRESS, _OWN),
+        Way("- loadbalancer userassignednatgateway userdefinedrouting", "none", _EGRESS, _OWN),
         reimages_from=_VERSION_OF_AUGUST,
     ),
     *_recreated(
@@ -149,8 +155,8 @@ _NETWORK = (
     ),
     *_recreated(
         "networkProfile.loadBalancerProfile.backendPoolType",
-        "load-balancer-standard",
-        Way("- nodeipconfiguration", "nodeip"),
+        "load-balancer-standard, configure-load-balancer-standard",
+        Way("- nodeipconfiguration", "nodeip", _INTERRUPTED),
         Way("-", "nodeipconfiguration"),
     ),
     *_recreated("networkProfile.natGatewayProfile.sku", "nat-gateway", Way("- standard", "standardv2")),
@@ -164,7 +170,21 @@ _NETWORK = (
         "nat-gateway",
         Way("*", "*", conditions=(only.OWN_ADDRESSES_FROM_THE_START,)),
     ),
-    *_in_place("networkProfile.podLinkLocalAccess", _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
+    *_for_later_nodes(
+        "networkProfile.podLinkLocalAccess",
+        f"imds-restriction, {_RELEASE_OF_AUGUST}",
+        reimages_from=_VERSION_OF_AUGUST,
+    ),
+    *_in_place(
+        "networkProfile.advancedNetworking.performance.accelerationMode",
+        "container-network-performance-ebpf-host-routing",
+        Way("- none", "bpfveth", _REIMAGED),
+    ),
+    *_in_place(
+        "networkProfile.advancedNetworking.security.transitEncryption.type",
+        "how-to-apply-wireguard",
+        Way("- none", "wireguard", _INTERRUPTED),
+    ),
     *_recreated(
         "networkProfile.serviceCidr networkProfile.dnsServiceIP networkProfile.networkMode", f"{_REST}, faq"
     ),
@@ -198,7 +218,17 @@ _CLUSTER = (
     *_reimaged("minNodeImageVersion", "node-image-upgrade", Way("*", "-")),
     *_reimaged("httpProxyConfig", "http-proxy"),
     *_reimaged("identityProfile.kubeletidentity", "use-managed-identity"),
-    *_in_place("linuxProfile.ssh bootstrapProfile", _RELEASE_OF_AUGUST, reimages_from=_VERSION_OF_AUGUST),
+    *_for_later_nodes(
+        "linuxProfile.ssh bootstrapProfile",
+        f"network-isolated, github.com/Azure/AKS/releases, 2023-09-03, {_RELEASE_OF_AUGUST}",
+        reimages_from=_VERSION_OF_AUGUST,
+    ),
+    *_in_place(
+        "autoUpgradeProfile.nodeOSUpgradeChannel",
+        "auto-upgrade-node-os-image, github.com/Azure/AKS/issues/4530",
+        Way("*", "unmanaged", _REIMAGED),
+        Way("unmanaged", "none", _REIMAGED),
+    ),
     *_recreated(
         "nodeProvisioningProfile.mode",
         "migrate-from-autoscaler-to-node-auto-provisioning",
@@ -208,7 +238,7 @@ _CLUSTER = (
     *_in_place(
         "nodeProvisioningProfile.defaultNodePools", _REST, Way("- auto", "none", Effect.NODES_DELETED)
     ),
-    *_recreated("oidcIssuerProfile.enabled", "use-oidc-issuer", Way("- false", "true")),
+    *_recreated("oidcIssuerProfile.enabled", "use-oidc-issuer", Way("- false", "true", _INTERRUPTED)),
     *_recreated("aadProfile.managed", "enable-authentication-microsoft-entra-id", Way("- false", "true")),
     *_recreated(
         """
@@ -232,6 +262,7 @@ _CLUSTER = (
 )
 
 _SECURITY = (
+    *_reimaged("securityProfile.customCATrustCertificates", "custom-certificate-authority"),
     *_recreated(
         "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess",
         "use-kms-etcd-encryption",
@@ -261,11 +292,18 @@ _POOLS = (
         "use-nvidia-gpu, github.com/Azure/azure-cli/pull/32531",
         Way("- install", "none", conditions=(only.WITH_SKIP_TAG,)),
     ),
-    *_in_place(
+    *_for_later_nodes(
         "nodePools[].securityProfile.sshAccess",
         f"manage-ssh-node-access, {_RELEASE_OF_AUGUST}",
         reimages_from=_VERSION_OF_AUGUST,
     ),
+    *_in_place(
+        "nodePools[].securityProfile.enableVTPM nodePools[].securityProfile.enableSecureBoot",
+        "use-trusted-launch",
+        Way("- false", "true", _REIMAGED, (only.ON_LINUX,)),
+        Way("true", "false", _REIMAGED, (only.ON_LINUX,)),
+    ),
+    *_for_later_nodes("nodePools[].nodeInitializationTaints", "use-node-taints"),
     *_replaced(
         """
         nodePools[].vmSize nodePools[].osType nodePools[].type nodePools[].osDiskSizeGB nodePools[].osDiskType

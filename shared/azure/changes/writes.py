@@ -29,8 +29,12 @@ def effect_of(path: str, old: Any, new: Any, around: ChangeSurroundings = _UNKNO
         return Effect.IN_PLACE
     applying = (way.effect for way in entry.ways if _applies(way, old, new, around))
     effect = next(applying, entry.effect)
-    reimages = entry.reimages_from and around.version >= entry.reimages_from
-    return Effect.REIMAGED if effect is Effect.IN_PLACE and reimages else effect
+    made = effect not in (Effect.RECREATION, Effect.REPLACEMENT)
+    return Effect.REIMAGED if made and _reimages(entry, around) else effect
+
+
+def _reimages(entry: FieldEffect, around: ChangeSurroundings) -> bool:
+    return bool(entry.reimages_from) and around.version >= entry.reimages_from
 
 
 def _applies(way: Way, old: Any, new: Any, around: ChangeSurroundings) -> bool:

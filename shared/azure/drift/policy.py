@@ -26,10 +26,10 @@ from shared.sentences import days_until
 
 MAX_CORRECTIONS = 3
 """After so many corrections of the same drift, something changes it back."""
-_HARMLESS = (Effect.IN_PLACE, Effect.POOL_CREATED)
+_HARMLESS = (Effect.IN_PLACE, Effect.LATER_NODES, Effect.POOL_CREATED)
 _BY_APPROVAL = (
     *(Effect.REPLACEMENT, Effect.POOL_DELETED),
-    *(Effect.REIMAGED, Effect.NODES_DELETED, Effect.NODES_STOPPED),
+    *(Effect.REIMAGED, Effect.NODES_DELETED, Effect.NODES_STOPPED, Effect.INTERRUPTED, Effect.EGRESS),
 )
 _NOT_WRITTEN = (Effect.AZURE, Effect.RECREATION, Effect.REPLACEMENT, Effect.MAY_REPLACE)
 """Changes of a manifest that nobody makes by accident, whatever Azure has already."""

@@ -16,6 +16,7 @@ from shared.cluster.failures.errors import (
     Dependency,
     Interrupted,
     InvalidManifest,
+    Obstructed,
     ReconcileError,
     Retryable,
     RoleNotEffective,
@@ -70,7 +71,7 @@ def entry_for(error: Json) -> CatalogueEntry | None:
     ``error`` has ``code`` and ``message``, and may have a ``subcode``, ``details`` and more of any form. The
     outermost error that does not merely wrap another one is the cause, by its code, or by its text where no
     entry has the code; if there is none, what the API server of the cluster refused, by its wording in a
-    text; else the innermost wrapper.
+    text; else the innermost wrapper, or what the texts say where it names only what failed.
     """
     errors = list(_errors(error))
     texts = [inner.text for inner in errors]
@@ -83,7 +84,9 @@ def entry_for(error: Json) -> CatalogueEntry | None:
         if inner.code or wrapper is None:  # without a code it says no more than what it is in
             wrapper = found or wrapper
     said = "\n".join(texts)
-    return (KUBERNETES.find(ANY, text=said) if _OF_CLUSTER.search(said) else None) or wrapper
+    refused = KUBERNETES.find(ANY, text=said) if _OF_CLUSTER.search(said) else None
+    vague = wrapper is not None and wrapper.kind in (Obstructed, Unexplained)
+    return refused or (AZURE.find_by_text(said) if vague else None) or wrapper
 
 
 def _errors(error: Any) -> Iterator[_Error]:
