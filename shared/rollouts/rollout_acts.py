@@ -96,8 +96,12 @@ def _is_by_same(approval: StageDecision, other: StageDecision) -> bool:
 
 
 def goes_back(member: Member, uid: str, generation: int) -> bool:
-    """Return whether a cluster has what its rollout changed, and earlier pins that are known."""
-    return (member.uid, member.generation) == (uid, generation) and bool(member.earlier_pins)
+    """Return whether a cluster has what its rollout changed, and earlier pins that are known.
+
+    One that has gone back, and whose pin a guard keeps where it is, may have the generation of its member.
+    """
+    has = (member.uid, member.generation) == (uid, generation)
+    return has and not member.back and bool(member.earlier_pins)
 
 
 def pins_back(rollout: Rollout, seen: Seen) -> Mapping[str, tuple[Pin, ...]]:
