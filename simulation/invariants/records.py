@@ -208,8 +208,13 @@ class Records:
         return cloud.ports.config.fleet, record.uid, record.job.started
 
     def _really_ready(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
-        """Check that a Ready cluster really is, unless an outside party changed it since the job began."""
-        key = key_of(record.desired.id)
+        """Check that a Ready cluster really is, unless an outside party changed it since the job began.
+
+        A pool that somebody stopped before is known, and stays so: no job starts it.
+        """
+        key, verified = key_of(record.desired.id), record.observation.verified
+        if verified is not None and any(name.endswith("].powerState") for name in verified.unmanaged or ()):
+            return
         disturbed_at = self._context.azure.disturbed_at(key)
         if disturbed_at is not None and disturbed_at > self._began.get(
             self._job(cloud, record), record.job.started
