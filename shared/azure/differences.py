@@ -150,9 +150,12 @@ def _newer_versions(desired: Desired, owner: OwnerTags, live: Json) -> Iterator[
             yield Difference(path, wanted, runs, left_alone=True)
 
 
-def is_named_version(name: str) -> bool:
-    """Return whether a name of what a cluster has beyond git is that of a newer version."""
-    return is_version(name.partition("=")[0])
+def is_found_once(name: str) -> bool:
+    """Return whether a name of what a cluster has beyond git is of a newer version or a stopped pool.
+
+    Nobody adds these for good: they are accepted where a cluster had them from the start.
+    """
+    return is_version(name.partition("=")[0]) or name.endswith("].powerState")
 
 
 def _raised_by_hand(newer: Difference, live: Json) -> bool:

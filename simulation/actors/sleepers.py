@@ -113,6 +113,9 @@ class Sleepers(ActorUpkeep):
             for record in operators.cloud.state.clusters():
                 self._look(operators, record.name)
         self._push(operators)
+        self._loop.run_until(self._loop.clock() + TAKES)
+        for name in self._stopped:
+            self._switch_pools(name, "Running")  # what no schedule starts any more, a person does
 
     def _drawn(self) -> HalfHours:
         choose = self._chance.choice

@@ -210,10 +210,10 @@ class Records:
     def _really_ready(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Check that a Ready cluster really is, unless an outside party changed it since the job began.
 
-        A pool that somebody stopped before is known, and stays so: no job starts it.
+        A pool that somebody stopped before stays so, as drift: no job starts it.
         """
-        key, verified = key_of(record.desired.id), record.observation.verified
-        if verified is not None and any(name.endswith("].powerState") for name in verified.unmanaged or ()):
+        key, drift = key_of(record.desired.id), record.divergence.drift
+        if drift is not None and any(field.path.endswith("].powerState") for field in drift.fields):
             return
         disturbed_at = self._context.azure.disturbed_at(key)
         if disturbed_at is not None and disturbed_at > self._began.get(

@@ -126,6 +126,18 @@ def test_a_pool_that_somebody_stops_differs_in_its_power_state_which_no_job_chan
     assert in_sync(record(cloud)) == (True, "Done")
 
 
+def test_a_pool_that_somebody_stopped_just_before_a_commit_differs_after_its_job() -> None:
+    """No comparison saw it before; tags that were added so are what the cluster has."""
+    cloud = ready(pool())
+    change_pool_by_hand(cloud, ONE, "apps", powerState={"code": "Stopped"})
+    push(cloud, files(pool() + "  tags: {cost: a}\n"))
+    cloud.run()
+    assert drifted(record(cloud)) == {"nodePools[apps].powerState": ('"Running"', '"Stopped"')}
+    push(cloud, files(pool() + "  tags: {cost: b}\n"))
+    cloud.run()
+    assert in_sync(record(cloud))[0] is False
+
+
 def test_a_pool_that_somebody_deletes_is_missing() -> None:
     cloud = ready(pool())
     cloud.azure.delete_pool(ONE, "apps")

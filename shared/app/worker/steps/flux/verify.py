@@ -13,7 +13,7 @@ from shared.app.worker.steps.bootstrap_secrets import remove_former_secrets
 from shared.app.worker.steps.flux.components import rollout_wait
 from shared.app.worker.steps.flux.pinned import instance_wait
 from shared.app.worker.steps.flux.reconciled import applied_revision
-from shared.azure.differences import beyond_git, drift_of, is_named_version, live_digest
+from shared.azure.differences import beyond_git, drift_of, is_found_once, live_digest
 from shared.azure.drift.policy import ignores
 from shared.azure.running_versions import AppliedRevision
 from shared.cluster.divergence.verification import Verification
@@ -173,8 +173,9 @@ def _compared(context: StepContext, live: Json) -> Done:
 
     One that differs, also in a field that the job leaves as it is, is compared again by the next sweep. What
     the cluster has beyond git is accepted by the generation's first verification, but for what a comparison
-    saw somebody add: that stays reported. A version that somebody raised is accepted by the very first one
-    alone. A later job of the same generation, such as a correction, accepts nothing.
+    saw somebody add: that stays reported. A version that somebody raised, and a pool that somebody stopped,
+    are accepted by the very first one alone. A later job of the same generation, such as a correction,
+    accepts nothing.
     """
     before, record, desired = context.record.observation.verified, context.record, context.desired
     beyond = beyond_git(desired, context.owner, live)
@@ -198,7 +199,7 @@ def _compared(context: StepContext, live: Json) -> Done:
 
 def _is_accepted(name: str, before: Verification) -> bool:
     """Return whether what a cluster has beyond git, by its name, counts no more after another commit."""
-    return name in before.unmanaged if is_named_version(name) else name not in before.added
+    return name in before.unmanaged if is_found_once(name) else name not in before.added
 
 
 def _deleted(context: StepContext, deployments: Sequence[Json], api: KubernetesApi) -> Restart | None:
