@@ -13,6 +13,7 @@ from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of
+from shared.language.model.cluster.flux_source import FOLLOWS_ROLLOUT
 from shared.language.model.fleet_rules import PromotionRule
 from shared.sentences import some_of
 
@@ -153,7 +154,7 @@ def _paths(what: Promotable, spec: Mapping[str, Any]) -> Sequence[str]:
         case Promotable.VERSION | Promotable.IMAGES:
             return CHANNELED[what]
         case Promotable.PLATFORM:
-            return PLATFORM_PATHS
+            return () if (spec.get("flux") or {}).get("follow") == FOLLOWS_ROLLOUT else PLATFORM_PATHS
         case Promotable.COMPONENTS:
             return _OF_INSTALL.get((spec.get("flux") or {}).get("install", ""), ("flux.components",))
 
@@ -277,12 +278,13 @@ def planned(
     file: Collection[Value],
     clusters: Collection[Value],
     at: datetime,
+    gone: Collection[Value] = (),
 ) -> EnvironmentValues:
-    """Return what an environment has after a plan, and what it withdrew with it or earlier."""
+    """Return what an environment has after a plan, and has withdrawn; ``gone`` left with its clusters."""
     now = EnvironmentValues(environment, _kept(file), _kept(clusters))
     if before is None:
         return now
-    left = (set(before.file) - set(now.file)) | (set(before.clusters) - set(now.clusters))
+    left = (set(before.file) - set(now.file)) | (set(before.clusters) - {*now.clusters, *gone})
     again = set(now.file) | (set(now.clusters) - set(before.clusters))
     known = [withdrawal for withdrawal in before.withdrawn if withdrawal.value not in left | again]
     added = [Withdrawal(value, at) for value in sorted(left - again)]
@@ -295,7 +297,7 @@ def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
 
 # What is proven in an environment: each of its clusters is Ready now, with the value that git asks for.
 
-FOLLOWS = "a branch or a range of versions is none; set flux.tag or flux.commit"
+FOLLOWS = "a branch, a range of versions or a tag that stages follow is none; set flux.tag or flux.commit"
 NO_VERSION = "Azure chooses the version of the extension; set flux.extension.version"
 _NAMELESS = {
     Promotable.VERSION: "set kubernetesVersion",
