@@ -194,4 +194,20 @@ ENTRIES: Mapping[str, str] = {
     "RequestLimit": "aks/ThrottledByText",
     "StateByText": "network/StateByText",
     "PassingByText": "rules/PassingByText",
+    "LastSystemPool": "rules/LastPoolByText",
+    "MeshRevision": "feature/MeshRevision",
+    "AutoscaledPool": "feature/Autoscaled",
+    "AgentPoolAPIsNotSupported": "aks/AvailabilitySet",
+    "PodIdentities": "access/PodIdentities",
+    "ApplicationGatewayInsufficientPermissionOnSubnet": "access/LinkedAccessCheckFailed",
+    "OutboundRuleReference": "network/LoadBalancerReference",
+    "MoreThanOneOutboundRuleUsingSameFrontendIPConfigurationAndProtocolIsNotSupported": (
+        "network/LoadBalancerRules"
+    ),
+    "OutboundRuleCannotBeUsedWithBackendAddressPoolThatIsReferencedBySecondaryIpConfigs": (
+        "network/LoadBalancerRules"
+    ),
+    "SecondaryIpConfigurationCountPerVMSSVMExceeded": "compute/SecondaryAddresses",
+    "OverlappingZonesByText": "network/OverlappingZonesByText",
+    "InternalWhileReconciling": "aks/InternalByText",
 }
