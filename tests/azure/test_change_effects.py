@@ -75,6 +75,13 @@ def encrypted(access: str = "", vault: str = "one", *, enabled: bool = True) -> 
     return {"securityProfile": {"azureKeyVaultKms": kms}}
 
 
+GATEWAYS = "ingressProfile.webAppRouting.gatewayAPIImplementations.appRoutingIstio"
+ROUTED: dict[str, Any] = {
+    "ingressProfile": {
+        "webAppRouting": {"gatewayAPIImplementations": {"appRoutingIstio": {"mode": "Enabled"}}}
+    }
+}
+MESH = {"serviceMeshProfile": {"mode": "Istio"}}
 LINUX, WINDOWS = {"osType": "Linux"}, {"osType": "Windows"}
 
 
@@ -239,6 +246,12 @@ VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
             *(({}, {}, {"tags": {"SkipGPUDriverInstall": "true"}}), Effect.IN_PLACE),
         ),
         (f"{NETWORK}.networkPolicy", "azure", "calico", (CALICO, CALICO), Effect.RECREATION),
+        (f"{GATEWAYS}.mode", "Disabled", "Enabled", (MESH, {}), Effect.RECREATION),
+        (f"{GATEWAYS}.mode", "Disabled", "Enabled", ({}, {}), Effect.IN_PLACE),
+        (f"{GATEWAYS}.mode", "Enabled", "Disabled", ({}, MESH), Effect.IN_PLACE),
+        ("serviceMeshProfile.mode", "Disabled", "Istio", ({}, MESH), Effect.IN_PLACE),
+        ("serviceMeshProfile.mode", "Istio", "Disabled", (MESH, {}), Effect.IN_PLACE),
+        ("serviceMeshProfile.mode", "Disabled", "Istio", (ROUTED, MESH), Effect.RECREATION),
         (f"{NETWORK}.networkPolicy", "none", "calico", (NODE_SUBNET, CALICO), Effect.REIMAGED),
         ("nodePools[].securityProfile.enableVTPM", False, True, ({}, {}, LINUX), Effect.REIMAGED),
         ("nodePools[].securityProfile.enableSecureBoot", True, False, ({}, {}, LINUX), Effect.REIMAGED),

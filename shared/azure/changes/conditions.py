@@ -124,6 +124,7 @@ _KMS = "securityProfile.azureKeyVaultKms"
 _KMS_KEY = f"{_KMS}.keyId"
 _MODE, _FAMILIES, _DUAL = "networkProfile.networkPluginMode", "networkProfile.ipFamilies", "ipv4,ipv6"
 _PLUGIN, _INTEGRATION = "networkProfile.networkPlugin", "apiServerAccessProfile.enableVnetIntegration"
+_GATEWAY = "ingressProfile.webAppRouting.gatewayAPIImplementations.appRoutingIstio"
 
 WITH_OVERLAY = Circumstance(
     "together with networkPluginMode: overlay", lambda around, _old, _new: around.will_be(_MODE) == "overlay"
@@ -146,6 +147,14 @@ MANAGED_ADDRESSES_FROM_THE_START = Circumstance(
 )
 FROM_ANOTHER_VAULT = Circumstance(
     "to a key of another key vault, or once an earlier commit has turned azureKeyVaultKms off", _another_vault
+)
+AFTER_THE_MESH = Circumstance(
+    "once an earlier commit has turned serviceMeshProfile off",
+    lambda around, _old, _new: around.was("serviceMeshProfile.mode") != "istio",
+)
+AFTER_THE_GATEWAY = Circumstance(
+    f"once an earlier commit has turned {_GATEWAY} off",
+    lambda around, _old, _new: around.was(f"{_GATEWAY}.mode") != "enabled",
 )
 AFTER_NO_POLICY = Circumstance(
     "once an earlier commit has set it to none",

@@ -63,6 +63,12 @@ def _mesh_too_old(asked: RequestedWrite) -> dict[str, str] | None:
 
 
 _OF_ISOLATION = "docs concepts-network-isolated: Limitations"
+
+
+def _ever(asked: RequestedWrite, path: str, value: str) -> bool:
+    return value in (asked.was(path), asked.now(path))
+
+
 RULES = (
     RefusalRule(
         "isolated-nodes-are-managed",
@@ -113,12 +119,12 @@ RULES = (
     ),
     RefusalRule(
         "one-gateway-of-istio",
-        "docs app-routing-gateway-api: not at the same time as the Istio add-on",
+        "docs app-routing-gateway-api: not with the Istio add-on, nor switched in one operation",
         _ROUTING,
         "Application routing's Gateway API implementation and the Istio add-on are mutually exclusive.",
         lambda asked: (
-            asked.now(f"{_ROUTING}.gatewayAPIImplementations.appRoutingIstio.mode") == "Enabled"
-            and asked.now("serviceMeshProfile.mode") == "Istio"
+            _ever(asked, f"{_ROUTING}.gatewayAPIImplementations.appRoutingIstio.mode", "Enabled")
+            and _ever(asked, "serviceMeshProfile.mode", "Istio")
         ),
     ),
     RefusalRule(
