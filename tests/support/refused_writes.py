@@ -126,6 +126,10 @@ UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             },
         },
     ),
+    "mesh-goes-forward": (
+        {"serviceMeshProfile": {"mode": "Istio", "istio": {"revisions": ["asm-1-30"]}}},
+        {"serviceMeshProfile": {"mode": "Istio", "istio": {"revisions": ["asm-1-29"]}}},
+    ),
     "issuer-stays": ({"oidcIssuerProfile": ON}, {"oidcIssuerProfile": {"enabled": False}}),
     "entra-stays": ({"aadProfile": {"managed": True}}, {"aadProfile": {"managed": False}}),
     "network-integration-stays": (

@@ -112,6 +112,15 @@ def _began_with_managed(around: ChangeSurroundings, _old: Any, _new: Any) -> boo
     return around.was(_OUTBOUND) != "managednatgateway" or not _own_addresses(around)
 
 
+def _forward(_around: ChangeSurroundings, old: Any, new: Any) -> bool:
+    """Return whether each new revision of Istio is newer than those that run."""
+    had, wanted = (
+        {numbers(revision.removeprefix("asm-").replace("-", ".")) for revision in text_of(value).split(",")}
+        for value in (old, new)
+    )
+    return all(revision > max(had) for revision in wanted - had)
+
+
 def _another_vault(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     """Return whether encryption was off, or the key comes from another key vault."""
     vaults = {key.partition("/keys/")[0] for key in (around.was(_KMS_KEY), around.will_be(_KMS_KEY))}
@@ -156,6 +165,7 @@ AFTER_THE_GATEWAY = Circumstance(
     f"once an earlier commit has turned {_GATEWAY} off",
     lambda around, _old, _new: around.was(f"{_GATEWAY}.mode") != "enabled",
 )
+TO_NEWER_REVISIONS = Circumstance("to newer revisions, or back to one that still runs", _forward)
 AFTER_NO_POLICY = Circumstance(
     "once an earlier commit has set it to none",
     lambda around, _old, _new: around.was(_POLICY) == "none",

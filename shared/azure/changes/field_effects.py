@@ -245,6 +245,12 @@ _CLUSTER = (
         Way("*", "istio", conditions=(only.AFTER_THE_GATEWAY,)),
     ),
     *_recreated(
+        "serviceMeshProfile.istio.revisions",
+        "istio-upgrade, learn.microsoft.com/troubleshoot/azure/azure-kubernetes/extensions"
+        "/istio-add-on-minor-revision-upgrade",
+        Way("*", "*", conditions=(only.TO_NEWER_REVISIONS,)),
+    ),
+    *_recreated(
         "ingressProfile.webAppRouting.gatewayAPIImplementations.appRoutingIstio.mode",
         "app-routing-gateway-api",
         Way("*", "- disabled"),
