@@ -68,7 +68,7 @@ _OF_ISOLATION = "docs concepts-network-isolated: Limitations"
 
 def _mesh_goes_back(asked: RequestedWrite) -> bool:
     had, wanted = (
-        {int(revision.rpartition("-")[2]) for revision in value or ()}
+        {int(number) for revision in value or () if (number := str(revision).rpartition("-")[2]).isdecimal()}
         for value in (asked.was(_REVISIONS), asked.now(_REVISIONS))
     )
     return any(revision < max(had, default=0) for revision in wanted - had)
