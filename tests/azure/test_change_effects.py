@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from localcloud.azure.world.refusals import fixed
+from localcloud.azure.world.refusals.egress_rules import OUTBOUND_PATHS
 from shared.azure.changes.conditions import ChangeSurroundings
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
 from shared.azure.changes.writes import effect_of, planned_effect
@@ -75,6 +77,13 @@ def encrypted(access: str = "", vault: str = "one", *, enabled: bool = True) -> 
     return {"securityProfile": {"azureKeyVaultKms": kms}}
 
 
+GATEWAYS = "ingressProfile.webAppRouting.gatewayAPIImplementations.appRoutingIstio"
+ROUTED: dict[str, Any] = {
+    "ingressProfile": {
+        "webAppRouting": {"gatewayAPIImplementations": {"appRoutingIstio": {"mode": "Enabled"}}}
+    }
+}
+MESH, REVISIONS = {"serviceMeshProfile": {"mode": "Istio"}}, "serviceMeshProfile.istio.revisions"
 LINUX, WINDOWS = {"osType": "Linux"}, {"osType": "Windows"}
 
 
@@ -239,6 +248,19 @@ VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
             *(({}, {}, {"tags": {"SkipGPUDriverInstall": "true"}}), Effect.IN_PLACE),
         ),
         (f"{NETWORK}.networkPolicy", "azure", "calico", (CALICO, CALICO), Effect.RECREATION),
+        (REVISIONS, ["asm-1-29"], ["asm-1-29", "asm-1-30"], (MESH, MESH), Effect.IN_PLACE),
+        (REVISIONS, ["asm-1-29", "asm-1-30"], ["asm-1-29"], (MESH, MESH), Effect.IN_PLACE),
+        (REVISIONS, ["asm-1-29", "asm-1-30"], ["asm-1-30"], (MESH, MESH), Effect.IN_PLACE),
+        (REVISIONS, ["asm-1-9"], ["asm-1-10"], (MESH, MESH), Effect.IN_PLACE),
+        (REVISIONS, None, ["asm-1-30"], ({}, MESH), Effect.IN_PLACE),
+        (REVISIONS, ["asm-1-30"], ["asm-1-29"], (MESH, MESH), Effect.RECREATION),
+        (REVISIONS, ["asm-1-30"], ["asm-1-29", "asm-1-30"], (MESH, MESH), Effect.RECREATION),
+        (f"{GATEWAYS}.mode", "Disabled", "Enabled", (MESH, {}), Effect.RECREATION),
+        (f"{GATEWAYS}.mode", "Disabled", "Enabled", ({}, {}), Effect.IN_PLACE),
+        (f"{GATEWAYS}.mode", "Enabled", "Disabled", ({}, MESH), Effect.IN_PLACE),
+        ("serviceMeshProfile.mode", "Disabled", "Istio", ({}, MESH), Effect.IN_PLACE),
+        ("serviceMeshProfile.mode", "Istio", "Disabled", (MESH, {}), Effect.IN_PLACE),
+        ("serviceMeshProfile.mode", "Disabled", "Istio", (ROUTED, MESH), Effect.RECREATION),
         (f"{NETWORK}.networkPolicy", "none", "calico", (NODE_SUBNET, CALICO), Effect.REIMAGED),
         ("nodePools[].securityProfile.enableVTPM", False, True, ({}, {}, LINUX), Effect.REIMAGED),
         ("nodePools[].securityProfile.enableSecureBoot", True, False, ({}, {}, LINUX), Effect.REIMAGED),
@@ -296,6 +318,18 @@ def test_the_effect_of_a_change_depends_on_what_surrounds_it(
 )
 def test_the_effect_of_a_change_between_two_manifests(path: str, old: str, new: str, effect: Effect) -> None:
     assert planned_effect(path, old, new) is effect
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_plan_has_the_ways_of_outbound_types_that_the_local_cloud_takes(own: bool) -> None:
+    pools = ChangeSurroundings(*(IN_SUBNET if own else MANAGED for _ in range(2)))
+    types = ("loadBalancer", "managedNATGateway", "userAssignedNATGateway", "userDefinedRouting", "none")
+    changed = {
+        way
+        for way in permutations(types, 2)
+        if effect_of(f"{NETWORK}.outboundType", *way, pools) is Effect.EGRESS
+    }
+    assert changed == OUTBOUND_PATHS[own]
 
 
 def test_the_local_cloud_refuses_fixed_fields_and_accepts_the_allowed_changes() -> None:

@@ -201,8 +201,12 @@ ENTRIES: Mapping[str, str] = {
     "PodIdentities": "access/PodIdentities",
     "ApplicationGatewayInsufficientPermissionOnSubnet": "access/LinkedAccessCheckFailed",
     "OutboundRuleReference": "network/LoadBalancerReference",
-    "MoreThanOneOutboundRuleUsingSameFrontendIPConfigurationAndProtocolIsNotSupported": "network/LoadBalancerRules",
-    "OutboundRuleCannotBeUsedWithBackendAddressPoolThatIsReferencedBySecondaryIpConfigs": "network/LoadBalancerRules",
+    "MoreThanOneOutboundRuleUsingSameFrontendIPConfigurationAndProtocolIsNotSupported": (
+        "network/LoadBalancerRules"
+    ),
+    "OutboundRuleCannotBeUsedWithBackendAddressPoolThatIsReferencedBySecondaryIpConfigs": (
+        "network/LoadBalancerRules"
+    ),
     "SecondaryIpConfigurationCountPerVMSSVMExceeded": "compute/SecondaryAddresses",
     "OverlappingZonesByText": "network/OverlappingZonesByText",
     "InternalWhileReconciling": "aks/InternalByText",

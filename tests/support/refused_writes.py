@@ -117,6 +117,19 @@ UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "overlay-without-policy": (net(**FLAT, networkPolicy="calico"), net(**OVERLAY, podCidr="10.1.0.0/16")),
     "kubenet-to-azure-is-overlay": (net(networkPlugin="kubenet"), net(**FLAT)),
     "pod-range-grows": (net(**OVERLAY, podCidr="10.1.0.0/16"), net(podCidr="10.1.0.0/17")),
+    "one-gateway-of-istio": (
+        {"serviceMeshProfile": {"mode": "Istio", "istio": {"revisions": ["asm-1-30"]}}},
+        {
+            "serviceMeshProfile": {"mode": "Disabled"},
+            "ingressProfile": {
+                "webAppRouting": {**ON, "gatewayAPIImplementations": {"appRoutingIstio": {"mode": "Enabled"}}}
+            },
+        },
+    ),
+    "mesh-goes-forward": (
+        {"serviceMeshProfile": {"mode": "Istio", "istio": {"revisions": ["asm-1-30"]}}},
+        {"serviceMeshProfile": {"mode": "Istio", "istio": {"revisions": ["asm-1-29"]}}},
+    ),
     "issuer-stays": ({"oidcIssuerProfile": ON}, {"oidcIssuerProfile": {"enabled": False}}),
     "entra-stays": ({"aadProfile": {"managed": True}}, {"aadProfile": {"managed": False}}),
     "network-integration-stays": (

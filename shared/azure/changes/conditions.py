@@ -112,6 +112,15 @@ def _began_with_managed(around: ChangeSurroundings, _old: Any, _new: Any) -> boo
     return around.was(_OUTBOUND) != "managednatgateway" or not _own_addresses(around)
 
 
+def _forward(_around: ChangeSurroundings, old: Any, new: Any) -> bool:
+    """Return whether each new revision of Istio is newer than those that run."""
+    had, wanted = (
+        {numbers(revision.removeprefix("asm-").replace("-", ".")) for revision in text_of(value).split(",")}
+        for value in (old, new)
+    )
+    return all(revision > max(had) for revision in wanted - had)
+
+
 def _another_vault(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     """Return whether encryption was off, or the key comes from another key vault."""
     vaults = {key.partition("/keys/")[0] for key in (around.was(_KMS_KEY), around.will_be(_KMS_KEY))}
@@ -124,6 +133,7 @@ _KMS = "securityProfile.azureKeyVaultKms"
 _KMS_KEY = f"{_KMS}.keyId"
 _MODE, _FAMILIES, _DUAL = "networkProfile.networkPluginMode", "networkProfile.ipFamilies", "ipv4,ipv6"
 _PLUGIN, _INTEGRATION = "networkProfile.networkPlugin", "apiServerAccessProfile.enableVnetIntegration"
+_GATEWAY = "ingressProfile.webAppRouting.gatewayAPIImplementations.appRoutingIstio"
 
 WITH_OVERLAY = Circumstance(
     "together with networkPluginMode: overlay", lambda around, _old, _new: around.will_be(_MODE) == "overlay"
@@ -147,6 +157,15 @@ MANAGED_ADDRESSES_FROM_THE_START = Circumstance(
 FROM_ANOTHER_VAULT = Circumstance(
     "to a key of another key vault, or once an earlier commit has turned azureKeyVaultKms off", _another_vault
 )
+AFTER_THE_MESH = Circumstance(
+    "once an earlier commit has turned serviceMeshProfile off",
+    lambda around, _old, _new: around.was("serviceMeshProfile.mode") != "istio",
+)
+AFTER_THE_GATEWAY = Circumstance(
+    f"once an earlier commit has turned {_GATEWAY} off",
+    lambda around, _old, _new: around.was(f"{_GATEWAY}.mode") != "enabled",
+)
+TO_NEWER_REVISIONS = Circumstance("to newer revisions, or back to one that still runs", _forward)
 AFTER_NO_POLICY = Circumstance(
     "once an earlier commit has set it to none",
     lambda around, _old, _new: around.was(_POLICY) == "none",

@@ -238,6 +238,24 @@ _CLUSTER = (
     *_in_place(
         "nodeProvisioningProfile.defaultNodePools", _REST, Way("- auto", "none", Effect.NODES_DELETED)
     ),
+    *_recreated(
+        "serviceMeshProfile.mode",
+        "app-routing-gateway-api",
+        Way("*", "- disabled"),
+        Way("*", "istio", conditions=(only.AFTER_THE_GATEWAY,)),
+    ),
+    *_recreated(
+        "serviceMeshProfile.istio.revisions",
+        "istio-upgrade, learn.microsoft.com/troubleshoot/azure/azure-kubernetes/extensions"
+        "/istio-add-on-minor-revision-upgrade",
+        Way("*", "*", conditions=(only.TO_NEWER_REVISIONS,)),
+    ),
+    *_recreated(
+        "ingressProfile.webAppRouting.gatewayAPIImplementations.appRoutingIstio.mode",
+        "app-routing-gateway-api",
+        Way("*", "- disabled"),
+        Way("*", "enabled", conditions=(only.AFTER_THE_MESH,)),
+    ),
     *_recreated("oidcIssuerProfile.enabled", "use-oidc-issuer", Way("- false", "true", _INTERRUPTED)),
     *_recreated("aadProfile.managed", "enable-authentication-microsoft-entra-id", Way("- false", "true")),
     *_recreated(

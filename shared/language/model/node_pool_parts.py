@@ -19,7 +19,7 @@ class PoolUpgradeSettings(Section):
     """How many nodes, or what percentage of the pool, are added during an upgrade."""
     max_unavailable: Surge | None = None
     """How many nodes, or what percentage of the pool, may be unavailable during an upgrade."""
-    drain_timeout_in_minutes: Annotated[StrictInt, between(1, 1440)] | None = None
+    drain_timeout_in_minutes: Annotated[StrictInt, between(5, 1440)] | None = None
     """How many minutes the drain of a node may take."""
     node_soak_duration_in_minutes: Annotated[StrictInt, between(0, 30)] | None = None
     """How many minutes to wait between two nodes."""

@@ -209,6 +209,17 @@ RULES = (
         unless("metricsProfile.costAnalysis.enabled", "sku.tier", "Standard", "Premium"),
     ),
     RefusalRule(
+        "cost-analysis-needs-disks",
+        "SupportArticles-docs aks-cost-analysis-add-on-issues, Cause 1",
+        "metricsProfile.costAnalysis.enabled",
+        "metricsProfile.costAnalysis.enabled needs the CSI driver of disks.",
+        lambda asked: (
+            asked.now("metricsProfile.costAnalysis.enabled")
+            and asked.now("storageProfile.diskCSIDriver.enabled") is False
+        ),
+        code="InvalidDiskCSISettingForCostAnalysis",
+    ),
+    RefusalRule(
         "local-accounts-need-entra",
         "models ManagedClusterProperties.disable_local_accounts",
         "disableLocalAccounts",

@@ -9,6 +9,7 @@ from collections import defaultdict
 from localcloud.azure.world.refusals.rule import RefusalRule, RequestedWrite
 
 _NET, _PROXY, _ROUTING = "networkProfile", "httpProxyConfig", "ingressProfile.webAppRouting"
+_REVISIONS = "serviceMeshProfile.istio.revisions"
 _HOST = re.compile(r"\.?([a-z0-9]([a-z0-9_-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9_-]*[a-z0-9])?", re.IGNORECASE)
 _LAST = dict(zip(range(23, 31), (32, 33, 33, 34, 35, 35, 36, 36), strict=True))
 """docs istio-support-policy: the last of the "Compatible AKS versions" of asm-1-23 to asm-1-30."""
@@ -52,7 +53,7 @@ def _zones_in_two_groups(asked: RequestedWrite) -> bool:
 
 def _mesh_too_old(asked: RequestedWrite) -> dict[str, str] | None:
     version = str(asked.now("kubernetesVersion"))
-    for revision in asked.now("serviceMeshProfile.istio.revisions") or ():
+    for revision in asked.now(_REVISIONS) or ():
         number = revision.rpartition("-")[2]
         if not number.isdecimal():
             continue
@@ -63,6 +64,20 @@ def _mesh_too_old(asked: RequestedWrite) -> dict[str, str] | None:
 
 
 _OF_ISOLATION = "docs concepts-network-isolated: Limitations"
+
+
+def _mesh_goes_back(asked: RequestedWrite) -> bool:
+    had, wanted = (
+        {int(number) for revision in value or () if (number := str(revision).rpartition("-")[2]).isdecimal()}
+        for value in (asked.was(_REVISIONS), asked.now(_REVISIONS))
+    )
+    return any(revision < max(had, default=0) for revision in wanted - had)
+
+
+def _ever(asked: RequestedWrite, path: str, value: str) -> bool:
+    return value in (asked.was(path), asked.now(path))
+
+
 RULES = (
     RefusalRule(
         "isolated-nodes-are-managed",
@@ -113,21 +128,29 @@ RULES = (
     ),
     RefusalRule(
         "one-gateway-of-istio",
-        "docs app-routing-gateway-api: not at the same time as the Istio add-on",
+        "docs app-routing-gateway-api: not with the Istio add-on, nor switched in one operation",
         _ROUTING,
         "Application routing's Gateway API implementation and the Istio add-on are mutually exclusive.",
         lambda asked: (
-            asked.now(f"{_ROUTING}.gatewayAPIImplementations.appRoutingIstio.mode") == "Enabled"
-            and asked.now("serviceMeshProfile.mode") == "Istio"
+            _ever(asked, f"{_ROUTING}.gatewayAPIImplementations.appRoutingIstio.mode", "Enabled")
+            and _ever(asked, "serviceMeshProfile.mode", "Istio")
         ),
     ),
     RefusalRule(
         "mesh-of-the-version",
         "Azure/ARO-HCP#5156, with the answer; docs istio-support-policy, Compatible AKS versions",
-        "serviceMeshProfile.istio.revisions",
+        _REVISIONS,
         "Service mesh revision {revision} is not compatible with cluster version {version}. To find "
         "information about mesh-cluster compatibility, use 'az aks mesh get-upgrades'.",
         _mesh_too_old,
+        code="BadRequest",
+    ),
+    RefusalRule(
+        "mesh-goes-forward",
+        "SupportArticles-docs istio-add-on-minor-revision-upgrade; MicrosoftDocs/azure-docs#120606",
+        _REVISIONS,
+        "Requested change in revisions is not allowed. Reason: a downgrade to an older revision.",
+        _mesh_goes_back,
         code="BadRequest",
     ),
     RefusalRule(

@@ -301,10 +301,10 @@ RULES = (
     ),
     RefusalRule(
         "drain-timeout",
-        "REST specification AgentPoolUpgradeSettings: minimum 1, maximum 1440",
+        "docs upgrade-aks-node-pools-rolling: 5 minutes to 24 hours; release notes of AKS, 2024-08-05",
         "upgradeSettings.drainTimeoutInMinutes",
-        "drainTimeoutInMinutes must be between 1 and 1440.",
-        outside("upgradeSettings.drainTimeoutInMinutes", 1, 1440),
+        "drainTimeoutInMinutes must be between 5 and 1440.",
+        outside("upgradeSettings.drainTimeoutInMinutes", 5, 1440),
     ),
     RefusalRule(
         "soak",

@@ -69,6 +69,11 @@ def _egress_beside(spec: ClusterSpec) -> Broken:
     return {"other": "podSubnetID"} if any(pool.pod_subnet_id for pool in spec.node_pools) else False
 
 
+def _costs_without_disks(spec: ClusterSpec) -> bool:
+    costs = spec.metrics_profile is not None and spec.metrics_profile.cost_analysis.enabled
+    return costs and spec.storage_profile is not None and spec.storage_profile.disk_csi_driver == _OFF
+
+
 def _sleeps_in_pools(spec: ClusterSpec) -> bool:
     return spec.sleep is not None and spec.sleep.of_pools
 
@@ -77,6 +82,7 @@ def _pools_that_sleep(spec: ClusterSpec) -> list[NodePool]:
     return [pool for pool in spec.node_pools if pool.mode == "User" and not pool.stopped]
 
 
+_OFF = Switch(enabled=False)
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
     *network_rules.CLUSTER_RULES,
     *access_rules.CLUSTER_RULES,
@@ -94,7 +100,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         ("networkProfile", "staticEgressGatewayProfile"),
         lambda spec: (
             any(pool.mode == "Gateway" for pool in spec.node_pools)
-            and spec.network_profile.static_egress_gateway_profile == Switch(enabled=False)
+            and spec.network_profile.static_egress_gateway_profile == _OFF
         ),
         "needs enabled: true for a node pool with mode: Gateway",
         "configure-static-egress-gateway: enable it before you create gateway node pools",
@@ -116,6 +122,12 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
         lambda spec: provisions_nodes(spec) and spec.network_profile.network_policy == "calico",
         "node auto-provisioning does not go with networkPolicy: calico; write cilium, or azure",
         "node-auto-provisioning-networking: unsupported networking configurations",
+    ),
+    ClusterRule(
+        ("metricsProfile", "costAnalysis"),
+        _costs_without_disks,
+        "needs storageProfile.diskCSIDriver; turn that on, or remove this",
+        "learn.microsoft.com/troubleshoot/azure/azure-kubernetes/extensions/aks-cost-analysis-add-on-issues",
     ),
     ClusterRule(
         ("publicNetworkAccess",),
