@@ -8,6 +8,10 @@ fluxcd/kustomize-controller ``internal/controller/kustomization_controller.go``)
 - At the end of every reconciliation, ``status.lastHandledReconcileAt`` becomes the value that the annotation
   ``reconcile.fluxcd.io/requestedAt`` had at its start.
 - A Kustomization that failed keeps the ``lastAppliedRevision`` of its last success.
+- Of a HelmRelease, ``Ready`` repeats ``Remediated`` once a failure was rolled back or uninstalled. What
+  failed stays in ``Released`` or ``TestSuccess`` (giantswarm/backstage#2008).
+- ``Stalled`` says that Flux does not try again by itself, also where ``Ready`` is unknown (fluxcd/pkg
+  ``runtime/conditions``, kubernetes-sigs/cli-utils ``pkg/kstatus``).
 """
 
 from __future__ import annotations
@@ -30,6 +34,9 @@ _FORMER = re.compile(r".+/([0-9a-f]{40})")
 
 WAITS_FOR_ANOTHER = "DependencyNotReady"
 """The reason of Ready while an object of Flux waits for those that its ``dependsOn`` names."""
+PASSING = (WAITS_FOR_ANOTHER, "SourceNotReady", "HealthCheckCanceled")
+"""Reasons that usually pass in a moment: a HelmRelease has the second after each change of its chart and each
+start of Flux (fluxcd/helm-controller#1252, #813), a Kustomization the third when a newer commit comes."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +71,12 @@ NO_ATTEMPT = Attempt()
 
 @dataclass(frozen=True)
 class FluxFailure:
-    """Flux tried and failed; it tries again by itself. ``reason`` and ``message`` are Flux's own."""
+    """Flux tried and failed: its own ``reason`` and ``message``. It tries again, unless it ``gave_up``."""
 
     reason: str
     message: str
     attempt: Attempt = NO_ATTEMPT
+    gave_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,13 +107,37 @@ def reconciled(live: Json) -> Readiness:
     status, ready = live.get("status") or {}, ready_condition(live)
     if ready is None or ready.get("observedGeneration", 0) < live["metadata"].get("generation", 0):
         return Progressing("Flux has not reconciled its newest version yet")
-    reason = str(ready.get("reason", ""))
-    message = message_of(ready)
-    if ready.get("status") == "False":
-        return FluxFailure(reason, message, attempt_of(live))
-    if ready.get("status") != "True":
-        return Progressing(f"{reason}: {message}")
-    return Ready(_revision(status))
+    if ready.get("status") == "True":
+        return Ready(_revision(status))
+    stalled = _condition(live, "Stalled", "True")
+    if ready.get("status") == "False" or stalled is not None:
+        cause = _cause(live, ready, stalled)
+        reason = str(cause.get("reason", ""))
+        return FluxFailure(reason, message_of(cause), attempt_of(live), stalled is not None)
+    return Progressing(f"{ready.get('reason', '')}: {message_of(ready)}")
+
+
+def _cause(live: Json, ready: Json, stalled: Json | None) -> Json:
+    """Return the condition that says what failed: not how that was undone, nor that Flux gave up."""
+    undone = _condition(live, "Remediated")
+    is_undone = undone is not None and undone.get("reason") == ready.get("reason")
+    if is_undone or ready.get("status") != "False":
+        failed = [found for kind in _OF_RELEASES if (found := _condition(live, kind, "False"))]
+        if failed:
+            return max(failed, key=lambda condition: str(condition.get("lastTransitionTime") or ""))
+    return ready if ready.get("status") == "False" or stalled is None else stalled
+
+
+_OF_RELEASES = ("TestSuccess", "Released")
+
+
+def _condition(live: Json, kind: str, status: str = "") -> Json | None:
+    """Return a condition of the newest version of an object, and with this status; None for none."""
+    for condition in (live.get("status") or {}).get("conditions") or ():
+        is_new = condition.get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
+        if condition.get("type") == kind and is_new and status in ("", condition.get("status")):
+            return dict(condition)
+    return None
 
 
 def attempt_of(live: Json) -> Attempt:

@@ -115,6 +115,43 @@ TABLE: dict[str, tuple[dict[str, Any], Readiness]] = {
         flux_object(condition("Ready", "Unknown", "Progressing", "Reconciliation in progress")),
         Progressing("Progressing: Reconciliation in progress"),
     ),
+    "a release that was rolled back: what failed, and not how that was undone": (
+        flux_object(
+            condition("Ready", "False", "RollbackSucceeded", "Helm rollback to a/web.v3 succeeded"),
+            condition("Released", "False", "UpgradeFailed", "Helm upgrade failed: no such image"),
+            condition("Remediated", "True", "RollbackSucceeded", "Helm rollback to a/web.v3 succeeded"),
+            condition("Stalled", "True", "RetriesExceeded", "Failed to upgrade after 1 attempt(s)"),
+        ),
+        FluxFailure("UpgradeFailed", "Helm upgrade failed: no such image", gave_up=True),
+    ),
+    "a release whose rollback failed too": (
+        flux_object(
+            condition("Ready", "False", "ReconciliationFailed", "Helm rollback failed"),
+            condition("Released", "False", "UpgradeFailed", "Helm upgrade failed"),
+            condition("Remediated", "False", "RollbackFailed", "Helm rollback failed"),
+        ),
+        FluxFailure("ReconciliationFailed", "Helm rollback failed"),
+    ),
+    "a release with an older failure, of the version before": (
+        flux_object(
+            condition("Ready", "False", "SourceNotReady", "HelmChart is not ready"),
+            condition("Released", "False", "UpgradeFailed", "Helm upgrade failed", 1),
+        ),
+        FluxFailure("SourceNotReady", "HelmChart is not ready"),
+    ),
+    "an object that Flux gave up, while Ready is unknown": (
+        flux_object(
+            condition("Ready", "Unknown", "Progressing", "Reconciliation in progress"),
+            condition("Stalled", "True", "InvalidCELExpression", "failed to parse"),
+        ),
+        FluxFailure("InvalidCELExpression", "failed to parse", gave_up=True),
+    ),
+    "an object that is Ready, whatever else is said": (
+        flux_object(
+            APPLIED, condition("Stalled", "True", "RetriesExceeded", "", 1), lastAppliedRevision=HEAD
+        ),
+        Ready(HEAD),
+    ),
     "an object without a Ready condition": (flux_object(RECONCILING), UNRECONCILED),
 }
 

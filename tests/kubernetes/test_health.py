@@ -193,6 +193,16 @@ def test_what_waits_for_another_is_at_work_and_comes_after_what_it_waits_for() -
     ]
 
 
+def test_a_release_whose_chart_is_fetched_is_at_work_until_that_takes_too_long() -> None:
+    """Report: fluxcd/helm-controller#1252."""
+    lately, long_ago = (
+        live("HelmRelease", "web", status="False", reason="SourceNotReady", since=since)
+        for since in (LATELY, EARLIER)
+    )
+    assert faults(lately) == []
+    assert [reason for reason, _ in faults(long_ago)] == ["SourceNotReady"]
+
+
 def test_the_kinds_of_flux_are_those_that_the_components_define_in_their_stored_version() -> None:
     def definition(kind: str, *versions: str) -> Json:
         served = [{"name": version, "storage": version == versions[0]} for version in versions]

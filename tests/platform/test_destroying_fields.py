@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shared.platform.changes.effects import Cause, Fate
+from shared.platform.changes.guards import judge
 from tests.platform.effects import change_of, effects, found
 from tests.platform.inventories import (
     claim,
@@ -20,9 +21,65 @@ from tests.platform.inventories import (
 )
 
 
+def job(image: str = "app:1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": image, **spec.pop("container", {})}
+    pod = {"restartPolicy": "Never", "containers": [container], **spec.pop("pod", {})}
+    return manifest("Job", "a/b", "batch/v1", spec={"template": {"spec": pod}, **spec})
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    return manifest("Service", "a/b", spec=spec)
+
+
+def of_claim(**spec: Any) -> dict[str, Any]:
+    return manifest("PersistentVolumeClaim", "a/b", spec=spec)
+
+
+HEADLESS, LOAD_BALANCER = {"clusterIP": "None"}, {"type": "LoadBalancer"}
+QUOTA = manifest("ResourceQuota", "a/b", spec={"hard": {"pods": "10"}})
+DRIVER = manifest("CSIDriver", "x.example.com", "storage.k8s.io/v1", spec={})
+BOUND = {"kind": "ClusterRole", "name": "view"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
+        (service(**HEADLESS), service(**LOAD_BALANCER), "spec.clusterIP"),
+        (service(**HEADLESS), service(type="NodePort", clusterIP=""), "spec.clusterIP"),
+        (
+            service(**LOAD_BALANCER),
+            service(**LOAD_BALANCER, loadBalancerClass="a/b"),
+            "spec.loadBalancerClass",
+        ),
+        (
+            service(**LOAD_BALANCER, loadBalancerClass="a/b"),
+            service(**LOAD_BALANCER),
+            "spec.loadBalancerClass",
+        ),
+        (
+            service(**LOAD_BALANCER, healthCheckNodePort=31000),
+            service(**LOAD_BALANCER, healthCheckNodePort=31001),
+            "spec.healthCheckNodePort",
+        ),
+        (job(completions=2), job(completions=3), "spec.completions"),
+        (job(), job(completions=3), "spec.completions"),
+        (job(suspend=True, completions=2), job(suspend=True, completions=3), "spec.completions"),
+        (job("app:1"), job("app:2"), "spec.template.spec.containers[c].image"),
+        (
+            job(),
+            job(container={"imagePullPolicy": "Always"}),
+            "spec.template.spec.containers[c].imagePullPolicy",
+        ),
+        (of_claim(storageClassName="a"), of_claim(storageClassName="b"), "spec.storageClassName"),
+        (of_claim(volumeName="a"), of_claim(), "spec.volumeName"),
+        (of_claim(), of_claim(resources={"limits": {"storage": "1Gi"}}), "spec.resources.limits"),
+        (QUOTA, {**QUOTA, "spec": {**QUOTA["spec"], "scopes": ["NotBestEffort"]}}, "spec.scopes"),
+        (DRIVER, {**DRIVER, "spec": {"volumeLifecycleModes": ["Ephemeral"]}}, "spec.volumeLifecycleModes"),
+        (
+            manifest("ServiceCIDR", "more", "networking.k8s.io/v1", spec={"cidrs": ["10.9.0.0/24"]}),
+            manifest("ServiceCIDR", "more", "networking.k8s.io/v1", spec={"cidrs": ["10.8.0.0/24"]}),
+            "spec.cidrs",
+        ),
         (
             stateful_set("10Gi"),
             stateful_set("20Gi"),
@@ -93,6 +150,45 @@ def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_objec
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        # A default that somebody writes, or leaves out.
+        (job(), job(pod={"dnsPolicy": "ClusterFirst", "securityContext": {}})),
+        (job(), job(container={"imagePullPolicy": "IfNotPresent", "resources": {}})),
+        (job("app"), job("app", container={"imagePullPolicy": "Always", "ports": []})),
+        (
+            job(pod={"volumes": [{"name": "v", "configMap": {"name": "x"}}]}),
+            job(pod={"volumes": [{"name": "v", "configMap": {"name": "x", "defaultMode": 420}}]}),
+        ),
+        (
+            manifest("ClusterRoleBinding", "a", "rbac.authorization.k8s.io/v1", roleRef=BOUND),
+            manifest(
+                "ClusterRoleBinding",
+                "a",
+                "rbac.authorization.k8s.io/v1",
+                roleRef={**BOUND, "apiGroup": "rbac.authorization.k8s.io"},
+            ),
+        ),
+        (
+            manifest("StorageClass", "a", "storage.k8s.io/v1", provisioner="x"),
+            manifest("StorageClass", "a", "storage.k8s.io/v1", provisioner="x", parameters={}),
+        ),
+        # What the cluster has chosen may be what is written now.
+        (of_claim(), of_claim(storageClassName="default")),
+        (of_claim(), of_claim(volumeName="pvc-1")),
+        (
+            of_claim(dataSource={"kind": "VolumeSnapshot", "name": "a"}),
+            of_claim(
+                dataSource={"kind": "VolumeSnapshot", "name": "a"},
+                dataSourceRef={"kind": "VolumeSnapshot", "name": "a"},
+            ),
+        ),
+        # A queue says where the pods of a Job run that is suspended.
+        (job(suspend=True), job(suspend=False, pod={"nodeSelector": {"a": "b"}})),
+        (
+            job(completions=2, parallelism=2, completionMode="Indexed"),
+            job(completions=3, parallelism=3, completionMode="Indexed"),
+        ),
+        (service(), service(**LOAD_BALANCER, loadBalancerClass="a/b")),
+        (service(**LOAD_BALANCER, loadBalancerClass="a/b"), service(type="ClusterIP")),
         (stateful_set(), stateful_set(spec={"podManagementPolicy": "OrderedReady"})),
         (stateful_set(), stateful_set(spec={"replicas": 3})),
         (claim("a/b", "5Gi"), claim("a/b", "10Gi")),
@@ -123,16 +219,72 @@ def test_what_the_api_server_accepts_is_a_plain_change_with_force_too(
     assert change_of(old, new, force=True).effect is Fate.CHANGED
 
 
-def test_a_definitions_own_rule_counts_for_the_objects_of_its_kind() -> None:
-    rule = {"x-kubernetes-validations": [{"rule": "self == oldSelf"}], "type": "string"}
-    schema = {"openAPIV3Schema": {"properties": {"spec": {"properties": {"region": rule}}}}}
+@pytest.mark.parametrize(
+    ("of_spec", "of_region", "counts"),
+    [
+        ("", "self == oldSelf", True),
+        ("self.region == oldSelf.region", "", True),
+        ("!has(oldSelf.region) || has(self.region) && self.region == oldSelf.region", "", True),
+        ("!has(oldSelf.region) || (self.region == oldSelf.region)", "", True),
+        ("self.mode == 'free' || self.region == oldSelf.region", "", False),
+        ("self.region >= oldSelf.region", "", False),
+    ],
+)
+def test_a_definitions_own_rule_counts_for_the_objects_of_its_kind(
+    of_spec: str, of_region: str, counts: bool
+) -> None:
+    rules = [[{"rule": rule}] if rule else [] for rule in (of_spec, of_region)]
+    region = {"x-kubernetes-validations": rules[1], "type": "string"}
+    spec = {"x-kubernetes-validations": rules[0], "properties": {"region": region}}
+    schema = {"openAPIV3Schema": {"properties": {"spec": spec}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     known = definition("Backup", spec={"versions": [version]})
     old, new = (
         manifest("Backup", "a/b", "data.example.com/v1", spec={"region": region}) for region in ("a", "b")
     )
     before, after = inventory(owner("p", known, old)), inventory(owner("p", known, new))
-    assert found(before, after)["Backup a/b"].detail == "spec.region"
+    assert found(before, after)["Backup a/b"].detail == ("spec.region" if counts else "")
+
+
+def replaced(kind: str, **strategy: Any) -> dict[str, Any]:
+    """Return a workload with how its pods are replaced; the API server fills in what it lacks."""
+    field = "strategy" if kind == "Deployment" else "updateStrategy"
+    return manifest(kind, "a/b", "apps/v1", spec={field: strategy} if strategy else {})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        (replaced("Deployment"), replaced("Deployment", type="Recreate"), "spec.strategy.rollingUpdate"),
+        (
+            replaced("Deployment", type="RollingUpdate"),
+            replaced("Deployment", type="Recreate"),
+            "spec.strategy.rollingUpdate",
+        ),
+        (
+            replaced("StatefulSet"),
+            replaced("StatefulSet", type="OnDelete"),
+            "spec.updateStrategy.rollingUpdate",
+        ),
+        (replaced("Deployment", rollingUpdate={"maxSurge": 1}), replaced("Deployment", type="Recreate"), ""),
+        (replaced("Deployment", type="Recreate"), replaced("Deployment"), ""),
+        (replaced("DaemonSet"), replaced("DaemonSet", type="OnDelete"), ""),
+    ],
+)
+def test_what_kubernetes_has_filled_in_stays_when_it_has_no_place_any_more(
+    old: dict[str, Any], new: dict[str, Any], field: str
+) -> None:
+    """Reports: kubernetes/kubernetes#24198, gimlet-io/onechart#35. A real API server refuses each."""
+    known = change_of(old, new)
+    expected = (Fate.STUCK, Cause.DEFAULTED) if field else (Fate.CHANGED, Cause.NONE)
+    assert ((known.effect, known.cause), known.detail) == (expected, field)
+    if field:
+        assert change_of(old, new, force=True).effect is Fate.RECREATED
+        written = change_of(old, replaced(old["kind"], rollingUpdate={"maxUnavailable": 1}))
+        assert written.effect is Fate.CHANGED
+        (guard,) = judge(inventory(owner("p", old)), inventory(owner("p", new)), 20).guards
+        assert f"Kubernetes has filled in {field} of {old['kind']} a/b" in guard.cause
+        assert guard.remedy.startswith(f"first commit {field} as the clusters have it")
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,34 @@ def test_a_headless_service_stays_one() -> None:
     assert "stays headless" not in text([KEPT, plain], [KEPT, service()])
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ({}, {"egress": [{}]}, "its egress rules do nothing"),
+        ({"egress": [{}]}, {}, "nothing leaves its pods"),
+        ({}, {"egress": [{}], "policyTypes": ["Ingress", "Egress"]}, ""),
+        ({"egress": [{}], "policyTypes": ["Egress"]}, {}, ""),
+        ({"egress": [{}]}, {"egress": [{"to": []}]}, ""),
+    ],
+)
+def test_the_types_of_a_network_policy_that_kubernetes_filled_in_stay(
+    old: dict[str, Any], new: dict[str, Any], said: str
+) -> None:
+    """A real API server keeps them, whatever rules come or go."""
+    sides = [
+        manifest(
+            "NetworkPolicy",
+            "platform/a",
+            "networking.k8s.io/v1",
+            spec={"podSelector": {}, "ingress": [], **spec},
+        )
+        for spec in (old, new)
+    ]
+    found = text([KEPT, sides[0]], [KEPT, sides[1]])
+    assert ("policyTypes, which Kubernetes filled in" in found) == bool(said)
+    assert said in found
+
+
 def test_what_goes_though_its_file_is_unchanged_says_so() -> None:
     """Report: kubernetes/k8s.io#7067: a new kustomization file listed one of the manifests next to it."""
     kept, gone = deployment("platform/a"), deployment("platform/b")

@@ -39,6 +39,7 @@ from shared.platform.changes.effects import (
 )
 from shared.platform.changes.fixed_fields import (
     Definitions,
+    defaulted_field,
     fixed_by_definitions,
     fixed_field,
     lost_version,
@@ -323,13 +324,14 @@ class _Judge:
             return replace(plain, effect=Fate.UNREACHED, cause=Cause.NOT_RECONCILED, detail=new.file)
         if is_asleep(change.id, old.manifest, new.manifest):
             return replace(plain, effect=Fate.UNREACHED, cause=Cause.ASLEEP, detail=new.file)
-        refused = fixed_field(old.manifest, new.manifest, self._definitions)
-        if refused:
+        defaulted = defaulted_field(old.manifest, new.manifest)
+        if refused := fixed_field(old.manifest, new.manifest, self._definitions) or defaulted:
+            cause = Cause.DEFAULTED if refused == defaulted else Cause.FIXED_FIELD
             forced = any(owner is not None and owner.spec.get("force") for owner in (before, after))
             forced = forced or any(is_marked(built.manifest, "force", "enabled") for built in (old, new))
             effect = Fate.RECREATED if forced else Fate.STUCK
             takes = self._taken(change.id) if forced else ()
-            return replace(plain, effect=effect, cause=Cause.FIXED_FIELD, detail=refused, takes=takes)
+            return replace(plain, effect=effect, cause=cause, detail=refused, takes=takes)
         if target := other_release(change.id, old.manifest, new.manifest):
             return replace(plain, effect=Fate.UNINSTALLED, cause=Cause.RELEASE_TARGET, detail=target)
         if loses_claims(old.manifest, new.manifest):

@@ -59,6 +59,8 @@ class Cause(StrEnum):
     FORCED = "forced"
     """Its Kustomization is forced from now on."""
     FIXED_FIELD = "fixed-field"
+    DEFAULTED = "defaulted"
+    """Kubernetes has filled a field in, which stays and has no place any more."""
     RELEASE_TARGET = "release-target"
     UNBUILT = "unbuilt"
     ELSEWHERE = "elsewhere"

@@ -9,25 +9,29 @@ CEL Transition Rules") counts as an entry for the objects of its kind.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from shared.frozen import dataclass
 from shared.json_tree import Json, path_text
 from shared.platform.changes.comparison import quantity, value_differences
-from shared.platform.changes.objects import items, kind_defined, mapping_at, objects_in, value_at
+from shared.platform.changes.objects import items, kind_defined, mapping, mapping_at, objects_in, value_at
 from shared.platform.inventory import ObjectId
 
-_Only = Literal["", "immutable", "both", "cluster-ip", "first", "claim", "unfinished"]
+_Only = Literal[
+    "", "immutable", "both", "given", "balancer", "cluster-ip", "first", "claim", "unfinished", "counted"
+]
 
 
 @dataclass(frozen=True)
 class FixedField:
-    """A field that never changes, with all below it but ``mutable``; ``absent`` is what no value means.
+    """A field that never changes, with all below it but ``mutable``.
 
-    ``only`` is when it is fixed: once the object is ``immutable``; where ``both`` sides have a value; the
-    ``first`` of a list, where both have one; as the address of a Service, or the request of a claim, which
-    may grow; for a Job that stays when it has finished.
+    ``only`` is when it is fixed: once the object is ``immutable``; where ``both`` sides have a value; where
+    it was ``given``, and the cluster did not choose it; the ``first`` of a list, where both have one; while a
+    Service is a ``balancer``, or as its address; as the request of a claim, which may grow; for a Job that
+    stays when it has finished, or that is ``counted``.
     """
 
     group: str
@@ -35,7 +39,6 @@ class FixedField:
     path: str
     source: str
     mutable: tuple[str, ...] = ()
-    absent: Any = None
     only: _Only = ""
 
 
@@ -62,22 +65,21 @@ FIXED = (
             "persistentVolumeClaimRetentionPolicy",
             "minReadySeconds",
         ),
-        {"podManagementPolicy": "OrderedReady"},
     ),
     *_each("apps", "Deployment DaemonSet ReplicaSet", "spec.selector", _APPS),
     *_each("batch", "Job", "spec.template spec.selector", "ValidateJobSpecUpdate", "unfinished"),
-    FixedField(
-        "batch", "Job", "spec.completionMode", "ValidateJobSpecUpdate", absent="NonIndexed", only="unfinished"
-    ),
     *_each(
         "batch",
         "Job",
-        "spec.podFailurePolicy spec.successPolicy spec.backoffLimitPerIndex spec.managedBy",
+        "spec.completionMode spec.podFailurePolicy spec.successPolicy spec.backoffLimitPerIndex"
+        " spec.managedBy",
         "ValidateJobSpecUpdate",
         "unfinished",
     ),
+    *_each("batch", "Job", "spec.completions", "validateCompletions", "counted"),
     *_each("", "Service", "spec.clusterIP", "ValidateServiceUpdate", "cluster-ip"),
-    *_each("", "Service", "spec.loadBalancerClass", "validateLoadBalancerClassField", "both"),
+    *_each("", "Service", "spec.loadBalancerClass", "validateLoadBalancerClassField", "balancer"),
+    *_each("", "Service", "spec.healthCheckNodePort", "ValidateServiceUpdate", "both"),
     *_each(
         "", "Service", "spec.ipFamilies", "ValidateServiceUpdate, validateUpgradeDowngradeIPFamilies", "first"
     ),
@@ -86,10 +88,11 @@ FIXED = (
         "PersistentVolumeClaim",
         "spec",
         _CLAIM,
-        ("resources", "volumeAttributesClassName"),
-        {"volumeMode": "Filesystem"},
+        ("resources", "volumeAttributesClassName", "storageClassName", "volumeName"),
     ),
+    *_each("", "PersistentVolumeClaim", "spec.storageClassName spec.volumeName", _CLAIM, "given"),
     *_each("", "PersistentVolumeClaim", "spec.resources.requests.storage", _CLAIM, "claim"),
+    *_each("", "PersistentVolumeClaim", "spec.resources.limits", _CLAIM),
     FixedField(
         "",
         "PersistentVolume",
@@ -105,11 +108,12 @@ FIXED = (
             "nodeAffinity",
             "volumeAttributesClassName",
         ),
-        {"volumeMode": "Filesystem"},
     ),
+    *_each("", "PersistentVolume", "spec.nodeAffinity", "ValidatePersistentVolumeUpdate", "both"),
     *_each("", "ConfigMap", "data binaryData immutable", "ValidateConfigMapUpdate", "immutable"),
     *_each("", "Secret", "data stringData immutable", "ValidateSecretUpdate", "immutable"),
-    FixedField("", "Secret", "type", "ValidateSecretUpdate", absent="Opaque"),
+    *_each("", "Secret", "type", "ValidateSecretUpdate"),
+    *_each("", "ResourceQuota", "spec.scopes", "ValidateResourceQuotaUpdate"),
     FixedField(
         "",
         "Pod",
@@ -124,22 +128,18 @@ FIXED = (
             "schedulingGates",
         ),
     ),
-    *_each("storage.k8s.io", "StorageClass", "provisioner parameters", "ValidateStorageClassUpdate"),
-    FixedField(
+    *_each(
         "storage.k8s.io",
         "StorageClass",
-        "reclaimPolicy",
+        "provisioner parameters reclaimPolicy volumeBindingMode",
         "ValidateStorageClassUpdate",
-        absent="Delete",
     ),
-    FixedField(
+    *_each(
         "storage.k8s.io",
-        "StorageClass",
-        "volumeBindingMode",
-        "ValidateStorageClassUpdate",
-        absent="Immediate",
+        "CSIDriver",
+        "spec.attachRequired spec.volumeLifecycleModes",
+        "ValidateCSIDriverUpdate",
     ),
-    FixedField("storage.k8s.io", "CSIDriver", "spec.attachRequired", "ValidateCSIDriverUpdate", absent=True),
     *_each(
         "storage.k8s.io",
         "VolumeAttributesClass",
@@ -148,15 +148,9 @@ FIXED = (
     ),
     *_each("rbac.authorization.k8s.io", "RoleBinding", "roleRef", "ValidateRoleBindingUpdate"),
     *_each("rbac.authorization.k8s.io", "ClusterRoleBinding", "roleRef", "ValidateClusterRoleBindingUpdate"),
-    FixedField("scheduling.k8s.io", "PriorityClass", "value", "ValidatePriorityClassUpdate", absent=0),
-    FixedField(
-        "scheduling.k8s.io",
-        "PriorityClass",
-        "preemptionPolicy",
-        "ValidatePriorityClassUpdate",
-        absent="PreemptLowerPriority",
-    ),
+    *_each("scheduling.k8s.io", "PriorityClass", "value preemptionPolicy", "ValidatePriorityClassUpdate"),
     *_each("networking.k8s.io", "IngressClass", "spec.controller", "ValidateIngressClassUpdate"),
+    *_each("networking.k8s.io", "ServiceCIDR", "spec.cidrs", "ValidateServiceCIDRUpdate", "first"),
     *_each("node.k8s.io", "RuntimeClass", "handler", "ValidateRuntimeClassUpdate"),
     *_each("discovery.k8s.io", "EndpointSlice", "addressType", "ValidateEndpointSliceUpdate"),
     *_each("resource.k8s.io", "ResourceClaim ResourceClaimTemplate", "spec", "ValidateResourceClaimUpdate"),
@@ -168,6 +162,11 @@ FIXED = (
     ),
 )
 
+_OF_FIELD = re.compile(
+    r"(?:!has\(oldSelf\.[\w.]+\)\|\|)?(?:has\(self\.[\w.]+\)&&)?"
+    r"\(?self\.(?P<field>[\w.]+)==oldSelf\.(?P=field)\)?"
+)
+"""A rule of an object that one of its fields never changes, or never once it is there."""
 Definitions = Mapping[tuple[str, str], tuple[FixedField, ...]]
 """The entries that definitions add, by group and kind."""
 _NO_DEFINITIONS: Definitions = {}
@@ -181,6 +180,22 @@ def fixed_field(old: Json, new: Json, definitions: Definitions = _NO_DEFINITIONS
         if found := _refused(entry, old, new):
             return found
     return lost_version(old, new, "storage") and "spec.versions"
+
+
+_ROLLED = {"Deployment": ("spec.strategy", "Recreate"), "StatefulSet": ("spec.updateStrategy", "OnDelete")}
+"""Where a kind says how its pods are replaced, and with what it takes no ``rollingUpdate`` next to it."""
+
+
+def defaulted_field(old: Json, new: Json) -> str:
+    """Return a field that Kubernetes has filled in, and that stays and has no place any more, "" for none.
+
+    No apply removes what none has written (kubernetes/kubernetes#24198, devantler-tech/platform#1922).
+    """
+    where, other = _ROLLED.get(str(new.get("kind")), ("", ""))
+    if not where or value_at(new, f"{where}.type") != other or value_at(old, f"{where}.type") == other:
+        return ""
+    field = f"{where}.rollingUpdate"
+    return field if value_at(old, field) is None else ""
 
 
 def lost_version(old: Json, new: Json, what: Literal["storage", "served"]) -> str:
@@ -206,39 +221,68 @@ def _refused(entry: FixedField, old: Json, new: Json) -> str:
         before, after = (items(side)[:1] or None for side in (before, after))
     if not _applies(entry, old, new, before, after):
         return ""
-    below = next(iter(value_differences(_plain(before), _plain(after))), None)
-    return ".".join(filter(None, (entry.path, path_text(below[0])))) if below else ""
+    name = entry.path.rpartition(".")[2]
+    sides = (_plain({name: side}) for side in (before, after))
+    below = next(iter(value_differences(*sides)), None)
+    return ".".join(filter(None, (entry.path, path_text(below[0][1:])))) if below else ""
 
 
 def _applies(entry: FixedField, old: Json, new: Json, before: Any, after: Any) -> bool:
+    types = [str(value_at(side, "spec.type") or "") for side in (old, new)]
     match entry.only:
         case "immutable":
             return old.get("immutable") is True
         case "both" | "first":
             return before is not None and after is not None
-        case "cluster-ip":  # one that is not given stays as it is
-            names = [value_at(side, "spec.type") for side in (old, new)]
-            return after not in (None, "") and "ExternalName" not in names
+        case "given":
+            return before is not None
+        case "balancer":
+            return types == ["LoadBalancer", "LoadBalancer"]
+        case "cluster-ip":  # one that is not given stays as it is, and so does none
+            stays = after in (None, "") and not (before == "None" and types[1] in _WITH_ADDRESS)
+            return not stays and "ExternalName" not in types
         case "claim":
             sizes = [quantity(str(side)) for side in (before, after)]
             return None not in sizes and bool(sizes[1] < sizes[0])  # type: ignore[operator]
-        case "unfinished":
-            return value_at(old, "spec.ttlSecondsAfterFinished") is None
+        case "unfinished":  # of one that is suspended, a queue may still say where its pods run
+            is_open_to_queues = entry.path == "spec.template" and bool(value_at(old, "spec.suspend"))
+            return not is_open_to_queues and value_at(old, "spec.ttlSecondsAfterFinished") is None
+        case "counted":  # with indexes, it may change together with spec.parallelism
+            is_indexed = value_at(old, "spec.completionMode") == "Indexed"
+            return not is_indexed and value_at(old, "spec.ttlSecondsAfterFinished") is None
     return True
+
+
+_WITH_ADDRESS = ("NodePort", "LoadBalancer")
+"""Types of a Service that need an address in the cluster (``ValidateService``)."""
 
 
 def _at(document: Json, entry: FixedField) -> Any:
     value = value_at(document, entry.path)
-    if not isinstance(entry.absent, Mapping) and not entry.mutable:
-        return entry.absent if value is None else value
-    fields = {**(entry.absent or {}), **mapping_at(document, entry.path)}
-    return {key: inner for key, inner in fields.items() if key not in entry.mutable}
+    if not entry.mutable:
+        return value
+    return {key: inner for key, inner in mapping(value).items() if key not in entry.mutable}
 
 
-# Quantities: 10Gi and 10240Mi are one size.
+# What the API server stores: 10Gi and 10240Mi are one size, and a default that somebody writes is none.
+#
+# Sources: ``pkg/apis/{core,batch,apps,rbac,storage,scheduling,resource}/v1/defaults.go``.
 
 _OF_TEMPLATES = ("apiVersion", "kind", "status")
 """What the API server fills in for a claim's template."""
+_DEFAULTS: Mapping[str, Any] = {
+    **{"podManagementPolicy": "OrderedReady", "completionMode": "NonIndexed", "completions": 1},
+    **{"volumeMode": "Filesystem", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+    **{"attachRequired": True, "volumeLifecycleModes": ["Persistent"], "defaultMode": 420},
+    **{"value": 0, "preemptionPolicy": "PreemptLowerPriority", "type": "Opaque"},
+    **{"apiGroup": "rbac.authorization.k8s.io", "allocationMode": "ExactCount", "count": 1},
+    **{"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler"},
+    **{"terminationGracePeriodSeconds": 30, "terminationMessagePath": "/dev/termination-log"},
+    **{"terminationMessagePolicy": "File", "protocol": "TCP", "scheme": "HTTP", "apiVersion": "v1"},
+    **{"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+    **{"readOnly": False, "hostNetwork": False, "hostPID": False, "hostIPC": False},
+}
+"""What no value means, by the name of a field."""
 
 
 def _plain(value: Any, key: str = "") -> Any:
@@ -246,17 +290,25 @@ def _plain(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
         if key in ("requests", "limits", "capacity"):
             return {name: _size(inner) for name, inner in value.items()}
-        found = {name: _plain(inner, name) for name, inner in value.items() if inner is not None}
-        if key == "volumeClaimTemplates":
-            found = {name: inner for name, inner in found.items() if name not in _OF_TEMPLATES}
-            spec = found.get("spec")
-            return (
-                {**found, "spec": {"volumeMode": "Filesystem", **spec}}
-                if isinstance(spec, Mapping)
-                else found
-            )
-        return found
-    return [_plain(item, key) for item in value] if isinstance(value, list) else value
+        found = {name: _plain(inner, name) for name, inner in value.items()}
+        filled = _OF_TEMPLATES if key == "volumeClaimTemplates" else ()
+        return {
+            name: inner
+            for name, inner in found.items()
+            if name not in filled and not _is_default(name, inner, value)
+        }
+    of_items = key if key == "volumeClaimTemplates" else ""
+    return [_plain(item, of_items) for item in value] if isinstance(value, list) else value
+
+
+def _is_default(name: str, value: Any, around: Json) -> bool:
+    if name == "imagePullPolicy":
+        image = str(around.get("image") or "")
+        is_newest = "@" not in image and image.rpartition("/")[2].partition(":")[2] in ("", "latest")
+        return bool(value == ("Always" if is_newest else "IfNotPresent"))
+    if name == "dataSourceRef" and value == around.get("dataSource"):
+        return True
+    return value in (None, "", {}, []) or (name in _DEFAULTS and value == _DEFAULTS[name])
 
 
 def _size(value: Any) -> str:
@@ -288,5 +340,8 @@ def _immutable(schema: Any, path: str) -> Iterator[str]:
     if path and texts & {"self==oldSelf", "oldSelf==self"}:
         yield path
         return
+    for text in sorted(texts):
+        if below_it := _OF_FIELD.fullmatch(text):
+            yield f"{path}.{below_it['field']}".removeprefix(".")
     for name, below in mapping_at(schema, "properties").items():
         yield from _immutable(below, f"{path}.{name}".removeprefix("."))

@@ -93,6 +93,10 @@ class Hint(StrEnum):
     BUDGET = "or raise guards.deleteBudget.objects in a commit"
     PATH = "restore the files, correct spec.path, or remove the Kustomization"
     REPAIR = "correct it; until then the clusters keep what they have"
+    WRITE = (
+        "first commit {field} as the clusters have it; once every cluster has applied that, make the change"
+        " in a second commit"
+    )
     FORCE = (
         "restore {field}; or commit the annotation kustomize.toolkit.fluxcd.io/force: enabled for it, which"
         " deletes it and creates it again"
@@ -133,6 +137,7 @@ class Guard:
     def cause(self) -> str:
         """What happens, as a sentence without a full stop."""
         sentence = LOSSES[self.effect] if self.kind is GuardKind.LOSS else SENTENCES[self.kind]
+        sentence = _FILLED_IN if self.hint is Hint.WRITE else sentence
         return sentence.format_map(self._values)
 
     @property
@@ -180,6 +185,10 @@ SENTENCES: Mapping[GuardKind, str] = {
     GuardKind.STUCK: "{detail} of {id} never changes: Flux would apply nothing of {owner} any more",
 }
 """What is said of the others."""
+_FILLED_IN = (
+    "Kubernetes has filled in {detail} of {id}, which stays and is refused then: Flux would apply nothing of"
+    " {owner} any more"
+)
 
 
 @dataclass(frozen=True)
@@ -328,7 +337,7 @@ def _hint(consequence: Consequence) -> Hint:
     claims = name[:2] == ("apps", "StatefulSet") and claims_go(consequence.manifest or {}, "whenDeleted")
     match effect:
         case Fate.STUCK:
-            return Hint.FORCE
+            return Hint.WRITE if consequence.cause is Cause.DEFAULTED else Hint.FORCE
         case Fate.EMPTIED:
             return Hint.PATH
         case Fate.BROKEN:

@@ -230,6 +230,12 @@ _BESIDES: Mapping[SideEffect, str] = {
     SideEffect.SUSPENDED: "suspended from now on: Flux does nothing with it, this change included",
     SideEffect.RESUMED: "no longer suspended: Flux does all that changed since",
     SideEffect.UNLISTED: "its file {names} is unchanged: a list, a patch or a prefix makes it go",
+    SideEffect.STILL_CLOSED: (
+        "its policyTypes, which Kubernetes filled in, still have Egress: nothing leaves its pods; write them"
+    ),
+    SideEffect.STILL_OPEN: (
+        "its policyTypes, which Kubernetes filled in, lack Egress: its egress rules do nothing; write them"
+    ),
     SideEffect.HEADLESS: "stays headless: only a Service that is deleted and created again gets an address",
 }
 

@@ -5,7 +5,8 @@ Definitions" (pruning drops what a schema does not have; validation refuses the 
 "Pod v1" (what a pod refers to has to be there), "Horizontal Pod Autoscaling" (migrating Deployments);
 fluxcd.io, "HelmRelease" (upgrade remediation) and "Suspend" of each kind; ``patchAllocatedValues`` in
 ``pkg/registry/core/service/storage`` (an address that is not given stays); learn.microsoft.com, "Use a
-public load balancer in AKS" (an address that AKS created goes with its Service).
+public load balancer in AKS" (an address that AKS created goes with its Service);
+``SetDefaults_NetworkPolicy`` in ``pkg/apis/networking/v1/defaults.go`` (types that are not given stay).
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class SideEffect(StrEnum):
     """A controller of Flux acts on the object again."""
     UNLISTED = "unlisted"
     """The file of what goes is unchanged: a kustomization file left it out (kubernetes/k8s.io#7067)."""
+    STILL_CLOSED = "still closed"
+    """A policy of the network has no rules for what goes out any more, and still forbids it."""
+    STILL_OPEN = "still open"
+    """A policy of the network gets rules for what goes out, which count for nothing."""
     HEADLESS = "headless"
     """A Service keeps having no address, though the manifest does not say so any more."""
 
@@ -72,6 +77,10 @@ def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[SideEffectNote]:
         asleep = [bool(value_at(manifest, "spec.suspend")) for manifest in (old, new)]
         if asleep[0] != asleep[1]:
             yield SideEffectNote(SideEffect.SUSPENDED if asleep[1] else SideEffect.RESUMED)
+    if name.kind == "NetworkPolicy" and not any(value_at(side, "spec.policyTypes") for side in (old, new)):
+        rules = [bool(value_at(manifest, "spec.egress")) for manifest in (old, new)]
+        if rules[0] != rules[1]:
+            yield SideEffectNote(SideEffect.STILL_OPEN if rules[1] else SideEffect.STILL_CLOSED)
     addresses = [value_at(manifest, "spec.clusterIP") for manifest in (old, new)]
     if name[:2] == ("", "Service") and addresses == ["None", None]:
         yield SideEffectNote(SideEffect.HEADLESS)
