@@ -299,8 +299,10 @@ def _pulled(record: ClusterRecord, item: Item | None, newest: str) -> str:
         return record.document["spec"]["flux"].get("commit") or ""
     if pin.source:
         return ""
+    if record.trial and not record.trial.ended:
+        return record.trial.commit
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
-    moves = item is not None and (item.hold is None or item.keeps_version)
+    moves = item is not None and not item.lags and (item.hold is None or item.keeps_version)
     return newest if accepted and moves else pin.commit
 
 
