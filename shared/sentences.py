@@ -18,9 +18,12 @@ def many(number: int, noun: str) -> str:
 
 
 def removals(number: int, releases: int) -> str:
-    """Return how many deletes, and releases of clusters outside Azure, a number of removals are."""
-    counts = {"delete": number - releases, "release": releases}
-    return " and ".join(many(count, noun) for noun, count in counts.items() if count) or many(0, "delete")
+    """Return how many of a number of removals are releases of clusters outside Azure.
+
+    The others remove clusters, namespaces, or what Flux has applied.
+    """
+    counts = {"removal": number - releases, "release": releases}
+    return " and ".join(many(count, noun) for noun, count in counts.items() if count) or many(0, "removal")
 
 
 def not_shown(number: int, noun: str) -> str:

@@ -358,10 +358,11 @@ def _not_ready(
 ) -> Iterator[str]:
     """Yield what is stored of the readiness of clusters for their upgrades; nobody is read here."""
     upgrades = {request.cluster: to for request in requests if (to := request.upgrades_to) is not None}
+    own = {request.cluster: request.own_versions for request in requests if request.cluster in upgrades}
     known = ports.state.readiness([*upgrades]) if upgrades else {}
     last = {name: known[name].of(records[name].uid) for name in sorted(upgrades)}
     found = {
-        name: readiness_of(records[name], read.seen, read.room, upgrades[name], ports.clock())
+        name: readiness_of(records[name], read.seen, read.room, upgrades[name], ports.clock(), own[name])
         for name, read in last.items()
         if read.seen is not None
     }

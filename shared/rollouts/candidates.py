@@ -151,6 +151,14 @@ def upgrade_of(item: Item) -> str | None:
     return next((change.new for change in changes if change.path == "spec.kubernetesVersion"), "").strip('"')
 
 
+def own_versions_of(item: Item) -> Mapping[str, str]:
+    """Return the versions of their own to which node pools are upgraded, "" for that of the control plane."""
+    changes = [change for change in item.changes if change.effect not in NO_UPGRADE]
+    pools = ((_OWN_VERSION.fullmatch(change.path), change.new) for change in changes)
+    return {found[1]: version for found, version in pools if found}
+
+
+_OWN_VERSION = re.compile(r"spec\.nodePools\[([^\]]*)\]\.orchestratorVersion")
 Records = Mapping[str, ClusterRecord]
 
 

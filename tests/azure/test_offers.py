@@ -319,6 +319,18 @@ def test_the_state_of_a_subnet_is_read_off_its_network() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "upgrades"), [("1.35", None, ""), ("1.35", "1.36", "1.36"), ("1.36", None, None)]
+)
+def test_a_pool_that_gives_up_its_own_version_is_upgraded_to_that_of_its_control_plane(
+    before: str, after: str | None, upgrades: str | None
+) -> None:
+    old, asks = (spec(pool={"orchestratorVersion": version}) for version in (before, after))
+    request = OfferRequest("one", old, asks)
+    assert request.upgrades_to == (None if upgrades is None else "")
+    assert request.own_versions == ({} if upgrades is None else {"apps": upgrades})
+
+
 @pytest.mark.parametrize(("runs", "upgrades"), [("", True), ("202510.19.0", True), ("202511.07.0", False)])
 def test_an_oldest_image_that_all_nodes_have_already_upgrades_nothing(runs: str, upgrades: bool) -> None:
     asks = spec(minNodeImageVersion="202511.07.0")

@@ -28,7 +28,7 @@ def test_deletes_can_be_approved_however_old_their_plan_is(cloud: MemoryCloud, u
     cloud.clock.advance(timedelta(days=40).total_seconds())
     commit = cloud.state.fleet().commit[:8]
     listed = roadstead("plans", ROADSTEAD_URL=url).stdout
-    assert f"2 deletes need approval: roadstead approve {commit}" in listed
+    assert f"2 removals need approval: roadstead approve {commit}" in listed
     done = roadstead("approve", commit, "--yes", ROADSTEAD_URL=url)
     assert done.returncode == 0, done.stderr
     cloud.run()
@@ -40,7 +40,7 @@ def test_an_old_plan_is_not_offered_and_refused_before_a_question(cloud: MemoryC
     push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
     listed = roadstead("plans", ROADSTEAD_URL=url).stdout
-    assert "2 deletes never approved; a newer commit was planned" in listed
+    assert "2 removals never approved; a newer commit was planned" in listed
     assert f"roadstead approve {old}" not in listed
     refused = roadstead("approve", old, ROADSTEAD_URL=url)
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -55,6 +55,8 @@ def test_what_flux_deletes_is_not_called_a_delete_of_clusters() -> None:
     made.run()
     with served(made.ports) as address:
         shown = roadstead("approve", made.state.fleet().commit[:8], ROADSTEAD_URL=address).stdout
+        listed = roadstead("plans", ROADSTEAD_URL=address).stdout
+    assert "7 removals need approval" in listed
     assert "Flux deletes what no commit brings back, on 7 clusters" in " ".join(shown.split())
     assert "everything that runs there" not in shown
 

@@ -171,7 +171,7 @@ def test_deletes_over_the_budget_share_one_reason_and_a_recorded_plan_shows_how_
     cloud.run()
     done = roadstead("plan", "--url", url, cwd=write(tmp_path, changed("one", "two")))
     text = " ".join(done.stdout.split())
-    assert f"2 deletes need approval (roadstead approve {commit[:8]}): one, two" in text
+    assert f"2 removals need approval (roadstead approve {commit[:8]}): one, two" in text
     assert text.count("the commit removes 2 clusters") == 1
     approve(commit, ["one", "two"], "ada", cloud.ports)
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))

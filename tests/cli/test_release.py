@@ -88,7 +88,7 @@ def test_an_approval_of_both_says_which_is_which() -> None:
     assert text.index("deletes 1 cluster, and everything that runs there:") < text.index("  one")
     assert text.index("releases 1 cluster outside Azure; what runs there stays:") < text.index("  harbour")
     assert "Delete and release all of this?" in text
-    assert "1 delete and 1 release need approval" in head
+    assert "1 removal and 1 release need approval" in head
 
 
 def test_the_plan_before_the_merge_says_that_what_runs_there_stays(url: str, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_deletes_that_need_approval_are_shown_with_the_command_and_a_long_name_f
         shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
         alone = roadstead("status", "one", ROADSTEAD_URL=url).stdout
     text = " ".join(shown.split())
-    assert f"2 deletes need approval (roadstead approve {commit}): {name}, one" in text
+    assert f"2 removals need approval (roadstead approve {commit}): {name}, one" in text
     assert text.count("needs approval: the commit removes 2 clusters") == 2
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "roadstead approve releases the deletes" in " ".join(alone.split())

@@ -44,7 +44,7 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
         "failure: one, two: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml"
     )
     author.wait_for("**Out of date**")
-    release = f"2 deletes need approval (roadstead approve {commit[:8]}): one, two"
+    release = f"2 removals need approval (roadstead approve {commit[:8]}): one, two"
     assert release in " ".join(roadstead("status", "--url", url).stdout.split())
     planned = roadstead("plan", "--exit-code", "--url", url, cwd=operator.checkout.folder)
     assert planned.returncode == 3

@@ -96,7 +96,7 @@ def test_each_page_opens_and_each_link_of_it_leads_to_a_page(staged_cloud: Memor
 
 def test_the_first_page_says_what_needs_whom(cloud: MemoryCloud, staged_cloud: MemoryCloud) -> None:
     assert (
-        "2 deletes of the newest commit: approval needed one , two Who acts: an Approver Look and approve"
+        "2 removals of the newest commit: approval needed one , two Who acts: an Approver Look and approve"
         in shown(cloud.ports, "/").text
     )
     commit = staged_cloud.state.fleet().commit

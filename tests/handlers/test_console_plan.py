@@ -145,7 +145,7 @@ def test_one_approved_delete_and_one_problem_that_is_not_shown_are_one(
         "problemCount": 2,
     }
     seen = page_of(cloud, view, monkeypatch)
-    assert "1 delete, by ann" in seen.text
+    assert "1 removal, by ann" in seen.text
     assert "1 more problem is not shown." in seen.text
 
 

@@ -71,7 +71,10 @@ def test_a_value_is_proven_once_every_cluster_is_ready_with_it() -> None:
 
 def test_an_environment_without_clusters_of_aks_proves_no_version_and_is_not_called_empty() -> None:
     assert prove(Promotable.VERSION) == Obstacle(HoldReason.EMPTY, "test")
-    outside = {"provider": "existing", "existing": {"kubeconfig": {"vault": "keys", "secret": "harbour"}}}
+    outside: Any = {
+        "provider": "existing",
+        "existing": {"kubeconfig": {"vault": "keys", "secret": "harbour"}},
+    }
     one = with_spec(**outside)
     found = prove(Promotable.VERSION, (one, ready(one)))
     assert isinstance(found, Obstacle)
@@ -144,7 +147,7 @@ def test_a_value_that_somebody_changed_in_azure_is_not_proven() -> None:
 def test_a_value_is_not_proven_of_nodes_that_have_another_one(
     what: Promotable, field: str, own: str, proof: bool
 ) -> None:
-    """A pool with a version of its own says nothing of the version that git has for the cluster."""
+    """A pool with a version of its own shows nothing of the version that git has for the cluster."""
     pools = [{"name": "apps", "vmSize": "Standard_D4s_v5", "count": 1}]
     pools[0] |= {"orchestratorVersion": own} if own else {}
     one = with_spec(kubernetesVersion="1.36", minNodeImageVersion="202511.01", nodePools=pools)

@@ -27,7 +27,15 @@ from shared.plan.plan import Plan
 from shared.ports import FleetRecord, Ports
 from shared.ports.azure import ListAlerts, every_document
 from shared.resource_ids import SubscriptionId
-from shared.rollouts.candidates import NOTHING, CommitRequest, asks, asks_labels, named_in, upgrade_of
+from shared.rollouts.candidates import (
+    NOTHING,
+    CommitRequest,
+    asks,
+    asks_labels,
+    named_in,
+    own_versions_of,
+    upgrade_of,
+)
 from shared.rollouts.monitored import fired_alerts, judged
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
 from shared.rollouts.strategy import CheckKind, GateCheck
@@ -209,14 +217,16 @@ def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, UpgradeRe
         return None
     own = {member.cluster for member in rollout.members if member.stage == stage}
     own -= {member.cluster for member in rollout.members if rollout.skips(member.cluster)}
-    upgrades = {item.cluster: upgrade_of(item) for item in stored.plan.items if item.cluster in own}
+    items = {item.cluster: item for item in stored.plan.items if item.cluster in own}
+    upgrades = {name: upgrade_of(item) for name, item in items.items()}
     targets = {name: version for name, version in upgrades.items() if version is not None}
     records = ports.state.clusters_named(list(targets)) if targets else ()
     known = ports.state.readiness([record.name for record in records])
 
     def judged(record: ClusterRecord) -> UpgradeReadiness:
         last = known[record.name].of(record.uid)
-        return readiness_of(record, last.seen, last.room, targets[record.name], ports.clock())
+        to, pools = targets[record.name], own_versions_of(items[record.name])
+        return readiness_of(record, last.seen, last.room, to, ports.clock(), pools)
 
     return {record.name: judged(record) for record in records if not record.deleting}
 

@@ -44,12 +44,11 @@ def proposal_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[
         for e in fields
     ]
     parts = [
-        f"Somebody changed {code(name)} in Azure, and its drift policy proposes to keep that.",
+        f"Azure has {code(name)} in another way than git, and its drift policy proposes to keep that.",
         table(("field", "git", "Azure", "git sets it in", "who"), rows),
         f"- **Merge** this to take the values of Azure into {manifest}. Nothing is written to Azure.\n"
         "- **Close** it to decline these values. They are not proposed again; reopen this pull request to "
-        "change your mind.\n"
-        f"- To have the values of git written instead, run {code(f'roadstead replay {name}')}.",
+        f"change your mind.{_replay(name, fields)}",
         "A sweep brings this up to date when the drift changes, and closes it when the drift is over. It "
         "leaves the branch alone once somebody else has pushed to it.",
     ]
@@ -57,6 +56,15 @@ def proposal_text(name: str, fields: Sequence[DriftedField], left_out: Sequence[
         reasons = [(code(omitted.path), prose(omitted.reason)) for omitted in left_out]
         parts.append("Also different, and not part of this:\n\n" + table(("field", "why"), reasons))
     return pull_text(_title(name), parts)
+
+
+def _replay(name: str, fields: Sequence[DriftedField]) -> str:
+    """Return how to have the values of git written, "" where no job writes any."""
+    alone = [code(field.path) for field in fields if field.left_alone]
+    if len(alone) == len(fields):
+        return ""
+    but = f", but for what no job changes: {some_of(alone, NAMED)}" if alone else ""
+    return f"\n- To have the values of git written instead, run {code(f'roadstead replay {name}')}{but}."
 
 
 def over_text(*, kept: bool) -> str:

@@ -69,12 +69,21 @@ class OfferRequest:
             return None
         if needs_upgrade(new.kubernetes_version, old.kubernetes_version):
             return new.kubernetes_version
-        before = {pool.name: pool.orchestrator_version for pool in old.node_pools}
-        pools = any(
-            pool.name in before and pool.orchestrator_version not in (None, before[pool.name])
+        return "" if self.own_versions or self.reimages else None
+
+    @property
+    def own_versions(self) -> Mapping[str, str]:
+        """The versions of their own to which node pools are upgraded, "" for that of the control plane."""
+        old, new = self.old, self.new
+        before = {pool.name: pool for pool in old.node_pools} if old else {}
+        return {
+            pool.name: pool.orchestrator_version or ""
             for pool in new.node_pools
-        )
-        return "" if pools or self.reimages else None
+            if old
+            and (had := before.get(pool.name))
+            and pool.orchestrator_version != had.orchestrator_version
+            and needs_upgrade(_version(new, pool), _version(old, had))
+        }
 
     @property
     def reimages(self) -> bool:

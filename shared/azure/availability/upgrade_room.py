@@ -9,7 +9,7 @@ planned-maintenance.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from shared.azure.availability.offered import Offer, Size, Subnet
 from shared.azure.availability.offers import TOTAL, addresses_of, sized, subnet_name
@@ -84,19 +84,30 @@ def _failed(what: str, state: object) -> Iterator[tuple[str, str]]:
         yield what, str(state)
 
 
-def blockers_in_azure(spec: ClusterSpec, room: UpgradeRoom, to: str, runs: str) -> Iterator[Blocker]:
+def blockers_in_azure(
+    spec: ClusterSpec, room: UpgradeRoom, to: str, runs: str, own: Collection[str] = ()
+) -> Iterator[Blocker]:
     """Yield what of Azure blocks the upgrade of a cluster to a version, "" for new images of the nodes alone.
 
-    ``runs`` is the version of its control plane, "" for unknown.
+    ``runs`` is the oldest version of its control plane and of the pools that follow it, "" for unknown.
+    ``own`` are the pools to which the commit gives another version of their own.
     """
     for what, state in room.failed:
         act = "start it" if state == "Stopped" else "repair it: `roadstead why` and Azure say what failed"
         yield Blocker(BlockerKind.STATE, what, f"is {state} in Azure", act, Remover.CLUSTER, _SURGE)
-    if minor_of(to) is not None:
-        if not needs_upgrade(to, runs or spec.kubernetes_version):
-            return
+    upgrades = minor_of(to) is None or needs_upgrade(to, runs or spec.kubernetes_version)
+    if upgrades and minor_of(to) is not None:
         yield from _features(spec, to, runs)
-    yield from _surge(spec, room, to, runs)
+    yield from _surge(
+        spec,
+        [
+            pool
+            for pool in spec.node_pools
+            if pool.name in own or (upgrades and not (to and pool.orchestrator_version))
+        ],
+        room,
+        runs,
+    )
 
 
 def _features(spec: ClusterSpec, to: str, runs: str) -> Iterator[Blocker]:
@@ -120,12 +131,10 @@ def _at(spec: ClusterSpec, version: str) -> ClusterSpec:
     return spec.model_copy(update={"kubernetes_version": version})
 
 
-def _surge(spec: ClusterSpec, room: UpgradeRoom, to: str, runs: str) -> Iterator[Blocker]:
+def _surge(spec: ClusterSpec, pools: Sequence[NodePool], room: UpgradeRoom, runs: str) -> Iterator[Blocker]:
     """Yield what the surge needs and Azure does not have: pools are upgraded one after the other."""
     cores, addresses = Counter[str](), Counter[str]()
-    for pool in spec.node_pools:
-        if to and pool.orchestrator_version:
-            continue
+    for pool in pools:
         for name, nodes in sized(pool).items():
             surge = surge_of(pool, nodes)
             size = (room.offer.sizes or {}).get(name.lower())

@@ -5,6 +5,7 @@ Ready means that nothing is known that blocks it. What was not read, or too long
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -13,8 +14,9 @@ from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass
 from shared.kubernetes.readiness.blockers import Blocker, blockers_of, minor_of, unknown_of
 from shared.kubernetes.readiness.observation import METRIC, Observation
-from shared.kubernetes_versions import lags, runs_newer
+from shared.kubernetes_versions import lags, numbers, runs_newer
 
+NOTHING: Mapping[str, str] = {}
 STALE = timedelta(days=1)
 """After so long nobody knows whether a reading is still so."""
 METRIC_NOTE = f"{METRIC} is one API server's, since it started: it proves use, and never that there is none"
@@ -56,9 +58,17 @@ class UpgradeReadiness:
 
 
 def readiness_of(
-    record: ClusterRecord, seen: Observation | None, room: UpgradeRoom | None, to: str, now: datetime
+    record: ClusterRecord,
+    seen: Observation | None,
+    room: UpgradeRoom | None,
+    to: str,
+    now: datetime,
+    own: Mapping[str, str] = NOTHING,
 ) -> UpgradeReadiness:
-    """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none."""
+    """Return whether a cluster is ready; ``seen`` is the last reading of its present life, None for none.
+
+    ``own`` has the versions of their own that the commit gives node pools, "" for that of the control plane.
+    """
     if seen is None:
         return UpgradeReadiness(to, unknown=("nobody has read it yet",))
     runs = record.running.kubernetes_version
@@ -67,27 +77,32 @@ def readiness_of(
         unknown = (f"it was read at {seen.at:%Y-%m-%d %H:%M} UTC, which is too long ago", *unknown)
     if minor_of(to) is not None and runs_newer(to, runs):
         unknown = (f"it runs {runs}, and AKS never goes back to {to}", *unknown)
-    blockers = blockers_of(seen, to, upgraded_pools(record, to))
+    blockers = blockers_of(seen, to, upgraded_pools(record, to, own))
     if room is None or record.desired.problem or record.desired.is_attached:
         return UpgradeReadiness(to, blockers, unknown, seen.at)
     spec = record.desired.spec
-    in_azure = tuple(blockers_in_azure(spec, room, to, runs))
+    in_azure = tuple(blockers_in_azure(spec, room, to, _oldest(record), own))
     unknown += tuple(f"{part.what} could not be read: {part.why}" for part in room.unread)
     notes = tuple(notes_of(spec, room, to, runs))
     return UpgradeReadiness(to, (*in_azure, *blockers), unknown, seen.at, notes)
 
 
-def upgraded_pools(record: ClusterRecord, to: str) -> frozenset[str]:
+def _oldest(record: ClusterRecord) -> str:
+    """Return the oldest version of a control plane and of the pools that follow it, "" for unknown."""
+    running = record.running
+    pools = (pool.name for pool in record.desired.spec.node_pools if not pool.orchestrator_version)
+    nodes = (running.pools[name].kubernetes for name in pools if name in running.pools)
+    return min(filter(None, (running.kubernetes_version, *nodes)), key=numbers, default="")
+
+
+def upgraded_pools(record: ClusterRecord, to: str, own: Mapping[str, str]) -> frozenset[str]:
     """Return the node pools, by their names in Azure, that do not stay too far behind a version."""
     desired = record.desired
     if desired.problem or desired.is_attached:
         return frozenset()
-    own = {
-        pool.name
-        for pool in desired.spec.node_pools
-        if not (pool.orchestrator_version and lags(pool.orchestrator_version, to))
-    }
-    return frozenset(own | {azure for azure, name in record.running.renamed.items() if name in own})
+    versions = {pool.name: pool.orchestrator_version or "" for pool in desired.spec.node_pools}
+    upgraded = {name for name, version in {**versions, **own}.items() if not (version and lags(version, to))}
+    return frozenset(upgraded | {azure for azure, name in record.running.renamed.items() if name in upgraded})
 
 
 def wanted_version(record: ClusterRecord) -> str:

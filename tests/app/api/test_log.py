@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,9 +10,12 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.plans import SHOWN, log_view
 from shared.app.planner.pins import AFTER
+from shared.cluster.divergence.trial import Trial
+from shared.frozen import replace
+from shared.plan.plan import Action, Item
 from tests.support import fleet_files
 from tests.support.function_calls import call
-from tests.support.pipeline_runs import cloud_with, push
+from tests.support.pipeline_runs import cloud_with, push, record_of
 from tests.support.replaced_ports import around
 from tests.support.soaking_stages import SOAKED, numbered, wait
 from tests.support.staged_fleets import DEV, PROD, ready_fleet, staged, tags
@@ -68,6 +72,29 @@ def test_a_commit_that_breaks_development_is_not_verified_there() -> None:
     assert (found["commit"], found["clusterCount"], found["unverifiedCount"]) == (broken, 3, 3)
     (found,) = view(cloud)["pulled"]
     assert found["unverifiedCount"] == 0
+
+
+def test_a_cluster_whose_stage_has_an_earlier_commit_has_not_the_newest_one() -> None:
+    cloud = fleet()
+    (first,) = places(cloud)
+    newest = change(cloud, "ingress")
+    known = cloud.state.plan(newest)
+    assert known is not None
+    items = tuple(
+        Item(item.cluster, Action.UNCHANGED, 1, item.uid, lags=True) if item.cluster in PROD else item
+        for item in known.plan.items
+    )
+    around(cloud, "state", plan=lambda _: replace(known, plan=replace(known.plan, items=items)))
+    assert places(cloud) == {first: (1, [*PROD])}
+
+
+def test_a_cluster_that_tries_something_has_what_it_tries() -> None:
+    cloud = fleet()
+    (first,) = places(cloud)
+    known = record_of(cloud, "a1")
+    trial = Trial(7, "d" * 40, "files", "ann", cloud.clock(), cloud.clock() + timedelta(hours=1))
+    cloud.state.save(replace(known, divergence=replace(known.divergence, trial=trial)))
+    assert places(cloud, "development") == {first: (0, [*DEV[1:]]), "d" * 40: (None, ["a1"])}
 
 
 def test_a_commit_that_is_refused_is_one_that_no_cluster_has() -> None:

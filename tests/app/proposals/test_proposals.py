@@ -46,6 +46,7 @@ def test_a_tag_that_somebody_changes_is_proposed_and_nothing_else_of_the_file_ch
     assert (pull.head, pull.base) == (BRANCH, "main")
     assert manifest(cloud) == manifest(cloud, "main").replace("{cost: a}   # who", "{cost: b}   # who")
     assert '| `tags.cost` | `"a"` | `"b"` | `clusters/one/cluster.yaml:11` |' in pull.body
+    assert "To have the values of git written instead, run `roadstead replay one`.\n" in pull.body
     assert cluster(cloud)["tags"]["cost"] == "b"
 
 
@@ -55,6 +56,8 @@ def test_all_fields_of_a_cluster_are_one_pull_request() -> None:
     tag_by_hand(cloud, ONE, cost="b", own="x")
     sweep(cloud)
     assert len(pull_requests(cloud)) == 1
+    (pull,) = pull_requests(cloud)
+    assert "run `roadstead replay one`, but for what no job changes: `tags.own`.\n" in pull.body
     assert changed_lines(cloud) == [
         "-- {name: apps, vmSize: Standard_D4s_v5, count: 2, nodeLabels: {tier: front}}",
         "-tags: {cost: a}   # who pays",
@@ -90,6 +93,8 @@ def test_a_version_that_git_lowered_is_proposed_as_it_runs() -> None:
     assert changed_lines(cloud) == ["+kubernetesVersion: 1.36.3"]
     (pull,) = pull_requests(cloud)
     assert "has the value of Azure already" not in pull.body
+    assert "Azure has `one` in another way than git" in pull.body, "nobody has changed it there"
+    assert "roadstead replay" not in pull.body, "no job lowers a version"
     merge(cloud, pull.number)
     sweep(cloud)
     assert (drifted(record(cloud)), pull_requests(cloud)) == ({}, [])

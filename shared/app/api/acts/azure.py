@@ -130,7 +130,7 @@ def _read(record: ClusterRecord, ports: Ports) -> schema.LiveCluster:
         live=live,
         lowered=record.divergence.lowered,
         unmanaged=_unmanaged(record, live, ports),
-        removed=record.removals.keys,
+        removed={pool: list(keys) for pool, keys in record.removals.keys.items()},
         problem=problem,
     )
 

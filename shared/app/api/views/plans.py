@@ -301,6 +301,8 @@ def _pulled(record: ClusterRecord, item: Item | None, newest: str, source: Fleet
         return (flux.get("commit") or "") if source.is_at(flux["repository"]) else ""
     if pin.source:
         return ""
+    if record.trial and not record.trial.ended:
+        return record.trial.commit
     accepted = item is not None and item.uid == record.uid and item.generation <= record.generation
     moves = item is not None and not item.lags and (item.hold is None or item.keeps_version)
     return newest if accepted and moves else pin.commit

@@ -21,7 +21,7 @@ from shared.app.api.views.cluster_list import ClusterSelection, names_of_page
 from shared.app.offers import what_is_short
 from shared.azure.availability.retirements import retires_on, stale
 from shared.cluster.findings.health import HealthCondition
-from shared.cluster.findings.readiness import METRIC_NOTE, readiness_of, wanted_version
+from shared.cluster.findings.readiness import METRIC_NOTE, NOTHING, readiness_of, wanted_version
 from shared.cluster.record import ClusterRecord
 from shared.language.desired import Desired
 from shared.ports import Ports
@@ -184,11 +184,14 @@ def readiness_view(
 
 
 def cluster_readiness(
-    record: ClusterRecord, known: ReadinessRecord, to: str, ports: Ports
+    record: ClusterRecord, known: ReadinessRecord, to: str, ports: Ports, own: Mapping[str, str] = NOTHING
 ) -> schema.ClusterReadiness:
-    """Return whether a cluster is ready; a reading of an earlier life of it does not count."""
-    known = known.of(record.uid)
-    found = readiness_of(record, known.seen, known.room, to or wanted_version(record), ports.clock())
+    """Return whether a cluster is ready; a reading of an earlier life of it does not count.
+
+    ``own`` has the versions of their own that a commit gives node pools.
+    """
+    known, to = known.of(record.uid), to or wanted_version(record)
+    found = readiness_of(record, known.seen, known.room, to, ports.clock(), own)
     return projected(
         schema.ClusterReadiness,
         found,

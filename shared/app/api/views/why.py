@@ -30,7 +30,7 @@ from shared.kubernetes_versions import needs_upgrade
 from shared.plan.plan import Item
 from shared.ports import Ports
 from shared.ports.state.clusters import readable
-from shared.rollouts.candidates import upgrade_of
+from shared.rollouts.candidates import own_versions_of, upgrade_of
 
 
 def why_view(name: str, ports: Ports, *, acts: bool = True) -> schema.Why | None:
@@ -100,7 +100,8 @@ def _readiness(record: ClusterRecord, item: Item | None, ports: Ports) -> schema
     known = ports.state.readiness_of(record.name)
     if known.of(record.uid).seen is None:
         return None
-    return cluster_readiness(record, known, (upgrade_of(item) if item else "") or "", ports)
+    to, own = (upgrade_of(item), own_versions_of(item)) if item else ("", {})
+    return cluster_readiness(record, known, to or "", ports, own)
 
 
 def _plan_part(newest: NewestPlan) -> schema.PlanPart | None:
