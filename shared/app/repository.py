@@ -246,14 +246,22 @@ def resolved(
 ) -> ResolvedCommit:
     """Resolve the files of a commit; each stage names the files that the next one needs.
 
-    ``tombstones`` are the documents of clusters that are being deleted: one that git has again keeps its pin.
+    ``tombstones`` are the documents of clusters that are being deleted: one that git has again keeps its pin
+    and the systems that are invalid.
     ``look`` says what clusters of other sources are to have; without it, that is what the last plan took.
     """
     read = partial(_contents, commit, files, ports, work.check)
 
     first = read(first_files(files, known, only))
     shared = resolve_shared(
-        ports.config.fleet, files, first, known=known, code_version=code_version(), work=work, only=only
+        ports.config.fleet,
+        files,
+        first,
+        known=known,
+        code_version=code_version(),
+        work=work,
+        only=only,
+        tombstones=tombstones,
     )
     clusters = resolve_clusters(
         shared,

@@ -105,7 +105,7 @@ def _lost(
 ) -> Iterator[tuple[str, Sequence[NamespaceLoss]]]:
     for name, record in recorded.items():
         before = systems_in(record.document)
-        if not before or record.deleting:
+        if not before or (record.deleting and not record.restorable):
             continue
         cluster = desired.clusters.get(name)
         found = losses(before, cluster.systems) if cluster is not None else ()

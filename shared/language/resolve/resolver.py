@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 
 from shared.frozen import dataclass
+from shared.json_tree import Json
 from shared.language.cluster_systems import Systems, systems_in
 from shared.language.desired import Desired
 from shared.language.model.kinds import Fleet
@@ -133,13 +135,15 @@ def resolve_shared(
     code_version: str = "",
     work: Work | None = None,
     only: Collection[str] | None = None,
+    tombstones: Mapping[str, Json] = MappingProxyType({}),
 ) -> SharedStage:
     """Resolve the shared files of the fleet that is called ``fleet``.
 
     ``known`` is what is recorded of the clusters: a cluster that is certain to be unchanged is not resolved
     again. Without ``known`` the result is the same. ``code_version`` names the version of this code; without
     it the inputs of the clusters are unknown. ``work`` limits what all three stages may take. ``only`` these
-    clusters are resolved, None for all: no rule compares them with any other one then.
+    clusters are resolved, None for all: no rule compares them with any other one then. ``tombstones`` are the
+    documents of clusters that are being deleted: one that git has again keeps the systems that are invalid.
     """
     layers = read_layers(fleet, files, contents, work)
     inputs = Inputs(layers, files, code_version) if code_version else None
@@ -154,6 +158,7 @@ def resolve_shared(
     systems = {
         **{name: stored.systems for name, stored in chain(recorded.items(), gone.items()) if stored.systems},
         **{name: found for name in other if (found := systems_in(known[name].document))},
+        **{name: found for name, document in tombstones.items() if (found := systems_in(document))},
     }
     needed = cluster_paths(files, changed)
     return SharedStage(names, files, layers, contents, inputs, same, needed, systems, recorded, gone, seen)

@@ -15,7 +15,7 @@ from shared.kubernetes.flux_objects import ref_of
 from shared.kubernetes.system_objects import SYSTEM
 from shared.plan.plan import Action
 from shared.resource_ids import ObjectRef
-from tests.support.pipeline_runs import cloud_with, phases, push, record_of, status
+from tests.support.pipeline_runs import cloud_with, phases, push, record_of, status, step_until
 from tests.support.team_systems import DEPLOYMENT, approve, cluster_id, fleet, item, objects, system
 
 pytestmark = pytest.mark.lives
@@ -150,6 +150,34 @@ def test_a_system_whose_manifest_is_invalid_stays_at_its_last_valid_spec(broken:
     after(cloud, {"shop": broken, "pay": PAY}, budget=100)
     assert {name: objects(cloud, name) for name in ("one", "two")} == before
     assert item(cloud, "one").action is Action.UNCHANGED
+
+
+def returned(systems: dict[str, bytes]) -> MemoryCloud:
+    """Return a cloud in which git has a cluster again, with other systems, before its delete began."""
+    cloud = hydrated()
+    push(cloud, fleet("two", systems={"pay": system("pay", "two"), "shop": system("shop", "two")}))
+    step_until(cloud, lambda: phases(cloud)["one"] == Phase.DELETING)
+    push(cloud, fleet("one", "two", systems=systems))
+    cloud.run()
+    return cloud
+
+
+def has_web(cloud: MemoryCloud) -> bool:
+    return cloud.kubernetes.connect(cluster_id("one")).get(WEB) is not None
+
+
+def test_a_cluster_that_git_has_again_keeps_a_system_that_became_invalid_meanwhile() -> None:
+    cloud = returned({"shop": b"kind: [", "pay": PAY})
+    assert has_web(cloud)
+
+
+def test_a_cluster_that_git_has_again_loses_no_system_without_an_approval() -> None:
+    cloud = returned({"pay": PAY})
+    assert has_web(cloud)
+    assert item(cloud, "one").retained == ("shop",)
+    approve(cloud, "one", "two")
+    cloud.run()
+    assert not has_web(cloud)
 
 
 def test_nothing_is_removed_while_fleet_yaml_is_invalid() -> None:
