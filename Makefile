@@ -41,6 +41,7 @@ $(READY): requirements.txt pyproject.toml | $(BIN)/python
 	@$(UV) --require-hashes --requirement requirements.txt || \
 		$(PIP) --require-hashes --requirement requirements.txt
 	@$(UV) --editable '.[dev]' || $(PIP) --editable '.[dev]'
+	@pwd > "$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/roadstead-clone.pth" # and what no wheel has
 	@touch $@
 
 $(AZURITE): localcloud/runtime/tools.py | $(BIN)/python
