@@ -37,7 +37,7 @@ $(BIN)/python:
 
 $(READY): requirements.txt pyproject.toml | $(BIN)/python
 	@$(PIP) "$$(sed -n 's/.*"\(uv==[^"]*\)".*/\1/p' pyproject.toml)"
-	@echo "Installing the packages of requirements.txt, Roadstead and its development tools ..."
+	@echo "Installing Roadstead, its libraries and its development tools, once ..."
 	@$(UV) --require-hashes --requirement requirements.txt || \
 		$(PIP) --require-hashes --requirement requirements.txt
 	@$(UV) --editable '.[dev]' || $(PIP) --editable '.[dev]'
