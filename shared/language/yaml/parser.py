@@ -130,7 +130,8 @@ def parse(content: bytes, file: str) -> Root:
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(file, place.line + 1, place.column + 1) if place else start
-        raise YamlError(_syntax_message(str(error.problem or error.context)), mark) from error
+        around = "".join(text.split("\n")[mark.line - 1 : mark.line])
+        raise YamlError(_syntax_message(str(error.problem or error.context), around), mark) from error
     except yaml.YAMLError as error:
         raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}", start) from error
 
@@ -151,9 +152,9 @@ def _refuse_conflict_markers(text: str, file: str) -> None:
         raise YamlError(f"this file {CONFLICT}", Mark(file, line, 1))
 
 
-def _syntax_message(problem: str) -> str:
-    """Return the parser's message with a hint about the likely place."""
-    if "\\t" in problem or "tab character" in problem:
+def _syntax_message(problem: str, line: str) -> str:
+    """Return the parser's message with a hint about the likely place; it does not name every tab."""
+    if "\\t" in problem or "tab character" in problem or line.lstrip(" ").startswith("\t"):
         return "not valid YAML: found a tab; indent with spaces"
     return f"not valid YAML: {problem}; check the brackets, quotes and indentation here and just above"
 
