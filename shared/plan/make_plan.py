@@ -33,7 +33,7 @@ from shared.plan.replacements import (
     unread_holds,
     waiting_items,
 )
-from shared.plan.retained import RetainedSystems, keeping, retained_systems, versions_that_stay
+from shared.plan.retained import RetainedSystems, keeping, versions_that_stay
 from shared.process_memory import no_garbage_collection
 
 # Rebuilds: a manifest asks that another cluster takes the place of the one that runs.
@@ -148,9 +148,7 @@ def make_plan(
             added = {name: document for name, document in added.items() if name not in found.by}
     holds = {**unread_holds(gone, desired.invalid), **rename_holds(gone, added, approved)}
     holds |= {name: hold.of_creation() for name, hold in pins.items() if name not in recorded}
-    retained = {name: kept for name, kept in platform.retained(approved).items() if name in recorded}
-    for name, kept in retained_systems(desired, recorded, approved).items():
-        retained[name] = kept.with_names(retained.get(name))
+    retained = platform.staying(desired, recorded, approved)
     deletes = deletes_of(desired, recorded, approved)
     items = [unreadable_item(name, problem) for name, problem in unreadable.items()]
     for name in sorted(present - unreadable.keys()):

@@ -11,7 +11,7 @@ from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
 from shared.plan.holds import Hold, HoldKind
 from shared.plan.plan import Action, Item, RecordedState
-from shared.plan.retained import RetainedSystems
+from shared.plan.retained import RetainedSystems, retained_systems
 from shared.platform.changes.counts import Counts, total
 from shared.platform.changes.guards import Guard, PlatformChange
 from shared.platform.changes.objects import is_definition
@@ -90,6 +90,15 @@ class PlatformPlan:
             for name, systems in self.systems.items()
             if not (systems.hold.needs_approval and name in given)
         }
+
+    def staying(
+        self, desired: DesiredFleet, recorded: Mapping[str, RecordedState], approved: frozenset[str]
+    ) -> Mapping[str, RetainedSystems]:
+        """Return the systems that stay for any reason, by recorded cluster."""
+        found = {name: systems for name, systems in self.retained(approved).items() if name in recorded}
+        for name, systems in retained_systems(desired, recorded, approved).items():
+            found[name] = systems.with_names(found.get(name))
+        return found
 
     def _refusal(self) -> Hold | None:
         return _refused(self.changes.values(), self.problems)

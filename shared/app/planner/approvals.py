@@ -21,11 +21,15 @@ from shared.cluster.history import Act
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.message_parts import Approval
 from shared.cluster.queues.messages import PlanRequest, QueueRequest, ReviewRequest, ToPlan
+from shared.cluster.record import ClusterRecord
 from shared.cluster.review_check import IgnoredReview, ReviewCheck, Verdict
 from shared.frozen import dataclass, replace
+from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.repository_layout import cluster_path
 from shared.masking import cut, without_secrets
 from shared.plan.plan import Plan
+from shared.plan.platform_plan import PlatformPlan
+from shared.plan.retained import RetainedSystems
 from shared.ports import FleetRecord, MergedPull, PlanRecord, Ports, Review, ReviewState
 
 PLANNING = timedelta(minutes=5)
@@ -289,6 +293,22 @@ def approved_plan(
     first = earlier is None or earlier.review is None
     again = reading_again(reviewed, request, head, ports, first=first)
     return ApprovedPlan(plan, approval, reviewed.check, again=again)
+
+
+def systems_staying(
+    request: ToPlan,
+    desired: DesiredFleet,
+    records: Mapping[str, ClusterRecord],
+    platform: PlatformPlan,
+    fleet: FleetRecord,
+    ports: Ports,
+) -> Mapping[str, RetainedSystems]:
+    """Return the systems that stay on clusters; none where the first plan of a commit may be reviewed."""
+    earlier = ports.state.plan(fleet.planning)
+    if earlier is None and ports.reviewers:
+        return {}
+    approval = _given(request, fleet.planning, earlier if fleet.commit == fleet.planning else None)
+    return platform.staying(desired, records, frozenset(approval.clusters if approval else ()))
 
 
 def _given(request: ToPlan, head: str, earlier: PlanRecord | None) -> Approval | None:

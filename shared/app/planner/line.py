@@ -5,7 +5,7 @@ The files of such a commit are read once for a plan, whatever the number of clus
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 
 from shared.app.followed import SourceFiles
@@ -14,10 +14,12 @@ from shared.app.repository import open_files
 from shared.cluster.forms import UnreadableRecord
 from shared.cluster.record import ClusterRecord
 from shared.frozen import dataclass, replace
+from shared.language.cluster_systems import systems_in
 from shared.language.desired import Desired
 from shared.language.pin import Pin
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.plan.platform_plan import NONE_EARLIER, EarlierPins
+from shared.plan.retained import RetainedSystems, keeping
 from shared.platform.pins import roots_of
 from shared.ports import FleetRecord, Ports
 from shared.rollouts.candidates import NOTHING, seen_in
@@ -27,6 +29,8 @@ from shared.rollouts.rollout import Rollout
 from shared.rollouts.strategy import NO_LINE, Line
 
 Unreadables = Mapping[str, UnreadableRecord]
+Staying = Mapping[str, RetainedSystems]
+NOTHING_STAYS: Staying = {}
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,12 @@ def planned_line(
     unreadable: Unreadables,
     fleet: FleetRecord,
     ports: Ports,
+    staying: Callable[[], Staying] = dict,
 ) -> PlannedLine:
-    """Return the line of a head, and its fleet with the pins of that; raise an error of the git host."""
+    """Return the line of a head, and its fleet with the pins of that; raise an error of the git host.
+
+    ``staying`` returns the systems that stay as they are on clusters.
+    """
     written, now = desired.rollout, ports.clock()
     if written is None or desired.guards is None:
         return PlannedLine(desired)
@@ -68,15 +76,23 @@ def planned_line(
     split = splits(line, before, head)
     if not split:
         return PlannedLine(desired, line)
-    planned = with_line(head, desired, line, records, ports)
+    planned = with_line(head, desired, line, records, ports, staying())
     released = frozenset(_released(before, planned.earlier.commits, records)) if before else frozenset[str]()
     return replace(planned, earlier=replace(planned.earlier, approved=released))
 
 
 def with_line(
-    head: str, desired: DesiredFleet, line: Line, records: Mapping[str, ClusterRecord], ports: Ports
+    head: str,
+    desired: DesiredFleet,
+    line: Line,
+    records: Mapping[str, ClusterRecord],
+    ports: Ports,
+    staying: Staying = NOTHING_STAYS,
 ) -> PlannedLine:
-    """Return a fleet with the pins of a line in which stages are to have an earlier commit than the head."""
+    """Return a fleet with the pins of a line in which stages are to have an earlier commit than the head.
+
+    What a commit changes of ``staying`` systems is no change that comes before a pin.
+    """
     if desired.rollout is None:
         return PlannedLine(desired, line)
     rules, targets = platform_stages(desired.rollout, desired), line.targets
@@ -97,7 +113,9 @@ def with_line(
         at_newest = commit in (head, line.newest)
         pulls = pin.pulls if at_newest else _pulls(cluster, opened(commit))
         moved = before.moved(commit, pulls) if before else Pin(commit, pulls)
-        mixed = record.deleting or (before is not None and cluster.with_pin(before).digest != record.digest)
+        kept = staying[name].names if name in staying else ()
+        others = keeping(cluster.with_pin(before), systems_in(record.document), kept)
+        mixed = record.deleting or (before is not None and others.digest != record.digest)
         if before is not None and moved != before and mixed and (place > 0 or not at_newest):
             files = opened(before.commit) if before.commit else None
             if cluster.flux_as_stored == record.document["spec"]["flux"] or files is None:

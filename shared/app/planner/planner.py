@@ -8,11 +8,12 @@ running it again completes the work.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from shared.app.door import newer_epoch
 from shared.app.followed import newest
 from shared.app.outbox import send, send_unlike
-from shared.app.planner.approvals import approved_request
+from shared.app.planner.approvals import approved_request, systems_staying
 from shared.app.planner.branch import HeadDecision, head_to_plan, repaired_gaps
 from shared.app.planner.carry_out import carry_out, carry_out_part
 from shared.app.planner.compute import compute_plan, partial_plan_of
@@ -154,8 +155,9 @@ def _plan_head(request: ToPlan, decided: HeadDecision, head: BranchHead, ports: 
         look = newest(fleet.origin.followed, ports)
         read = read_resolved(head.commit, known, ports, tombstones_of(records), look)
         unreadable = {record.key: record for record in listed.unreadable}
-        planned = planned_line(head.commit, read.desired, records, unreadable, fleet, ports)
         platform = platform_plan(head.commit, read, records, ports)
+        staying = partial(systems_staying, request, read.desired, records, platform, fleet, ports)
+        planned = planned_line(head.commit, read.desired, records, unreadable, fleet, ports, staying)
         platform = with_earlier_pins(platform, planned.desired, planned.earlier, records, ports)
     except ReconcileError as error:
         report_unreadable(request, error, _as_before(fleet, before), ports)

@@ -19,7 +19,7 @@ from tests.support.staged_fleets import (
     tags,
     with_file,
 )
-from tests.support.team_systems import approve
+from tests.support.team_systems import DEPLOYMENT, approve, system
 
 pytestmark = pytest.mark.lives
 
@@ -97,6 +97,27 @@ def test_a_change_of_a_manifest_does_not_wait_for_the_platform() -> None:
     wait(cloud, 3 * 60)
     assert on(cloud, first) == {*DEV, *PROD}
     assert status(cloud, urgent)[0] == "success"
+
+
+def test_a_system_that_stays_keeps_no_stage_from_the_platform() -> None:
+    """Its removal waits for an approval, and all else of the cluster goes on."""
+
+    def files(number: int, clusters: str) -> dict[str, bytes]:
+        shop = {"systems/shop.yaml": system("shop", clusters), "apps/shop/web.yaml": DEPLOYMENT}
+        return numbered(number) | shop
+
+    cloud, commits = ready_fleet(SOAKED), list[str]()
+    push(cloud, files(0, "a1, b1, b2, b3, b4"))
+    wait(cloud, 400)
+    for number in range(1, 6):
+        commits.append(push(cloud, files(number, "a1")))
+        wait(cloud, 20)
+    assert on(cloud, commits[0]) == {*PROD}
+    approve(cloud, *PROD)
+    wait(cloud, 4 * 60)
+    assert [record.name for record in cloud.state.clusters() if record.desired.systems] == ["a1"]
+    assert on(cloud, commits[-1]) == {*DEV, *PROD}
+    assert status(cloud, commits[-1])[0] == "success"
 
 
 def test_a_manifest_whose_pin_waits_for_an_approval_changes_first() -> None:
