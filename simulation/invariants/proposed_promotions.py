@@ -55,13 +55,13 @@ class PromotionInvariant:
         """The versions that no list had yet, at first and after each change of that."""
 
     def saved(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
-        """Note since when a cluster is Ready."""
+        """Note since when a cluster is Ready; its sleep ends that no more than a soak."""
         key, now = (cloud.ports.config.fleet, record.name), self._context.loop.clock()
         verified = record.phase is Phase.READY and record.observed_generation == record.generation
         known = self._ready.get(key)
         same = known is not None and (known.uid, known.generation) == (record.uid, record.generation)
         if not (verified and not record.job.active):
-            if known is not None and known.until == NOW:
+            if known is not None and known.until == NOW and not (same and record.sleep_job_runs):
                 known.until = now
         elif known is None or not same or known.until != NOW:
             self._ready[key] = ReadySpan(record.uid, record.generation, now)
