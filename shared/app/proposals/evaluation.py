@@ -200,10 +200,10 @@ def _with_values(target: _Target, proofs: Sequence[Proof]) -> dict[str, str]:
     for proof in proofs:
         path, steps = target.place_of(proof.value)
         text = texts.get(path, target.texts[path])
-        others = [path for path in PLATFORM_PATHS if path != proof.value.path]
-        for path in others if proof.value.path in PLATFORM_PATHS else ():
+        others = [other for other in PLATFORM_PATHS if other != proof.value.path]
+        for other in others if proof.value.path in PLATFORM_PATHS else ():
             try:
-                text = without(text, ["spec", "defaults", *path.split(".")])
+                text = without(text, ["spec", "defaults", *other.split(".")])
             except NotEditable:
                 continue  # the file does not have it
         texts[path] = with_value(text, steps, proof.value.value)

@@ -56,6 +56,18 @@ def test_its_merge_changes_the_environment_and_deletes_the_branch() -> None:
     )
 
 
+def test_a_commit_that_an_environment_pulls_is_promoted_in_place_of_the_tag_of_another_one() -> None:
+    cloud = fleet_with(files())
+    commit, tree = cloud.repository.head("main"), files()
+    for name, revision in (("development", f"commit: {commit}"), ("production", "tag: v1")):
+        tree[f"environments/{name}.yaml"] += f"    flux:\n      {revision}\n".encode()
+    change(cloud, tree, seconds=1800)
+    result = ask(cloud, "platform")
+    assert (result.status, result.body["clusters"]) == (202, ["b1", "b2"])
+    assert f"    flux:\n      commit: {commit}\n" in production(cloud)
+    assert "tag: v1" not in production(cloud)
+
+
 def test_a_value_that_is_not_ready_everywhere_is_not_promoted() -> None:
     cloud = fleet_with(files())
     push(cloud, files(test="1.36"))
