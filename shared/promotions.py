@@ -13,6 +13,7 @@ from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.language.desired import Desired
 from shared.language.model.change_windows import span_of
+from shared.language.model.cluster.flux_source import FOLLOWS_ROLLOUT
 from shared.language.model.fleet_rules import PromotionRule
 from shared.sentences import some_of
 
@@ -152,7 +153,7 @@ def _paths(what: Promotable, spec: Mapping[str, Any]) -> Sequence[str]:
         case Promotable.VERSION | Promotable.IMAGES:
             return CHANNELED[what]
         case Promotable.PLATFORM:
-            return PLATFORM_PATHS
+            return () if (spec.get("flux") or {}).get("follow") == FOLLOWS_ROLLOUT else PLATFORM_PATHS
         case Promotable.COMPONENTS:
             return _OF_INSTALL.get((spec.get("flux") or {}).get("install", ""), ("flux.components",))
 
@@ -294,7 +295,7 @@ def _kept(values: Iterable[Value]) -> tuple[Value, ...]:
 
 # What is proven in an environment: each of its clusters is Ready now, with the value that git asks for.
 
-FOLLOWS = "a branch or a range of versions is none; set flux.tag or flux.commit"
+FOLLOWS = "a branch, a range of versions or a tag that stages follow is none; set flux.tag or flux.commit"
 NO_VERSION = "Azure chooses the version of the extension; set flux.extension.version"
 _NAMELESS = {
     Promotable.VERSION: "set kubernetesVersion",

@@ -14,9 +14,11 @@ from shared.cluster.record_parts import Phase
 from shared.kubernetes.sync_objects import SOURCE_API
 from shared.plan.holds import Hold
 from shared.ports.artifact import MAX_LAYER
+from shared.promotions import FOLLOWS as FOLLOWED
 from shared.resource_ids import ObjectRef
 from tests.support.flux_components import FILE
 from tests.support.pipeline_runs import phases, push, record_of, status
+from tests.support.promotions import ask, pulls
 from tests.support.proposals import Repo
 from tests.support.staged_fleets import DEV, NAMESPACE, PROD, staged
 from tests.support.team_systems import DEPLOYMENT, system
@@ -239,3 +241,18 @@ def test_a_registry_that_stopped_answering_stops_no_plan_of_the_fleet() -> None:
     plan = cloud.state.plan(cloud.repository.head("main"))
     assert plan is not None
     assert next(item for item in plan.plan.items if item.cluster == PROD[0]).changes
+
+
+def test_a_tag_that_stages_follow_is_no_revision_that_a_promotion_gives() -> None:
+    """Each environment follows a tag of its own; what that leads to is in its pins."""
+    cloud, files = MemoryCloud(), staged()
+    for environment, tag in (("development", "next"), ("production", "stable")):
+        cloud.stores.push("platform", tag, {"platform/a.yaml": NAMESPACE})
+        flux = f"{{repository: {URL}, tag: {tag}, follow: rollout, path: ./platform}}"
+        head = f"apiVersion: roadstead.dev/v1alpha1\nkind: Environment\nmetadata: {{name: {environment}}}\n"
+        files[f"environments/{environment}.yaml"] = f"{head}spec:\n  defaults:\n    flux: {flux}\n".encode()
+    push(cloud, files | {FILE: files[FILE] + f"---\n{json.dumps(definition('OCIRepository'))}\n".encode()})
+    settle(cloud)
+    assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
+    assert ask(cloud, "platform").body["error"] == f"platform: a1 of development names no value: {FOLLOWED}"
+    assert pulls(cloud) == []

@@ -51,8 +51,8 @@ def test_its_merge_changes_the_environment_and_deletes_the_branch() -> None:
     assert pulls(cloud) == []
     assert ask(cloud).body["error"] == (
         "version: production has 1.36 already; components: production has flux/gotk-components.yaml already; "
-        "platform: a1 of development names no value: a branch or a range of versions is none; set "
-        "flux.tag or flux.commit"
+        "platform: a1 of development names no value: a branch, a range of versions or a tag that stages "
+        "follow is none; set flux.tag or flux.commit"
     )
 
 
