@@ -254,7 +254,7 @@ class _FollowedPins:
 
     def system(self, system: Json) -> _Found:
         """Return what a system in its stored form follows."""
-        return self._of(source_of_system(system), _roots_of_system(system))
+        return self._of(source_of_system(system), roots_of_system(system))
 
     def _of(self, source: str, roots: Roots) -> _Found:
         if (source, roots) not in self._found:
@@ -287,9 +287,10 @@ class _Common:
 def _known_pins(document: Json) -> Iterator[tuple[Pin, Roots]]:
     """Yield the pins of a recorded cluster and its systems, with the folders that each of them is for."""
     found = [(Pin.of(document), roots_of(document["spec"]["flux"]))]
-    found += [(Pin.of(system), _roots_of_system(system)) for system in systems_in(document)]
+    found += [(Pin.of(system), roots_of_system(system)) for system in systems_in(document)]
     yield from ((pin, roots) for pin, roots in found if pin and pin.is_known)
 
 
-def _roots_of_system(system: Json) -> Roots:
+def roots_of_system(system: Json) -> Roots:
+    """Return the folder that a system in its stored form applies of its source."""
     return (_folder(system["source"]["path"]),)

@@ -10,20 +10,21 @@ A run takes two trees, and the records only if more than manifests of Roadstead 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import timedelta
 
 from shared.app.outbox import send_all
 from shared.app.records import again
 from shared.app.repository import read_files
-from shared.app.worker.steps.flux.waiting import pulls_the_fleet
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.findings.conditions import is_unfinished
 from shared.cluster.queues.envelopes import checks_of
+from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
+from shared.language.cluster_systems import systems_in
 from shared.language.resolve.repository_layout import Files, cluster_paths, shared_paths
 from shared.logs import about
-from shared.platform.pins import roots_of
+from shared.platform.pins import FleetSource, is_followed, roots_of, roots_of_system
 from shared.ports import FleetRecord, Ports
 from shared.ports.state import PathsCheck
 
@@ -69,10 +70,19 @@ def _following(changed: Set[str] | None, commit: str, ports: Ports) -> Sequence[
         record.name
         for record in ports.state.clusters()
         if (record.commit != commit or is_unfinished(record))
-        and record.desired.pin is None
-        and pulls_the_fleet(record, ports.config)
-        and (changed is None or not changed.isdisjoint(roots_of(record.document["spec"]["flux"])))
+        and (folders := {*_folders_of(record, ports.config.source)})
+        and (changed is None or not changed.isdisjoint(folders))
     )
+
+
+def _folders_of(record: ClusterRecord, source: FleetSource) -> Iterator[str]:
+    """Yield the folders of the tracked branch that Flux follows by itself, of a cluster and its systems."""
+    flux = record.document["spec"]["flux"]
+    if record.desired.pin is None and source.serves(flux):
+        yield from roots_of(flux)
+    for system in systems_in(record.document):
+        if not is_followed(system) and source.serves(system["source"]):
+            yield from roots_of_system(system)
 
 
 @again

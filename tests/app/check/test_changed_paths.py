@@ -17,11 +17,12 @@ from shared.app.check.changed_paths import GIVES_UP, SETTLED, check_changed_path
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import Phase
-from tests.support import fleet_files
+from tests.support import fleet_files, team_systems
 from tests.support.checks import condition, refused_since
 from tests.support.one_cluster import branch_files, pool, ready, record, suspended
 from tests.support.pipeline_runs import cloud_with, phases, push, record_of
 from tests.support.replaced_ports import Noted, around, calls_of
+from tests.support.team_systems import system
 
 pytestmark = pytest.mark.lives
 
@@ -265,3 +266,13 @@ def test_a_spec_that_this_version_refuses_stops_neither_the_timer_nor_the_check_
     one, two = cloud.state.clusters()
     assert (condition(one).status, condition(two).status) == (None, False)
     assert "this version refuses what was accepted" in condition(one).message
+
+
+def test_a_cluster_with_a_pin_is_checked_where_the_folder_of_its_system_changes() -> None:
+    """Flux takes what the system has of the branch by itself, so no job verifies it."""
+    files = team_systems.fleet("one", "two", systems={"shop": system("shop", "one")})
+    cloud = known(files)
+    push(cloud, files | {"apps/shop/broken.yaml": b"kind: [unfinished"})
+    cloud.run(seconds=600)
+    tick(cloud)
+    assert (checked(cloud), checked(cloud, "two")) == (True, False)
