@@ -277,12 +277,13 @@ def planned(
     file: Collection[Value],
     clusters: Collection[Value],
     at: datetime,
+    gone: Collection[Value] = (),
 ) -> EnvironmentValues:
-    """Return what an environment has after a plan, and what it withdrew with it or earlier."""
+    """Return what an environment has after a plan, and has withdrawn; ``gone`` left with its clusters."""
     now = EnvironmentValues(environment, _kept(file), _kept(clusters))
     if before is None:
         return now
-    left = (set(before.file) - set(now.file)) | (set(before.clusters) - set(now.clusters))
+    left = (set(before.file) - set(now.file)) | (set(before.clusters) - {*now.clusters, *gone})
     again = set(now.file) | (set(now.clusters) - set(before.clusters))
     known = [withdrawal for withdrawal in before.withdrawn if withdrawal.value not in left | again]
     added = [Withdrawal(value, at) for value in sorted(left - again)]

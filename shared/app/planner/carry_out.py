@@ -13,7 +13,7 @@ from shared.app.planner.gate_checks import readings_before
 from shared.app.planner.handover import HandoverResult, hand_over
 from shared.app.planner.pins import ensure_branch
 from shared.app.planner.plan_problems import answer_approval
-from shared.app.repository import save_fingerprints
+from shared.app.repository import PlanInputs, save_fingerprints
 from shared.cluster.failures.errors import ReconcileError, Unauthorized
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.message_parts import Approval
@@ -150,7 +150,7 @@ def as_planned(computed: ComputedPlan, plan: Plan, fleet: FleetRecord) -> FleetR
             subscriptions=desired.subscriptions,
             promotions=rules_of(desired.promotions),
             channels=tuple(_channels(desired)),
-            had=tuple(_had(rules.had, desired, at)),
+            had=tuple(_had(rules.had, inputs, at)),
             asks_by_issue=desired.asks_by_issue,
         )
     again = (item for item in plan.items if item.awaits_deletion or item.action is Action.REBUILD)
@@ -187,18 +187,22 @@ def _channels(desired: DesiredFleet) -> Iterator[ChannelRule]:
 
 
 def _had(
-    before: Iterable[EnvironmentValues], desired: DesiredFleet, at: datetime
+    before: Iterable[EnvironmentValues], inputs: PlanInputs, at: datetime
 ) -> Iterator[EnvironmentValues]:
     """Yield what a plan gives to the targets of promotions and channels, and what they had before."""
-    known = {had.environment: had for had in before}
+    known, desired = {had.environment: had for had in before}, inputs.desired
     rules = rules_of(desired.promotions)
     followed = (rule.environment for rule in channels_of(desired.environments, rules))
     for target in dict.fromkeys((*(rule.target for rule in rules), *followed)):
         written = desired.environments.get(target)
-        own = (cluster for cluster in desired.clusters.values() if cluster.environment == target)
+        own = [cluster for cluster in desired.clusters.values() if cluster.environment == target]
         clusters = {value for cluster in own for value in values_in(cluster.document()["spec"])}
+        names = {*desired.invalid, *(cluster.name for cluster in own)}
+        records = (record for name, record in inputs.records.items() if name not in names)
+        left = (record for record in records if record.desired.environment == target)
+        gone = {value for record in left for value in values_in(record.document["spec"])}
         file = values_in(written.spec.defaults) if written else frozenset()
-        yield planned(known.get(target), target, file, clusters, at)
+        yield planned(known.get(target), target, file, clusters, at, gone)
 
 
 def write_pins(computed: ComputedPlan, ports: Ports) -> bool:

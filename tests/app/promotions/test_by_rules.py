@@ -114,6 +114,16 @@ def test_a_revert_is_a_hold_that_no_rule_undoes() -> None:
     )
 
 
+def test_a_cluster_that_leaves_takes_no_value_back() -> None:
+    own = {"b2": "  kubernetesVersion: '1.36'\n  deletionProtection: false\n"}
+    cloud = fleet_with(files(extra=RULE, own=own))
+    without = {path: text for path, text in files(extra=RULE).items() if "/b2/" not in path}
+    change(cloud, without, seconds=HOUR)
+    assert ({*phases(cloud)}, holds(cloud)) == ({*TEST, "b1"}, [])
+    change(cloud, without | {"environments/development.yaml": environment("development", "1.36")})
+    assert len(pulls(cloud)) == 1
+
+
 def test_a_person_lifts_a_hold_until_the_next_revert() -> None:
     cloud = merged()
     change(cloud, files(test="1.36", extra=RULE))
