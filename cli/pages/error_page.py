@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from shared.cluster.failures.advice import ADDRESSES, remedy_for
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES, CatalogueEntry
+from shared.cluster.failures.catalogue import AZURE, FLUX, KUBERNETES, Catalogue, CatalogueEntry
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.failures.remedies import REMEDIES, reaction, suggested_action
 from shared.cluster.failures.retry import policy_for
@@ -55,6 +55,16 @@ name after `kubernetes/`, and the message names the policy, the webhook, the quo
 | refusal | class | meaning | what to do | who acts |
 |---|---|---|---|---|
 """
+OF_FLUX = """
+## Failures of Flux
+
+Flux says in the condition `Ready` of an object why it failed. Where one reason has many causes, its wording
+shows which. `roadstead why` shows the message and what to do. Of a system, its owners are asked where
+the author or the owner of the workload acts.
+
+| failure | class | meaning | what to do | who acts |
+|---|---|---|---|---|
+"""
 SHOWN = 6
 
 
@@ -66,7 +76,8 @@ def page() -> str:
     )
     named = sum(len(entry.codes) for entry in AZURE.entries if entry.assumes)
     azure = f"{CODES.format(addresses=ADDRESSES, named=named)}{''.join(_entries())}"
-    return f"{HEAD}{''.join(lines)}{azure}{IN_THE_CLUSTER}{''.join(_in_clusters())}"
+    in_clusters = f"{IN_THE_CLUSTER}{''.join(_in_clusters(KUBERNETES))}"
+    return f"{HEAD}{''.join(lines)}{azure}{in_clusters}{OF_FLUX}{''.join(_in_clusters(FLUX))}"
 
 
 def _entries() -> Iterator[str]:
@@ -86,9 +97,10 @@ def _entries() -> Iterator[str]:
         yield f"| {named} | {kind} | {meaning} | {action} | {actor} | {source} |\n"
 
 
-def _in_clusters() -> Iterator[str]:
-    for entry in sorted(KUBERNETES.entries, key=lambda entry: entry.key):
-        named = f"[{entry.key.partition('/')[2]}]({entry.link})"
+def _in_clusters(catalogue: Catalogue) -> Iterator[str]:
+    for entry in sorted(catalogue.entries, key=lambda entry: entry.key):
+        name = entry.key.partition("/")[2]
+        named = f"[{name}]({entry.link})" if entry.link else name
         yield f"| {named} | {entry.kind.__name__} | {entry.meaning} | {entry.remedy} | {entry.actor} |\n"
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from shared.cluster.failures.advice import action_for, remedy_for
-from shared.cluster.failures.catalogue import AZURE, KUBERNETES, Actor, CatalogueEntry, entries_in, entry_of
+from shared.cluster.failures.catalogue import (
+    AZURE,
+    FLUX,
+    KUBERNETES,
+    Actor,
+    CatalogueEntry,
+    entries_in,
+    entry_of,
+)
 from shared.cluster.failures.errors import (
     Interrupted,
     InvalidManifest,
@@ -24,7 +32,7 @@ from shared.json_tree import Json
 from shared.notifications.notification import ACTION_LIMIT
 
 DOCUMENTED = json.loads(Path(__file__).with_name("documented_codes.json").read_text())
-ENTRIES = (*AZURE.entries, *KUBERNETES.entries)
+ENTRIES = (*AZURE.entries, *KUBERNETES.entries, *FLUX.entries)
 NAMED = [entry for entry in ENTRIES if entry.key.startswith("named/")]
 
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shared.cluster.failures.catalogue import Actor, CatalogueEntry, entry_of
-from shared.cluster.failures.errors import OUTSIDE, Retryable, classes
+from shared.cluster.failures.catalogue import FLUX, KUBERNETES, Actor, CatalogueEntry, entry_of
+from shared.cluster.failures.errors import OUTSIDE, Retryable, Unauthenticated, Unauthorized, classes
 from shared.cluster.failures.kubernetes_status import reported
 from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action
 from shared.json_tree import Json
+from shared.kubernetes.flux_readiness import FluxFailure, advice
 
 ADDRESSES = (
     "mcr.microsoft.com, *.data.mcr.microsoft.com, packages.aks.azure.com, acs-mirror.azureedge.net,"
@@ -106,6 +107,40 @@ def after_refusal(message: str) -> str:
     """Return what somebody can do about a refusal that Flux or Kubernetes reports, "" for anything else."""
     found = reported(message)
     return "" if found is None else f"{found.remedy} Who acts: {found.actor}."
+
+
+_REFUSED = re.compile(r" (?:dry-run|apply|create|delete) failed \((?P<reason>\w+)\)")
+"""What Flux writes before the answer of the API server (fluxcd/pkg ``ssa/errors``), with its reason."""
+
+
+def entry_of_flux(failure: FluxFailure) -> CatalogueEntry | None:
+    """Return the entry for what Flux reports, one that a wording names first; None where none fits.
+
+    What the API server says of rights is about the account of Flux, and not about that of the app.
+    """
+    message = failure.message
+    refused = _REFUSED.search(message)
+    written = KUBERNETES.find(refused["reason"], text=message) if refused else None
+    if written is not None and issubclass(written.kind, Unauthorized | Unauthenticated):
+        written = None
+    found = [reported(message), FLUX.find(failure.reason, text=message), written]
+    entries = [entry for entry in found if entry is not None]
+    return next((entry for entry in entries if entry.says), next(reversed(entries), None))
+
+
+def after_failure(failure: FluxFailure, place: str = "", kind: str = "") -> str:
+    """Return what somebody can do about a failure of Flux, "" where nothing more is known.
+
+    ``place`` is the field of the manifest that asks for the object, "" for none; ``kind`` is the object's.
+    """
+    entry = entry_of_flux(failure)
+    text = advice(failure, place, kind)
+    if entry is not None and (entry.says or not (place and text)):
+        text = entry.remedy if entry.actor is Actor.NOBODY else f"{entry.remedy} Who acts: {entry.actor}."
+    if not failure.gave_up:
+        return text
+    reset = ", or after `flux reconcile helmrelease --reset`" if kind == "HelmRelease" else ""
+    return f"{text} Flux tries again only after a change of the object{reset}.".strip()
 
 
 def _is_retried(kind: str) -> bool:

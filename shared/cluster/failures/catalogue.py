@@ -117,6 +117,8 @@ ANY = "any"
 AZURE = Catalogue("access", "nodes", "aks", "arm", "compute", "features", "network", "rules")
 KUBERNETES = Catalogue("admission", "kubernetes")
 ADMISSION = Catalogue("admission")
+FLUX = Catalogue("flux")
+"""What Flux reports, by the reason of its condition."""
 
 
 def entry_of(key: str) -> CatalogueEntry | None:
@@ -126,7 +128,7 @@ def entry_of(key: str) -> CatalogueEntry | None:
 
 @cache
 def _by_key() -> Mapping[str, CatalogueEntry]:
-    return {entry.key: entry for entry in (*AZURE.entries, *KUBERNETES.entries)}
+    return {entry.key: entry for entry in (*AZURE.entries, *KUBERNETES.entries, *FLUX.entries)}
 
 
 _WRAPPERS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.kubernetes.world.object_store import WriteMode
+from localcloud.kubernetes.world.refusals import RefusedWrites
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.why import why_view
 from shared.cluster.record_parts import Phase
@@ -130,6 +131,20 @@ def test_a_system_that_fails_is_named_with_its_owner_and_recovers_by_itself() ->
     push(cloud, {path: text for path, text in broken.items() if path != "apps/pay/more.yaml"})
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+
+
+def test_what_the_cluster_refuses_of_a_system_is_not_asked_of_its_team() -> None:
+    cloud = hydrated({"shop": BOTH["shop"]})
+    world = cloud.kubernetes.world(cluster_id("one"))
+    assert world is not None
+    world.refused.append(RefusedWrites("webhook-without-endpoints", kind="Deployment", name="web"))
+    push(cloud, fleet("one", "two", systems=BOTH))
+    cloud.run(seconds=600)
+    why = why_view("one", cloud.ports)
+    assert why is not None
+    assert "the system pay of pay-team@example.com" in why["doing"]
+    assert "Start the pods of the service behind the webhook again" in why["suggestedAction"]
+    assert "Ask pay-team" not in why["suggestedAction"]
 
 
 def test_a_namespace_that_somebody_else_created_is_not_given_to_a_system_before_a_person_says_so() -> None:

@@ -17,6 +17,8 @@ from shared.azure.differences import beyond_git, drift_of, is_found_once, live_d
 from shared.azure.drift.policy import ignores
 from shared.azure.running_versions import AppliedRevision
 from shared.cluster.divergence.verification import Verification
+from shared.cluster.failures.advice import after_failure, entry_of_flux
+from shared.cluster.failures.catalogue import Actor
 from shared.cluster.outcomes import Done, Outcome, Restart, Wait
 from shared.cluster.recipes import Recipe
 from shared.frozen import replace
@@ -99,9 +101,12 @@ def _wait(context: StepContext, system: ClusterSystem, ref: ObjectRef, state: Re
     name = f"the system {system.name} of {owners}: {ref.kind} {ref.namespace}/{ref.name}"
     seconds = context.ports.config.timing.poll_seconds
     if isinstance(state, FluxFailure):
+        entry = entry_of_flux(state)
         action = f"Ask {owners} to correct what the message names in {system.source.repository}."
         if state.reason == "FeatureGateDisabled":
             action = _GATE
+        elif entry is not None and entry.actor not in (Actor.AUTHOR, Actor.WORKLOAD):
+            action = after_failure(state, kind=ref.kind)
         tried = commit_of(state.attempt.revision)
         text = f"{name}: {state.reason}: {state.message}" + (
             f" (Flux tried commit {tried[:8]})" if tried else ""

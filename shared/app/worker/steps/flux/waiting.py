@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from shared.app.access.context import StepContext
 from shared.app.followed import host_of
 from shared.app.worker.steps.flux.live_pin import as_live
-from shared.cluster.failures.advice import after_refusal
+from shared.cluster.failures.advice import after_failure
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.findings.health import corrects_flux
 from shared.cluster.outcomes import Outcome, Restart, Wait
@@ -23,7 +23,6 @@ from shared.kubernetes.flux_readiness import (
     Readiness,
     Ready,
     Suspended,
-    advice,
     commit_of,
     pulled_in,
 )
@@ -203,7 +202,7 @@ def _wait(context: StepContext, first: FluxProgress, seconds: float, others: str
             reason, required = f"{name}: somebody suspended it{others}", f"`{first.resume}` resumes it."
             return Wait.for_person(reason, required)
         case FluxFailure(reason, message) as failed:
-            required = after_refusal(message) or advice(failed, first.place, ref.kind)
+            required = after_failure(failed, first.place, ref.kind)
             if context.desired.has_extension and "FLUX_GIT_PASSWORD" in required:
                 required = f"{required} {_OF_EXTENSION}"
             behind = commits_behind(failed.attempt, context.record, context.ports)
