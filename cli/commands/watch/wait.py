@@ -118,7 +118,10 @@ def _progress(api: Api, name: str, state: AwaitedState, plan: schema.PlanView | 
         return True, f"{name} is released: what runs there stays"
     if state is AwaitedState.DELETED and view["phase"] in (schema.DELETED, schema.NOT_CREATED):
         return True, f"{name} is deleted"
-    if item and item["notCarriedOut"] and view["phase"] not in _GOING:
+    partial = (
+        item is not None and state is AwaitedState.READY and item["action"] == "update" and item["cause"]
+    )
+    if item and (item["notCarriedOut"] or partial) and view["phase"] not in _GOING:
         raise CommandError(f"{name}: {item['action']}: {item['reason']}; see roadstead why {name}")
     if view["phase"] == schema.NOT_CREATED:
         raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
@@ -127,7 +130,8 @@ def _progress(api: Api, name: str, state: AwaitedState, plan: schema.PlanView | 
     if item is None or view["generation"] >= item["generation"]:
         if view["phase"] in ("Failed", "Exempt"):
             raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
-        verified = view["generation"] == view["observedGeneration"]
+        later = item is not None and bool(view["behind"])  # its stage gets an earlier commit first
+        verified = view["generation"] == view["observedGeneration"] and not (view["trial"] or later)
         if state is AwaitedState.READY and view["phase"] == "Ready" and verified:
             commit = (plan or view)["commit"][:8]
             return True, f"{name} is Ready at generation {view['generation']} (commit {commit})"
