@@ -15,6 +15,7 @@ from cli.fleet_api.client import Api
 from cli.fleet_api.commits import PlannedCommit
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.intake.accept import accept
+from shared.cluster.divergence.trial import Trial
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.record import ClusterRecord
 from tests.support import fleet_files
@@ -103,6 +104,36 @@ def test_it_fails_at_once_when_the_plan_does_not_do_what_the_commit_requests(
     done = roadstead("wait", "one", "--commit", commit, ROADSTEAD_URL=url)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
+
+
+def test_it_fails_at_once_when_the_plan_does_only_a_part_of_it(cloud: MemoryCloud, url: str) -> None:
+    lowered = fleet_files.cluster("one", count=3, extra='  kubernetesVersion: "1.35"\n')
+    commit = push(cloud, NEXT | {"clusters/one/cluster.yaml": lowered})
+    cloud.run()
+    done = roadstead("wait", "one", "--commit", commit, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "one: update: runs 1.36.3, git has 1.35: AKS never goes back" in done.stderr
+
+
+def test_a_cluster_that_tries_something_or_whose_stage_is_behind_is_waited_for(
+    cloud: MemoryCloud, url: str
+) -> None:
+    commit, known = cloud.state.fleet().commit, cloud.state.cluster("one")
+    assert known is not None
+    at = cloud.clock()
+    trial = Trial(7, "d" * 40, "files", "ann", at, at + timedelta(hours=1))
+    tried = cloud.state.save(replace(known, divergence=replace(known.divergence, trial=trial)))
+    wait = "wait", "one", "--timeout", "1s"
+    done = roadstead(*wait, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout.startswith("one: Ready: tries pull request 7 at")) == (1, True)
+    cloud.state.save(replace(tried, divergence=known.divergence))
+    plan = cloud.state.plan(commit)
+    assert plan is not None
+    items = tuple(replace(item, lags=True, behind=1) for item in plan.plan.items)
+    around(cloud, "state", plan=lambda _: replace(plan, plan=replace(plan.plan, items=items)))
+    with served(cloud.ports) as behind:
+        assert roadstead(*wait, "--commit", commit, ROADSTEAD_URL=behind).returncode == 1
+        assert roadstead(*wait, ROADSTEAD_URL=behind).returncode == 0
 
 
 def test_an_earlier_failure_does_not_end_it_before_the_commit_is_accepted(cloud: MemoryCloud) -> None:
