@@ -128,6 +128,8 @@ class TheEnd:
 
 
 def _is_below_what_runs(record: ClusterRecord) -> bool:
-    """Return whether git has lowered the version of a cluster below the one that runs."""
-    wanted = record.document["spec"]["kubernetesVersion"]
-    return bool(record.divergence.lowered) and runs_newer(wanted, record.running.kubernetes_version)
+    """Return whether git has a version below the one that runs, which it has lowered or somebody raised."""
+    wanted, drift = record.document["spec"]["kubernetesVersion"], record.divergence.drift
+    raised = drift is not None and any(field.path == "kubernetesVersion" for field in drift.fields)
+    known = raised or bool(record.divergence.lowered)
+    return known and runs_newer(wanted, record.running.kubernetes_version)

@@ -92,7 +92,8 @@ class RolloutRules:
         if rollout is None or member is None:
             raise RuleViolated("rollout", f"{after.name} starts and is in no rollout of {after.commit[:8]}")
         stage = rollout.stages[member.stage]
-        if not stage.back and stage_named(staging, stage.name) != stage_of(staging, after.name):
+        by_name = bool(staging)  # otherwise the stages are the environments, which clusters by request have
+        if by_name and not stage.back and stage_named(staging, stage.name) != stage_of(staging, after.name):
             raise RuleViolated("rollout", f"{after.name} is in the stage {stage.name}")
         if self._context.history(cloud).desired(after.commit).mistyped and not rollout.people.resumed:
             raise RuleViolated("rollout strategy", f"{after.name} starts, and its commit names no strategy")

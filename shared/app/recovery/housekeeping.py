@@ -56,9 +56,9 @@ def _prune_pins(ports: Ports) -> int:
 
     One that is stopped runs an older pin than those that it was given since.
 
-    In a recovery nobody knows what a cluster pulls that has no record yet, or one that is recovering; nor
-    before the first plan. A new manifest that is invalid may be that of such a cluster. Whether the tables
-    are too old is asked now: what an earlier comparison says may be older than they are.
+    In a recovery nobody knows what a cluster pulls that has no record yet, or one that is recovering or
+    contested; nor before the first plan. A new manifest that is invalid may be that of such a cluster.
+    Whether the tables are too old is asked now: what an earlier comparison says may be older than they are.
     """
     host, fleet = ports.git_host, ports.state.fleet()
     if fleet.app.pins_directly or Capability.PROPOSALS not in host.capabilities:
@@ -70,7 +70,7 @@ def _prune_pins(ports: Ports) -> int:
     newest = ports.state.plan(fleet.commit)
     if newest is None or any(item.is_new_and_invalid for item in newest.plan.items):
         return 0
-    if fleet.tables.recovery is not None or any(record.recovering for record in listed):
+    if fleet.tables.recovery is not None or any(record.recovering or record.contested for record in listed):
         return 0
     ports.process.compared.tables_at = None
     if newer_epoch(fleet, ports):

@@ -10,6 +10,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.recovery.housekeeping import purge_expired
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
+from shared.cluster.job import Contest, ContestKind
 from shared.cluster.record import ClusterRecord
 from shared.language.pin import PIN_BRANCHES
 from shared.ports import FleetConfig, History, Timing
@@ -164,7 +165,11 @@ def test_no_pin_is_deleted_while_nobody_knows_what_a_cluster_pulls() -> None:
     saved = cloud.state.save(recovering)
     assert purge_expired(cloud.ports)["branches of pins"] == 0
     assert f"{PIN_BRANCHES}{first}" in cloud.ports.git_host.branches(PIN_BRANCHES)
-    cloud.state.save(replace(saved, ownership=record.ownership))
+    waits = replace(record.job.next_run, contest=Contest(ContestKind.INSTALLATION))
+    contested = replace(saved, ownership=record.ownership, job=replace(record.job, next_run=waits))
+    saved = cloud.state.save(contested)
+    assert purge_expired(cloud.ports)["branches of pins"] == 0
+    cloud.state.save(replace(saved, job=record.job))
     assert purge_expired(cloud.ports)["branches of pins"] == 1
 
 
