@@ -20,6 +20,7 @@ from shared.cluster.record import ClusterRecord
 from shared.json_tree import Json
 from shared.kubernetes.flux_objects import KUSTOMIZATION
 from shared.kubernetes.readiness.observation import METRIC
+from shared.kubernetes_versions import runs_newer
 from simulation.actors.once_more import OnceMore
 from simulation.desired_state import VERSIONS
 from simulation.event_loop import EventLoop
@@ -67,8 +68,16 @@ class BlockedUpgrades(OnceMore):
                 raise RuleViolated("rollout readiness", f"{operators.fleet}: {what}")
 
     def _stage(self, records: Sequence[ClusterRecord]) -> StagedStage | None:
-        """Return a stage of one or two clusters that can be upgraded, None where there is none."""
-        able = [record.name for record in records if _newer(record.document["spec"]) is not None]
+        """Return a stage of one or two clusters that can be upgraded, None where there is none.
+
+        One that runs more than git has already is not upgraded.
+        """
+        able = [
+            record.name
+            for record in records
+            if _newer(spec := record.document["spec"]) is not None
+            and not runs_newer(spec["kubernetesVersion"], record.running.kubernetes_version)
+        ]
         self._chance.shuffle(able)
         own = able[: self._chance.randint(1, 2)]
         return StagedStage("first", tuple(own), (StagedGroup(0, 1, 1),), ready=True) if own else None
