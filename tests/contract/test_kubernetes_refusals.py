@@ -57,6 +57,8 @@ EXPECTED = {
     ),
     "limit-range": ("LimitRange", 'configmaps "settings" is forbidden: maximum memory usage per Container'),
     "immutable-field": ("ImmutableField", 'ConfigMap "settings" is invalid: spec.selector: Invalid value'),
+    "stored-version": ("StoredVersion", 'ConfigMap "settings" is invalid: status.storedVersions[0]: Invalid'),
+    "claim-not-resized": ("ClaimNotResized", 'ConfigMap "settings" is invalid: spec.resources.requests.'),
     "field-too-long": ("FieldTooLong", 'ConfigMap "settings" is invalid: data: Too long'),
     "request-too-large": ("RequestTooLarge", "Request entity too large: limit is 3145728"),
     "object-too-large": ("ObjectTooLarge", "etcdserver: request is too large"),

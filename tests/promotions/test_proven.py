@@ -84,7 +84,7 @@ def test_an_environment_without_clusters_of_aks_proves_no_version_and_is_not_cal
 @pytest.mark.parametrize(
     "changes",
     [
-        {"phase": Phase.UPDATING},
+        {"phase": Phase.UPDATING, "conditions": ()},
         {"phase": Phase.FAILED},
         {"observed_generation": 0},
         {"ownership": Ownership(recovering=True)},

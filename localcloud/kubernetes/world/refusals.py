@@ -120,6 +120,20 @@ def _immutable(at: At) -> StatusError:
     return invalid_fields(at.kind, at.name, [problem])
 
 
+def _stored_version(at: At) -> StatusError:
+    stays = (
+        "was previously a storage version, and must remain in spec.versions until a storage migration ensures"
+    )
+    text = f"missing from spec.versions; v1 {stays} no data remains persisted in v1"
+    return invalid_fields(at.kind, at.name, [invalid("status.storedVersions[0]", "v1", text)])
+
+
+def _not_resized(at: At) -> StatusError:
+    field, text = "spec.resources.requests.storage", "field can not be less than status.capacity"
+    problem = FieldProblem(field, "FieldValueForbidden", f"Forbidden: {text}")
+    return invalid_fields(at.kind, at.name, [problem])
+
+
 def _too_long(at: At) -> StatusError:
     problem = FieldProblem("data", "FieldValueTooLong", "Too long: may not be more than 1048576 bytes")
     return invalid_fields(at.kind, at.name, [problem])
@@ -163,6 +177,8 @@ CASES: Mapping[str, Callable[[At], StatusError]] = {
     ),
     "limit-range": _limit_range,
     "immutable-field": _immutable,
+    "stored-version": _stored_version,
+    "claim-not-resized": _not_resized,
     "field-too-long": _too_long,
     "request-too-large": lambda _: StatusError(
         413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728"
