@@ -199,7 +199,7 @@ def _had(
         clusters = {value for cluster in own for value in values_in(cluster.document()["spec"])}
         names = {*desired.invalid, *(cluster.name for cluster in own)}
         records = (record for name, record in inputs.records.items() if name not in names)
-        left = (record for record in records if record.desired.environment == target)
+        left = (record for record in records if record.document.get("environment", "") == target)
         gone = {value for record in left for value in values_in(record.document["spec"])}
         file = values_in(written.spec.defaults) if written else frozenset()
         yield planned(known.get(target), target, file, clusters, at, gone)
