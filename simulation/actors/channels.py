@@ -289,6 +289,7 @@ class Channels(EnvironmentActor):
                     what = f"{environment.name} has {environment.values}, and runs {running}"
                     raise RuleViolated(RULE, f"{operators.fleet}: {value} was merged, {what}")
             proven = proven and all(values_of(now.clusters[name]).items() >= given.items() for name in own)
+            proven = proven and not any(_runs_newer(running[name], given) for name in own)
 
     def _lowers(self, operators: Operators, environment: SharedEnvironment, given: Mapping[str, str]) -> bool:
         """Return whether a promotion would lower something of an environment: that holds all of it."""
@@ -311,3 +312,9 @@ class Channels(EnvironmentActor):
             }
             for name, live in found.items()
         }
+
+
+def _runs_newer(running: Mapping[str, str], given: Mapping[str, str]) -> bool:
+    """Return whether a cluster runs a newer version than git has: it proves nothing of that."""
+    version = as_numbers(given[VERSION]) if VERSION in given else ()
+    return as_numbers(running[VERSION])[: len(version)] > version
