@@ -217,10 +217,15 @@ class Sleepers(ActorUpkeep):
         )
 
     def _look(self, operators: Operators, name: str) -> None:
-        """Raise RuleViolated where a cluster sleeps and should be awake, or is Ready and should sleep."""
+        """Raise RuleViolated where a cluster sleeps and should be awake, or is Ready and should sleep.
+
+        One that is observed, as it differs from git, is nobody's to start before it has the tags.
+        """
         schedule, record = self._schedules.get(name), operators.cloud.state.cluster(name)
         live = self._oracle.live(cluster_id(name))
         if schedule is None or record is None or live is None or not self._is_accepted(operators, name):
+            return
+        if self._oracle.has_no_fleet(cluster_id(name)):
             return
         now = self._loop.clock()
         if schedule.zone == LORD_HOWE and CHANGE <= now < CHANGE + UNCLEAR:
