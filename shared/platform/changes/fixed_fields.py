@@ -29,7 +29,7 @@ class FixedField:
     """A field that never changes, with all below it but ``mutable``.
 
     ``only`` is when it is fixed: once the object is ``immutable``; where ``both`` sides have a value; where
-    it was ``given``, and the cluster did not choose it; the ``first`` of a list, where both have one; while a
+    it was ``given``, and the cluster did not choose it; the ``first`` of a list that is written; while a
     Service is a ``balancer``, or as its address; as the request of a claim, which may grow; for a Job that
     stays when it has finished, or that is ``counted``.
     """
@@ -232,8 +232,10 @@ def _applies(entry: FixedField, old: Json, new: Json, before: Any, after: Any) -
     match entry.only:
         case "immutable":
             return old.get("immutable") is True
-        case "both" | "first":
+        case "both":
             return before is not None and after is not None
+        case "first":  # a Service has IPv4 first: AKS has no clusters of IPv6 alone ("dual-stack networking")
+            return after is not None
         case "given":
             return before is not None
         case "balancer":
@@ -280,7 +282,7 @@ _DEFAULTS: Mapping[str, Any] = {
     **{"terminationGracePeriodSeconds": 30, "terminationMessagePath": "/dev/termination-log"},
     **{"terminationMessagePolicy": "File", "protocol": "TCP", "scheme": "HTTP", "apiVersion": "v1"},
     **{"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
-    **{"readOnly": False, "hostNetwork": False, "hostPID": False, "hostIPC": False},
+    **{"ipFamilies": ["IPv4"], "readOnly": False, "hostNetwork": False, "hostPID": False, "hostIPC": False},
 }
 """What no value means, by the name of a field."""
 
