@@ -12,7 +12,8 @@ Change = tuple[dict[str, Any], dict[str, Any]]
 def job(image: str = "app:1", **spec: Any) -> dict[str, Any]:
     container = {"name": "c", "image": image, **spec.pop("container", {})}
     pod = {"restartPolicy": "Never", "containers": [container], **spec.pop("pod", {})}
-    return manifest("Job", "a/b", "batch/v1", spec={"template": {"spec": pod}, **spec})
+    template = {"metadata": {"labels": spec.pop("labels", {})}, "spec": pod}
+    return manifest("Job", "a/b", "batch/v1", spec={"template": template, **spec})
 
 
 def service(**spec: Any) -> dict[str, Any]:
@@ -36,6 +37,169 @@ def replaced(kind: str, **strategy: Any) -> dict[str, Any]:
     return manifest(kind, "a/b", "apps/v1", spec={field: strategy} if strategy else {})
 
 
+STORAGE = "storage.k8s.io/v1"
+TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"containers": [{"name": "c", "image": "app:1"}]},
+}
+DISK: dict[str, Any] = {
+    "capacity": {"storage": "1Gi"},
+    "accessModes": ["ReadWriteOnce"],
+    "csi": {"driver": "disk.csi.azure.com", "volumeHandle": "a"},
+}
+IGNORED = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [3]}}]}
+DEVICES = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "a"}}]}}
+OTHER_DEVICES = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "b"}}]}}
+
+
+CLASS = "devices.requests[gpu].exactly.deviceClassName"
+
+
+def selecting(kind: str, **labels: str) -> dict[str, Any]:
+    spec = {"selector": {"matchLabels": {"app": "a", **labels}}, "template": labelled(**labels)}
+    return manifest(kind, "a/b", "apps/v1", spec=spec)
+
+
+def labelled(**labels: str) -> dict[str, Any]:
+    return {**TEMPLATE, "metadata": {"labels": {"app": "a", **labels}}}
+
+
+def storage(kind: str, name: str = "x.example.com", **rest: Any) -> dict[str, Any]:
+    return manifest(kind, name, STORAGE, **rest)
+
+
+def indexed(**spec: Any) -> dict[str, Any]:
+    return job(completions=2, parallelism=2, completionMode="Indexed", **spec)
+
+
+def volume(zone: str = "", **spec: Any) -> dict[str, Any]:
+    term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    required = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
+    return manifest(
+        "PersistentVolume", "x", spec={**DISK, **({"nodeAffinity": required} if zone else {}), **spec}
+    )
+
+
+def bound(role: str) -> dict[str, Any]:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", **BOUND, "name": role}
+    return manifest("ClusterRoleBinding", "x", "rbac.authorization.k8s.io/v1", roleRef=reference)
+
+
+def scheduling(**rest: Any) -> dict[str, Any]:
+    return manifest("PriorityClass", "x", "scheduling.k8s.io/v1", **{"value": 10, **rest})
+
+
+def devices(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return manifest(kind, "a/b", "resource.k8s.io/v1", spec=spec)
+
+
+def named(**names: str) -> dict[str, Any]:
+    return definition("Backup", spec={"names": {"kind": "Backup", "plural": "backups", **names}})
+
+
+EVERY_ENTRY: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    *(
+        (selecting(kind), selecting(kind, tier="x"), "spec.selector.matchLabels.tier")
+        for kind in ("Deployment", "DaemonSet", "ReplicaSet")
+    ),
+    (
+        job(manualSelector=True, selector={"matchLabels": {"app": "a"}}, labels={"app": "a", "tier": "x"}),
+        job(manualSelector=True, selector={"matchLabels": {"tier": "x"}}, labels={"app": "a", "tier": "x"}),
+        "spec.selector.matchLabels.app",
+    ),
+    (job(completions=2, parallelism=2), indexed(), "spec.completionMode"),
+    (job(), job(podFailurePolicy=IGNORED), "spec.podFailurePolicy"),
+    (indexed(), indexed(successPolicy={"rules": [{"succeededCount": 1}]}), "spec.successPolicy"),
+    (indexed(), indexed(backoffLimitPerIndex=1), "spec.backoffLimitPerIndex"),
+    (job(), job(managedBy="example.com/a"), "spec.managedBy"),
+    (volume(), volume(csi={**DISK["csi"], "volumeHandle": "b"}), "spec.csi.volumeHandle"),
+    (volume("1"), volume("2"), "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].values"),
+    (
+        manifest("ConfigMap", "a/b", binaryData={"a": "YQ=="}, immutable=True),
+        manifest("ConfigMap", "a/b", binaryData={"a": "Yg=="}, immutable=True),
+        "binaryData.a",
+    ),
+    (
+        manifest("ConfigMap", "a/b", data={"a": "1"}, immutable=True),
+        manifest("ConfigMap", "a/b", data={"a": "1"}),
+        "immutable",
+    ),
+    (
+        manifest("Secret", "a/b", data={"a": "YQ=="}, immutable=True),
+        manifest("Secret", "a/b", data={"a": "Yg=="}, immutable=True),
+        "data.a",
+    ),
+    (
+        manifest("Secret", "a/b", stringData={"a": "1"}, immutable=True),
+        manifest("Secret", "a/b", stringData={"a": "2"}, immutable=True),
+        "stringData.a",
+    ),
+    (
+        manifest("Secret", "a/b", stringData={"a": "1"}, immutable=True),
+        manifest("Secret", "a/b", stringData={"a": "1"}, immutable=False),
+        "immutable",
+    ),
+    (
+        manifest("Pod", "a/b", spec=TEMPLATE["spec"]),
+        manifest("Pod", "a/b", spec={**TEMPLATE["spec"], "nodeSelector": {"a": "b"}}),
+        "spec",
+    ),
+    *(
+        (
+            storage("StorageClass", "x", **{"provisioner": "a.example.com", **old}),
+            storage("StorageClass", "x", **{"provisioner": "a.example.com", **new}),
+            field,
+        )
+        for old, new, field in (
+            ({}, {"provisioner": "b.example.com"}, "provisioner"),
+            ({"parameters": {"sku": "a"}}, {"parameters": {"sku": "b"}}, "parameters.sku"),
+            ({}, {"volumeBindingMode": "WaitForFirstConsumer"}, "volumeBindingMode"),
+        )
+    ),
+    (
+        storage("CSIDriver", spec={"attachRequired": True}),
+        storage("CSIDriver", spec={"attachRequired": False}),
+        "spec.attachRequired",
+    ),
+    (
+        storage("VolumeAttributesClass", "x", driverName="a.example.com", parameters={"a": "1"}),
+        storage("VolumeAttributesClass", "x", driverName="b.example.com", parameters={"a": "1"}),
+        "driverName",
+    ),
+    (
+        storage("VolumeAttributesClass", "x", driverName="a.example.com", parameters={"a": "1"}),
+        storage("VolumeAttributesClass", "x", driverName="a.example.com", parameters={"a": "2"}),
+        "parameters.a",
+    ),
+    (bound("view"), bound("edit"), "roleRef.name"),
+    (scheduling(), scheduling(value=20), "value"),
+    (scheduling(), scheduling(preemptionPolicy="Never"), "preemptionPolicy"),
+    (
+        manifest("IngressClass", "x", "networking.k8s.io/v1", spec={"controller": "example.com/a"}),
+        manifest("IngressClass", "x", "networking.k8s.io/v1", spec={"controller": "example.com/b"}),
+        "spec.controller",
+    ),
+    (
+        manifest("RuntimeClass", "x", "node.k8s.io/v1", handler="a"),
+        manifest("RuntimeClass", "x", "node.k8s.io/v1", handler="b"),
+        "handler",
+    ),
+    (
+        manifest("EndpointSlice", "a/b", "discovery.k8s.io/v1", addressType="IPv4", endpoints=[]),
+        manifest("EndpointSlice", "a/b", "discovery.k8s.io/v1", addressType="IPv6", endpoints=[]),
+        "addressType",
+    ),
+    (devices("ResourceClaim", DEVICES), devices("ResourceClaim", OTHER_DEVICES), f"spec.{CLASS}"),
+    (
+        devices("ResourceClaimTemplate", {"spec": DEVICES}),
+        devices("ResourceClaimTemplate", {"spec": OTHER_DEVICES}),
+        f"spec.spec.{CLASS}",
+    ),
+    (definition("Backup"), definition("Backup", spec={"group": "other.example.com"}), "spec.group"),
+    (named(), named(kind="Other"), "spec.names.kind"),
+    (named(), named(plural="others"), "spec.names.plural"),
+]
+"""A change of each entry of the table that the list after it lacks."""
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (service(**HEADLESS), service(**LOAD_BALANCER), "spec.clusterIP"),
     (service(**HEADLESS), service(type="NodePort", clusterIP=""), "spec.clusterIP"),

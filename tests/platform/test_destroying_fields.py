@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from shared.platform.changes.effects import Cause, Fate
+from shared.platform.changes.fixed_fields import FIXED
 from shared.platform.changes.guards import judge
-from tests.platform.changed_objects import DEFAULTED, REFUSED, TAKEN, replaced
+from tests.platform.changed_objects import DEFAULTED, EVERY_ENTRY, REFUSED, TAKEN, replaced
 from tests.platform.effects import change_of, effects, found
 from tests.platform.inventories import (
     definition,
@@ -23,7 +25,7 @@ from tests.platform.inventories import (
 
 @pytest.mark.parametrize(
     ("old", "new", "field"),
-    REFUSED,
+    [*EVERY_ENTRY, *REFUSED],
 )
 def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_object_again(
     old: dict[str, Any], new: dict[str, Any], field: str
@@ -34,6 +36,13 @@ def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_objec
     for which in (old, new):
         which["metadata"]["annotations"] = {"kustomize.toolkit.fluxcd.io/force": "Enabled"}
     assert change_of(old, new).effect is Fate.RECREATED
+
+
+def test_each_entry_of_the_table_has_a_change_that_it_refuses() -> None:
+    refused = [(new["kind"], field) for _, new, field in (*EVERY_ENTRY, *REFUSED)]
+    for entry in FIXED:
+        fields = (field for kind, field in refused if kind == entry.kind)
+        assert any(re.match(rf"{re.escape(entry.path)}(?![a-zA-Z])", field) for field in fields), entry
 
 
 @pytest.mark.parametrize(
