@@ -173,6 +173,11 @@ def comment_of(view: PullPlan) -> str:
     return f"{first}\n{_text(view)}\n"
 
 
+def is_of(body: str, head: str) -> bool:
+    """Return whether a comment describes this head."""
+    return f" head={head} " in body.partition("\n")[0]
+
+
 def outdated(body: str, base: str) -> str:
     """Return a comment with a warning that it is out of date, unless it has one or is for this base."""
     first, _, rest = body.partition("\n")

@@ -141,11 +141,17 @@ def preview_new(ports: Ports) -> None:
 
 
 def mark_outdated(commit: str, ports: Ports) -> None:
-    """Mark the comments of the newest open pull requests as out of date after a new commit."""
+    """Mark the comments of the newest open pull requests as out of date after a new commit.
+
+    A comment of an earlier head is written again: a preview that stood still wrote over the newer one.
+    """
     try:
         for pull in ports.git_host.open_pulls(ports.config.branch)[:OUTDATED_PULLS]:
             existing = ports.git_host.comment(pull.number, comment.marker(ports.config.fleet))
             if existing is None:
+                continue
+            if not comment.is_of(existing.body, pull.head):
+                send(PreviewRequest(pull=pull.number, head=pull.head), ports)
                 continue
             body = comment.outdated(existing.body, commit)
             if body != existing.body:

@@ -109,6 +109,18 @@ def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo
     assert OUTDATED not in fresh
 
 
+def test_a_comment_of_an_earlier_head_is_written_again_when_the_base_moves(repo: Repo) -> None:
+    number = repo.propose(fleet_files.fleet("one", "two", "three"))
+    (before,) = repo.cloud.repository.pulls.comments(number)
+    repo.tell(number, repo.cloud.repository.push(fleet_files.fleet("one"), branch="topic"))
+    (newer,) = repo.cloud.repository.pulls.comments(number)
+    repo.cloud.ports.git_host.write_comment(number, before.body, over=Comment(newer.id, newer.body))
+    repo.push(fleet_files.fleet("one", "two", "four"))
+    (body,) = repo.comments(number)
+    assert f" head={repo.cloud.repository.head('topic')} " in body
+    assert OUTDATED not in body
+
+
 def test_a_github_app_writes_a_check_run_with_each_problem_at_its_line(repo: Repo) -> None:
     repo.cloud.git_host.is_app = True
     files = fleet_files.fleet("one", "two")
