@@ -268,3 +268,43 @@ def test_what_goes_though_its_file_is_unchanged_says_so() -> None:
         change = judge(replace(before, blobs={file: "1"}), replace(after, blobs=blobs), 20)
         expected = f"its file {file} is unchanged: a list, a patch or a prefix makes it go"
         assert (expected in shown(change)) == said
+
+
+def certificate(name: str = "platform/tls") -> dict[str, Any]:
+    return manifest("Certificate", name, "cert-manager.io/v1", spec={})
+
+
+NEEDED = "ends with it and may be needed to delete it"
+
+
+def test_a_custom_resource_and_the_release_next_to_it_that_go_together_are_named() -> None:
+    """Report: fluxcd/kustomize-controller#301; its finalizer needs the operator."""
+    before = [KEPT, certificate(), deployment("platform/app"), release("platform/cert-manager")]
+    found = text(before, [KEPT])
+    assert found.count(f"HelmRelease platform/cert-manager {NEEDED}") == 1
+    assert NEEDED not in text(before, [KEPT, release("platform/cert-manager")])
+    assert NEEDED not in text(before, [KEPT, certificate()])
+
+
+def test_a_custom_resource_needs_what_its_kustomization_waits_for() -> None:
+    operator = owner("operator", KEPT, release("platform/cert-manager"))
+    waits = {"dependsOn": [{"name": "operator"}]}
+    before = inventory(operator, owner("usage", deployment("platform/app"), certificate(), **waits))
+    after = inventory(owner("operator", KEPT), owner("usage", deployment("platform/app"), **waits))
+    assert f"HelmRelease platform/cert-manager {NEEDED}" in shown(judge(before, after, 20))
+
+
+def test_a_kustomization_that_goes_with_what_it_waits_for_says_so() -> None:
+    operator = owner("operator", release("platform/cert-manager"))
+    usage = owner("usage", certificate(), dependsOn=[{"name": "operator"}])
+    kept = owner("kept", KEPT)
+    both = shown(judge(inventory(operator, usage, kept), inventory(kept), 20))
+    assert f"Kustomization flux-system/operator {NEEDED}" in both
+    assert NEEDED not in shown(judge(inventory(operator, usage, kept), inventory(operator, kept), 20))
+
+
+def test_a_release_that_goes_with_what_it_waits_for_says_so() -> None:
+    issuers = release("platform/issuers", dependsOn=[{"name": "cert-manager"}])
+    assert f"HelmRelease platform/cert-manager {NEEDED}" in text(
+        [KEPT, issuers, release("platform/cert-manager")], [KEPT]
+    )

@@ -24,7 +24,7 @@ from shared.platform.changes.objects import (
     kind_defined,
     value_at,
 )
-from shared.platform.changes.side_effects import of_change, of_removal
+from shared.platform.changes.side_effects import SideEffectNote, of_change, of_removal, of_shared_end
 from shared.platform.inventory import Inventory, ObjectId
 from shared.sentences import many, some_of
 
@@ -218,7 +218,9 @@ class PlatformChange:
 def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
     """Return what happens to a cluster whose Flux applies ``before`` when it gets ``after``."""
     comparison = compare(before, after)
-    found = tuple(_with_side_effects(found, comparison) for found in consequences(comparison))
+    every = consequences(comparison)
+    ends = {consequence.id: consequence.owner for consequence in every if consequence.effect is Fate.DELETED}
+    found = tuple(_with_side_effects(consequence, comparison, ends) for consequence in every)
     moving, known = moving_parts(after), frozenset(moving_parts(before))
     return PlatformChange(
         found,
@@ -228,16 +230,21 @@ def judge(before: Inventory, after: Inventory, budget: int) -> PlatformChange:
     )
 
 
-def _with_side_effects(found: Consequence, comparison: Comparison) -> Consequence:
-    if found.of_owner or found.manifest is None:
+def _with_side_effects(
+    found: Consequence, comparison: Comparison, ends: Mapping[ObjectId, ObjectId]
+) -> Consequence:
+    if found.manifest is None:
         return found
+    besides: list[SideEffectNote] = []
     if found.effect is Fate.CHANGED and (after := comparison.after.owners.get(found.owner)):
-        built = after.objects.get(found.id)
-        besides = of_change(found.id, found.manifest, built.manifest) if built else ()
-        return replace(found, besides=tuple(besides))
-    if found.effect is Fate.DELETED and not comparison.places_after.get(found.id):
-        return replace(found, besides=tuple(of_removal(found.owner, found.id, found.manifest, comparison)))
-    return found
+        built = None if found.of_owner else after.objects.get(found.id)
+        besides += of_change(found.id, found.manifest, built.manifest) if built else ()
+    elif found.effect is Fate.DELETED:
+        if not found.of_owner and not comparison.places_after.get(found.id):
+            besides += of_removal(found.owner, found.id, found.manifest, comparison)
+        owner = comparison.before.owners.get(found.owner)
+        besides += of_shared_end(found.id, found.manifest, owner, ends)
+    return replace(found, besides=tuple(besides))
 
 
 def judge_all(

@@ -40,8 +40,8 @@ class ObjectLine:
     """A change of one object: its sign, its name, the fields that differ and what else is to be known.
 
     ``path`` is the Kustomization that it belongs to, None for what belongs to none. A change that needs an
-    approval, or is refused, has its guard, and ``counted`` what goes with each definition that is lost, where
-    clusters can count that.
+    approval, or is refused, has its guard, which says what happens, and ``counted`` what goes with each
+    definition that is lost, where clusters can count that.
     """
 
     sign: str
@@ -134,15 +134,16 @@ def lines_of(change: PlatformChange) -> Iterator[ObjectLine]:
         whole = told.get(consequence.owner)
         if whole is not None and not consequence.of_owner and consequence.effect in _TOLD_WITH[whole.effect]:
             continue
-        fields = consequence.fields
+        guard = guards.get((consequence.owner, consequence.id))
+        remark = _remark(consequence, change.consequences) if guard is None else ""
         yield ObjectLine(
             _sign(consequence),
             str(consequence.id),
             consequence.owner,
-            fields,
-            "; ".join(filter(None, (_remark(consequence, change.consequences), *_besides(consequence)))),
+            consequence.fields,
+            "; ".join(filter(None, (remark, *_besides(consequence)))),
             consequence.effect,
-            guards.get((consequence.owner, consequence.id)),
+            guard,
         )
     for guard in change.guards:
         if guard.kind is GuardKind.BUDGET:
@@ -236,6 +237,9 @@ _BESIDES: Mapping[SideEffect, str] = {
     SideEffect.STILL_OPEN: (
         "its policyTypes, which Kubernetes filled in, lack Egress: its egress rules do nothing; write them"
     ),
+    SideEffect.OPERATOR: (
+        "{names} ends with it and may be needed to delete it: remove that in a later commit"
+    ),
     SideEffect.HEADLESS: "stays headless: only a Service that is deleted and created again gets an address",
 }
 
@@ -313,7 +317,7 @@ def _change(line: ObjectLine, width: int) -> Iterator[str]:
     fields = [_field(field) for field in line.fields[:FIELDS_SHOWN]]
     hidden = len(line.fields) - FIELDS_SHOWN
     parts = [*fields, *([not_shown(hidden, "field")] if hidden > 0 else [])]
-    if line.remark and line.guard is None:
+    if line.remark:
         parts.append(line.remark)
     if len(parts) == 1 and len(head) + 1 + len(parts[0]) <= width:
         yield f"{head} {parts[0]}" if fields else f"{head}: {parts[0]}"

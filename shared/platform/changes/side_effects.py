@@ -18,8 +18,16 @@ from typing import Any
 from shared.frozen import dataclass
 from shared.json_tree import Json
 from shared.platform.changes.comparison import Comparison
-from shared.platform.changes.objects import FLUX, is_definition, is_release, items, mapping_at, value_at
-from shared.platform.inventory import ObjectId
+from shared.platform.changes.objects import (
+    FLUX,
+    is_definition,
+    is_release,
+    items,
+    mapping_at,
+    objects_in,
+    value_at,
+)
+from shared.platform.inventory import ObjectId, Owner
 
 _MOST = 3
 """How many fields or objects are named."""
@@ -50,6 +58,8 @@ class SideEffect(StrEnum):
     """A policy of the network has no rules for what goes out any more, and still forbids it."""
     STILL_OPEN = "still open"
     """A policy of the network gets rules for what goes out, which count for nothing."""
+    OPERATOR = "operator"
+    """What may have to finalize it ends with the same commit (fluxcd/kustomize-controller#301)."""
     HEADLESS = "headless"
     """A Service keeps having no address, though the manifest does not say so any more."""
 
@@ -107,6 +117,36 @@ def of_removal(
         yield SideEffectNote(SideEffect.UNLISTED, (file,))
     if users := comparison.users_after.get(name):
         yield _besides(SideEffect.USED, sorted(users))
+
+
+def of_shared_end(
+    name: ObjectId, manifest: Json, owner: Owner | None, ends: Mapping[ObjectId, ObjectId]
+) -> Iterator[SideEffectNote]:
+    """Yield that what may have to finalize an object ends too; ``ends`` are what is deleted, by its owner.
+
+    That is what it waits for by ``dependsOn``. For a custom resource it is a release next to it, or what its
+    Kustomization waits for.
+    """
+    found = _waits_for(name, manifest) & ends.keys()
+    if owner is not None and _is_custom(name):
+        waits = _waits_for(owner.id, {"spec": owner.spec})
+        found |= waits & ends.keys()
+        found |= {end for end, place in ends.items() if is_release(end) and place in (owner.id, *waits)}
+    if found:
+        yield _besides(SideEffect.OPERATOR, sorted(map(str, found)))
+
+
+def _waits_for(name: ObjectId, manifest: Json) -> set[ObjectId]:
+    return {
+        name._replace(namespace=str(ref.get("namespace") or name.namespace), name=str(ref.get("name")))
+        for _, ref in objects_in(value_at(manifest, "spec.dependsOn"))
+        if name.group.endswith(FLUX)
+    }
+
+
+def _is_custom(name: ObjectId) -> bool:
+    """Return whether a kind is none of Kubernetes or Flux: its objects may have finalizers of an operator."""
+    return "." in name.group and not name.group.endswith(("k8s.io", FLUX))
 
 
 def _besides(effect: SideEffect, names: Sequence[str]) -> SideEffectNote:
