@@ -288,7 +288,7 @@ def test_a_custom_resource_and_the_release_next_to_it_that_go_together_are_named
 
 def test_a_custom_resource_needs_what_its_kustomization_waits_for() -> None:
     operator = owner("operator", KEPT, release("platform/cert-manager"))
-    waits = {"dependsOn": [{"name": "operator"}]}
+    waits: dict[str, Any] = {"dependsOn": [{"name": "operator"}]}
     before = inventory(operator, owner("usage", deployment("platform/app"), certificate(), **waits))
     after = inventory(owner("operator", KEPT), owner("usage", deployment("platform/app"), **waits))
     assert f"HelmRelease platform/cert-manager {NEEDED}" in shown(judge(before, after, 20))
