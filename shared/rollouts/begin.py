@@ -163,20 +163,24 @@ def _after(platform: LineStages, others: Sequence[Candidate]) -> Mapping[str, tu
 def _with_what_goes_on(rollout: Rollout, earlier: Rollout) -> Rollout:
     """Return a rollout with what was decided and read of stages that are to have the same as before.
 
-    In the earlier rollout such a stage may have its plain name.
+    In the earlier rollout such a stage may have its plain name. The time of one that has not started is
+    counted again where a stage before it gets a cluster, such as by an approval.
     """
     same = dict[str, str]()
     for stage in (stage for stage in rollout.stages if stage.commit):
-        for known in earlier.stages:
-            if (known.plain, known.commit or earlier.commit) == (stage.plain, stage.commit):
-                same[known.name] = stage.name
+        for before in earlier.stages:
+            if (before.plain, before.commit or earlier.commit) == (stage.plain, stage.commit):
+                same[before.name] = stage.name
     placed = {member.cluster: rollout.stages[member.stage].name for member in rollout.members}
     numbers = {stage.name: number for number, stage in enumerate(rollout.stages)}
     stages = list(rollout.stages)
+    known = {(member.cluster, member.generation) for member in earlier.members}
+    added = {member.stage for member in rollout.members if (member.cluster, member.generation) not in known}
     for number, stage in enumerate(earlier.stages):
         if stage.name in same and (at := earlier.reached(number)):
             place = numbers[same[stage.name]]
-            stages[place] = replace(stages[place], reached=at)
+            if number in earlier.entered or added.isdisjoint(range(rollout.begins(place), place)):
+                stages[place] = replace(stages[place], reached=at)
     kept = {earlier.stages[number].name for number in earlier.entered} & same.keys()
     approved = (
         replace(given, subject=same[given.subject])

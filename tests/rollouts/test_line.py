@@ -17,7 +17,7 @@ from shared.rollouts.begin import LineStages, begin
 from shared.rollouts.decide import decide
 from shared.rollouts.line import line_of, moves, splits
 from shared.rollouts.rollout import Rollout, RolloutState
-from shared.rollouts.strategy import GroupRule, Line, StageRule, StageTarget
+from shared.rollouts.strategy import Gate, GroupRule, Line, StageRule, StageTarget
 from tests.support.rollout_fleets import NOW, candidate, stage, summary
 from tests.support.sample import DEEP
 
@@ -154,3 +154,28 @@ def test_a_cluster_that_pulls_another_source_keeps_no_commit_for_its_stage() -> 
     seen = {name: summary(name, generation=2 if name in ready else 1) for name in CLUSTERS}
     line = line_of(NAMES, decide(rollout, seen, NOW).rollout, seen, NOW, _name(2))
     assert line.commits == [_name(2)] * 3
+
+
+@pytest.mark.parametrize("approved", [False, True])
+def test_the_time_of_a_stage_begins_again_where_an_approval_lets_a_cluster_before_it_start(
+    approved: bool,
+) -> None:
+    """``dev0`` waited for an approval, so nothing of ``dev`` was to start and ``prod`` was reached."""
+    rules = (stage("dev"), replace(stage("prod"), gate=Gate(after=timedelta(hours=12))))
+    line = LineStages(rules, Line(_name(2), tuple(StageTarget(rule.name, _name(2)) for rule in rules)))
+    approval = NOW + timedelta(days=1)
+
+    def of(generation: int, before: Rollout | None, now: datetime) -> Rollout:
+        every = [candidate("dev0", "dev", generation=generation), candidate("prod0", "prod")]
+        moved = [replace(own, member=replace(own.member, platform=True, earlier=UNKNOWN)) for own in every]
+        return begin(_name(2), rules, moved, before, now, platform=line, split=True)
+
+    def decided(rollout: Rollout, generation: int, now: datetime) -> Rollout:
+        seen = {"dev0": summary("dev0", generation=generation), "prod0": summary("prod0")}
+        return decide(rollout, seen, now).rollout
+
+    before = decided(of(1, None, NOW), 1, NOW)
+    assert before.reached(1) == NOW
+    generation = 2 if approved else 1
+    later = decided(of(generation, before, approval), generation, approval)
+    assert later.reached(1) == (approval if approved else NOW)
