@@ -14,11 +14,13 @@ from shared.app.outbox import send
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
 from shared.cluster.divergence.drift import Drift, DriftedField
+from shared.cluster.findings.conditions import with_condition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.queues.messages import CLOCKS_DIFFER, PromoteRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import Phase
+from shared.cluster.record_parts import Condition, Phase
 from tests.support.drift_proposals import calls_to_host
-from tests.support.pipeline_runs import phases
+from tests.support.pipeline_runs import phases, record_of
 from tests.support.promotions import (
     BRANCH,
     PROD,
@@ -273,7 +275,21 @@ def test_a_cluster_that_is_not_ready_stops_the_rule() -> None:
     change(cloud, files(test="1.36", extra=RULE))
     sweep(cloud)
     assert pulls(cloud, state="all") == []
-    assert problem(cloud) == "promotion: not every cluster of development is Ready: a1"
+    assert problem(cloud) == "promotion: not every cluster of development is Ready and healthy: a1"
+
+
+def test_a_rule_waits_while_a_check_has_found_flux_unhealthy_and_proposes_once_it_is_healthy() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
+    record, now = record_of(cloud, "a1"), cloud.clock()
+    broken = Condition(HealthCondition.FLUX, False, "BuildFailed", "it is broken", now, 1, now)
+    saved = cloud.state.save(with_condition(record, broken))
+    cloud.run(seconds=HOUR)
+    assert problem(cloud) == "promotion: not every cluster of development is Ready and healthy: a1"
+    cloud.state.save(with_condition(saved, replace(broken, status=True)))
+    send(PromoteRequest(), cloud.ports)
+    cloud.run()
+    assert (len(pulls(cloud)), problem(cloud)) == (1, "")
 
 
 def test_a_rule_looks_again_once_azure_has_the_value_of_git() -> None:
