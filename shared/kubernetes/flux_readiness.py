@@ -38,7 +38,7 @@ PASSING = (WAITS_FOR_ANOTHER, "SourceNotReady", "HealthCheckCanceled")
 """Reasons that usually pass in a moment: a HelmRelease has the second after each change of its chart and each
 start of Flux (fluxcd/helm-controller#1252, #813), a Kustomization the third when a newer commit comes."""
 _TRIED_AGAIN = (*PASSING, "ArtifactFailed")
-"""Reasons with which Flux always tries again. A Kustomization may still be ``Stalled`` then by what was before:
+"""Reasons with which Flux always tries again. A Kustomization may still be ``Stalled`` then, by what was:
 that ends only where it is applied again (fluxcd/kustomize-controller ``internal/controller``)."""
 
 
