@@ -280,7 +280,7 @@ def planned(
     at: datetime,
     gone: Collection[Value] = (),
 ) -> EnvironmentValues:
-    """Return what an environment has after a plan, and has withdrawn; ``gone`` left with its clusters."""
+    """Return what an environment has after a plan, and has withdrawn; ``gone`` only left with clusters."""
     now = EnvironmentValues(environment, _kept(file), _kept(clusters))
     if before is None:
         return now

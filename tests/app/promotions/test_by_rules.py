@@ -121,11 +121,29 @@ def test_a_revert_is_a_hold_that_no_rule_undoes() -> None:
 def test_a_cluster_that_leaves_takes_no_value_back() -> None:
     own = {"b2": "  kubernetesVersion: '1.36'\n  deletionProtection: false\n"}
     cloud = fleet_with(files(extra=RULE, own=own))
-    without = {path: text for path, text in files(extra=RULE).items() if "/b2/" not in path}
+    without = _without_b2(files(extra=RULE))
     change(cloud, without, seconds=HOUR)
     assert ({*phases(cloud)}, holds(cloud)) == ({*TEST, "b1"}, [])
     change(cloud, without | {"environments/development.yaml": environment("development", "1.36")})
     assert len(pulls(cloud)) == 1
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_value_is_taken_back_where_a_cluster_that_stays_had_it_too(*, together: bool) -> None:
+    own = dict.fromkeys(PROD, "  kubernetesVersion: '1.36'\n  deletionProtection: false\n")
+    cloud = fleet_with(files(extra=RULE, own=own))
+    lowered = own | {"b1": "  kubernetesVersion: '1.35'\n"}
+    if not together:
+        own["b2"] = own["b2"].replace("false", "true")
+        change(cloud, files(extra=RULE, own=own), seconds=HOUR)
+        change(cloud, _without_b2(files(extra=RULE, own=own)), seconds=HOUR)
+        assert ({*phases(cloud)}, holds(cloud)) == ({*TEST, *PROD}, [])  # protected: its delete waits
+    change(cloud, _without_b2(files(extra=RULE, own=lowered)), seconds=HOUR)
+    assert holds(cloud) == [("1.36", "withdrawn")]
+
+
+def _without_b2(tree: dict[str, bytes]) -> dict[str, bytes]:
+    return {path: text for path, text in tree.items() if "/b2/" not in path}
 
 
 def test_a_person_lifts_a_hold_until_the_next_revert() -> None:
