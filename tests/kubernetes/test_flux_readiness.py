@@ -146,7 +146,7 @@ TABLE: dict[str, tuple[dict[str, Any], Readiness]] = {
         ),
         FluxFailure("InvalidCELExpression", "failed to parse", gave_up=True),
     ),
-    "a Kustomization that was given up, and now waits for another one": (
+    "a Kustomization that stopped retrying, and now waits for another one": (
         flux_object(
             condition("Ready", "False", "DependencyNotReady", "dependency 'a/b' not found"),
             condition("Stalled", "True", "AccessDenied", "cannot access 'c/d'"),

@@ -129,7 +129,7 @@ def entry_of_flux(failure: FluxFailure) -> CatalogueEntry | None:
 
 
 def after_failure(failure: FluxFailure, place: str = "", kind: str = "") -> str:
-    """Return what somebody has to do about a failure of Flux, "" where Flux goes on by itself.
+    """Return what somebody has to do about a failure of Flux, "" where no action is needed.
 
     ``place`` is the field of the manifest that asks for the object, "" for none; ``kind`` is the object's.
     """

@@ -83,9 +83,9 @@ def test_a_cluster_says_for_what_its_stage_waits_also_where_nobody_knows_how_far
     wait(cloud, 20)
     view = cluster_detail("b1", cloud.ports)
     assert view is not None
+    assert "rollout" in view
     assert view["plan"] is not None
     assert (view["plan"]["lags"], view["behind"]) == (True, None)
-    assert "rollout" in view
     assert view["rollout"] is not None
     assert view["rollout"]["waits"].startswith("waits for an approval of stage ")
 
