@@ -19,7 +19,9 @@ from shared.cluster.failures.errors import ReconcileError, Throttled, TooLarge
 from shared.cluster.findings.readiness import ReadinessState, UpgradeReadiness, readiness_of
 from shared.cluster.queues.envelopes import Envelope, readings_of
 from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
 from shared.cluster.reporting.summary import summary_of
+from shared.cluster.sleep import CHANGES_WAIT
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.model.rollout import RolloutSpec as Written
@@ -215,8 +217,8 @@ def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, UpgradeRe
     """Return the readiness of the clusters of a stage whose versions change; None without the plan.
 
     One that cannot begin now is not asked for: a cluster that is stopped can neither be read nor upgraded
-    (learn.microsoft.com/azure/aks/start-stop-cluster), and its group passes without it. Of one whose record
-    cannot be read, nobody knows that.
+    (learn.microsoft.com/azure/aks/start-stop-cluster), and its group passes without it. Nor is one that
+    sleeps for days, and that its change wakes. Of one whose record cannot be read, nobody knows that.
     """
     stored, now = ports.state.plan(rollout.commit), ports.clock()
     if stored is None:
@@ -230,6 +232,7 @@ def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, UpgradeRe
         record.name: record
         for record in records
         if standing(own[record.name], rollout, {record.name: summary_of(record)}, now) in WAITS
+        and not (record.phase is Phase.SLEEPING and record.job.next_run.at - now > CHANGES_WAIT)
     }
     known = ports.state.readiness(list(able))
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
-from shared.app.planner.gate_checks import MOST_PLANNED, readings_before
+from shared.app.planner.gate_checks import MOST_PLANNED, readings_before, ready_for_upgrades
 from shared.cluster.queues.messages import ReadinessMessage
+from shared.cluster.recipes import Recipe, Step
+from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import KubernetesApi
 from shared.ports.state.clusters import CLUSTERS
-from shared.rollouts.rollout import RolloutState
+from shared.rollouts.rollout import CheckState, RolloutState
 from simulation.newer_forms import NewerTable
 from tests.support.calls_inside import counted
 from tests.support.pipeline_runs import push, record_of
@@ -134,6 +138,26 @@ def test_a_cluster_that_somebody_stopped_holds_no_stage_and_catches_up_once_it_i
     cloud.azure.interventions.start(cluster)
     sweep(cloud)
     assert upgraded(cloud, 3600) == {*DEV, *PROD}
+
+
+@pytest.mark.parametrize(("hours", "opens"), [(10, False), (80, True)])
+def test_a_cluster_that_its_change_wakes_is_waited_for_until_the_morning_and_not_for_days(
+    cloud: MemoryCloud, hours: int, opens: bool
+) -> None:
+    record = record_of(cloud, "b3")
+    cloud.kubernetes.set_power(record.desired.id, on=False)
+    commit = push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, 1800) == {*DEV}
+    rollout, record = rollout_of(cloud, commit), record_of(cloud, "b3")
+    woken = replace(record.job.next_run, at=cloud.clock() + timedelta(hours=hours))
+    step = replace(record.job.step, name=Step.SLEEP)
+    job = replace(record.job, active=True, recipe=Recipe.SLEEP, step=step, next_run=woken)
+    document = {**record.document, "spec": {**record.document["spec"], "sleep": {"changes": "wake"}}}
+    cloud.state.save(replace(record, document=document, phase=Phase.SLEEPING, job=job))
+    (said,) = rollout.checked
+    assert said.state is CheckState.UNKNOWN
+    found = ready_for_upgrades(rollout, 1, said, cloud.ports)
+    assert (found.state is CheckState.PASSED) is opens
 
 
 def test_a_stage_whose_clusters_are_all_stopped_passes_no_check_by_that(cloud: MemoryCloud) -> None:
