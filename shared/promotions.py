@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from shared.cluster.record import READY, ClusterRecord
+from shared.cluster.record import ClusterRecord
 from shared.cluster.reporting.summary import ClusterSummary, summary_of
 from shared.frozen import dataclass
 from shared.kubernetes_versions import needs_upgrade, numbers, runs_newer
@@ -212,7 +212,7 @@ class Obstacle:
 
 _TEXTS: Mapping[HoldReason, str] = {
     HoldReason.EMPTY: "{environment} has no cluster that this is for",
-    HoldReason.NOT_READY: "not every cluster of {environment} is Ready: {names}",
+    HoldReason.NOT_READY: "not every cluster of {environment} is Ready and healthy: {names}",
     HoldReason.PENDING: (
         "the newest commit gives {names} of {environment} another value, which is not Ready yet"
     ),
@@ -280,7 +280,7 @@ def planned(
     at: datetime,
     gone: Collection[Value] = (),
 ) -> EnvironmentValues:
-    """Return what an environment has after a plan, and has withdrawn; ``gone`` left with its clusters."""
+    """Return what an environment has after a plan, and has withdrawn; ``gone`` only left with clusters."""
     now = EnvironmentValues(environment, _kept(file), _kept(clusters))
     if before is None:
         return now
@@ -344,37 +344,30 @@ def proven(
     ]
     if not names:
         return Obstacle(HoldReason.EMPTY, environment)
-    found: dict[Value, list[str]] = {}
-    since: datetime | None = None
-    if unready := tuple(name for name in names if name not in records or not _proves(records[name])):
+    own = [records[name] for name in names if name in records and not records[name].recovering]
+    times = {record.name: seen.times.ready_since for record in own if is_ready(seen := summary_of(record))}
+    if unready := tuple(name for name in names if name not in times):
         return Obstacle(HoldReason.NOT_READY, environment, unready)
     if pending := tuple(name for name in names if _is_pending(what, desired.get(name), records[name])):
         return Obstacle(HoldReason.PENDING, environment, pending)
-    for name in names:
-        record = records[name]
+    found: dict[Value, list[str]] = {}
+    for record in own:
         value = value_of(what, record.document["spec"])
         if value is None:
-            return Obstacle(HoldReason.NO_VALUE, environment, (name,), _NAMELESS[what])
+            return Obstacle(HoldReason.NO_VALUE, environment, (record.name,), _NAMELESS[what])
         if wrong := _not_as_in_git(environment, value, record):
             return wrong
-        found.setdefault(value, []).append(name)
-        ready = record.condition(READY)
-        if ready is not None:
-            since = ready.since if since is None else max(since, ready.since)
+        found.setdefault(value, []).append(record.name)
     if len(found) > 1:
-        shown = "; ".join(f"{value.value} in {', '.join(own[:3])}" for value, own in sorted(found.items()))
+        shown = "; ".join(f"{value.value} in {', '.join(has[:3])}" for value, has in sorted(found.items()))
         return Obstacle(HoldReason.DIFFERENT, environment, tuple(names), shown)
-    return Proof(what, next(iter(found)), tuple(names), since)
-
-
-def _proves(record: ClusterRecord) -> bool:
-    return not record.recovering and is_ready(summary_of(record))
+    return Proof(what, next(iter(found)), tuple(names), max(filter(None, times.values()), default=None))
 
 
 def is_ready(summary: ClusterSummary) -> bool:
     """Return whether a cluster is verified at its newest generation, and nothing but its sleep came since."""
-    verified = summary.settled and summary.observed_generation == summary.generation
-    return verified and not (summary.lost or summary.tried) and summary.times.ready_since is not None
+    worse = summary.lost or summary.tried or summary.times.unhealthy_since or not summary.times.ready_since
+    return summary.settled and summary.observed_generation == summary.generation and not worse
 
 
 def _is_pending(what: Promotable, wanted: Desired | None, record: ClusterRecord) -> bool:

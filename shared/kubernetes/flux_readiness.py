@@ -37,6 +37,9 @@ WAITS_FOR_ANOTHER = "DependencyNotReady"
 PASSING = (WAITS_FOR_ANOTHER, "SourceNotReady", "HealthCheckCanceled")
 """Reasons that usually pass in a moment: a HelmRelease has the second after each change of its chart and each
 start of Flux (fluxcd/helm-controller#1252, #813), a Kustomization the third when a newer commit comes."""
+_TRIED_AGAIN = (*PASSING, "ArtifactFailed")
+"""Reasons with which Flux always tries again. A Kustomization may still be ``Stalled`` then, by what was:
+that ends only where it is applied again (fluxcd/kustomize-controller ``internal/controller``)."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,8 @@ def reconciled(live: Json) -> Readiness:
     if ready.get("status") == "False" or stalled is not None:
         cause = _cause(live, ready, stalled)
         reason = str(cause.get("reason", ""))
-        return FluxFailure(reason, message_of(cause), attempt_of(live), stalled is not None)
+        gave_up = stalled is not None and reason not in _TRIED_AGAIN
+        return FluxFailure(reason, message_of(cause), attempt_of(live), gave_up)
     return Progressing(f"{ready.get('reason', '')}: {message_of(ready)}")
 
 

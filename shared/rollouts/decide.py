@@ -91,9 +91,11 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
             reached = replace(rollout, passed=tuple(passed)).reached(part.stage) or now
             gate = gate_wait(rollout, part.stage, reached, now)
             stop = _stop(rollout, part, groups, block)
-            if gate and gate.reason is WaitReason.CHECK and _is_kept(part, groups, shut, stop):
+            if gate and gate.reason is WaitReason.CHECK and _is_kept(part, groups, stop):
                 own = (member.cluster for member in rollout.members if member.stage == part.stage)
-                opening += [shut[name].until for name in own if name in shut]
+                ends = [shut[name].until for name in own if name in shut]
+                opening += ends
+                gate = gate if stop or ends else None  # without ends, the stage waits for clusters set aside
             elif gate:
                 gates.append(gate.until)
                 gated += [part.stage] if gate.reason is WaitReason.CHECK else []
@@ -254,19 +256,14 @@ def _stop(
     return None if stage.back else _spent(group for group in groups if rollout.stages[group.stage].ahead)
 
 
-def _is_kept(
-    part: GroupStanding, groups: Iterable[GroupStanding], shut: Mapping[str, Closure], stop: StartWait | None
-) -> bool:
-    """Return whether a stop, a window or a freeze keeps a stage, whose first group this is, from beginning.
+def _is_kept(part: GroupStanding, groups: Iterable[GroupStanding], stop: StartWait | None) -> bool:
+    """Return whether nothing of a stage, whose first group this is, can begin now: also not by its checks.
 
-    Its checks are not read then: the answers would be old once it begins.
+    They are not read then: the answers would be old once it begins.
     """
     parts = (group for group in groups if group.stage == part.stage and group.unfinished() is not None)
     following = next(parts, None)
-    if stop is not None or following is None:
-        return stop is not None
-    waits = following.named(MemberStanding.WAITING, MemberStanding.BUSY)
-    return not waits and any(member.cluster in shut for member in following.members)
+    return stop is not None or (following is not None and not following.named(*WAITS))
 
 
 def _starts(

@@ -58,7 +58,7 @@ def test_clusters_whose_flux_follows_a_branch_have_no_distance(url: str, cloud: 
     shown = roadstead("log", "--from", "development", ROADSTEAD_URL=url).stdout.splitlines()
     assert shown == [
         f"development: main at {head[:8]}",
-        "  Flux follows its source by itself on 3 clusters: a1, a2, a3",
+        "  Flux pulls another source, or follows its branch by itself, on 3 clusters: a1, a2, a3",
     ]
 
 

@@ -129,7 +129,7 @@ def test_a_cluster_that_tries_something_or_whose_stage_is_behind_is_waited_for(
     cloud.state.save(replace(tried, divergence=known.divergence))
     plan = cloud.state.plan(commit)
     assert plan is not None
-    items = tuple(replace(item, lags=True, behind=1) for item in plan.plan.items)
+    items = tuple(replace(item, lags=True) for item in plan.plan.items)
     around(cloud, "state", plan=lambda _: replace(plan, plan=replace(plan.plan, items=items)))
     with served(cloud.ports) as behind:
         assert roadstead(*wait, "--commit", commit, ROADSTEAD_URL=behind).returncode == 1

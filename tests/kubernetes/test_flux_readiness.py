@@ -146,6 +146,13 @@ TABLE: dict[str, tuple[dict[str, Any], Readiness]] = {
         ),
         FluxFailure("InvalidCELExpression", "failed to parse", gave_up=True),
     ),
+    "a Kustomization that stopped retrying, and now waits for another one": (
+        flux_object(
+            condition("Ready", "False", "DependencyNotReady", "dependency 'a/b' not found"),
+            condition("Stalled", "True", "AccessDenied", "cannot access 'c/d'"),
+        ),
+        FluxFailure("DependencyNotReady", "dependency 'a/b' not found"),
+    ),
     "an object that is Ready, whatever else is said": (
         flux_object(
             APPLIED, condition("Stalled", "True", "RetriesExceeded", "", 1), lastAppliedRevision=HEAD

@@ -11,6 +11,7 @@ import pytest
 from shared.azure.running_versions import RunningVersions
 from shared.cluster.divergence.drift import Drift, DriftedField
 from shared.cluster.divergence.trial import Trial
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.record_parts import ClusterObservation, Condition, Divergence, Ownership, Phase
 from shared.language.desired import Desired
 from shared.language.model.cluster.drift import DriftAction
@@ -96,6 +97,17 @@ def test_an_environment_without_clusters_of_aks_proves_no_version_and_is_not_cal
 def test_a_cluster_that_is_not_ready_now_proves_nothing(changes: dict[str, Any]) -> None:
     found = prove(Promotable.VERSION, (ONE, ready(ONE, **changes)))
     assert found == Obstacle(HoldReason.NOT_READY, "test", ("one",))
+
+
+@pytest.mark.parametrize("kind", HealthCondition)
+def test_what_a_check_found_to_be_unhealthy_proves_nothing_also_before_that_ends_its_being_ready(
+    kind: HealthCondition,
+) -> None:
+    found = ready(ONE)
+    for status, proves in ((False, False), (None, True), (True, True)):
+        health = Condition(kind, status, "", "", later(5), 1, later(5))
+        proof = prove(Promotable.VERSION, (ONE, replace(found, conditions=(*found.conditions, health))))
+        assert isinstance(proof, Proof) is proves, status
 
 
 def test_a_cluster_without_a_record_is_not_ready() -> None:

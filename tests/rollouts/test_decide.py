@@ -15,9 +15,9 @@ from shared.rollouts.decide import decide
 from shared.rollouts.report import describe, describe_wait, remedy
 from shared.rollouts.rollout import RolloutCalendar, RolloutState, StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
-from shared.rollouts.strategy import DEFAULT_GROUPS, Gate, GroupRule
-from shared.rollouts.waits import StartWait, WaitReason
-from tests.support.rollout_fleets import NOW, Fleet, stage
+from shared.rollouts.strategy import DEFAULT_GROUPS, Gate, GateCheck, GroupRule
+from shared.rollouts.waits import MemberStanding, StartWait, WaitReason
+from tests.support.rollout_fleets import NOW, Fleet, stage, summary
 
 FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}
 DEFAULT = (stage("dev", *DEFAULT_GROUPS), stage("prod", *DEFAULT_GROUPS))
@@ -213,6 +213,19 @@ def test_a_cluster_that_cannot_take_part_is_set_aside_and_catches_up_when_it_ret
     assert fleet.rollout.state is RolloutState.ACTIVE
     fleet.seen["b"] = back
     assert fleet.start() == ("b",)
+
+
+def test_a_stage_whose_clusters_are_all_set_aside_reads_no_check_and_later_ones_wait_for_them() -> None:
+    checked = replace(stage("dev", GroupRule()), gate=Gate(checks=(GateCheck("end to end"),)))
+    fleet = Fleet((checked, stage("prod")), FIVE, aside=("a", "b"))
+    decision = fleet.decide()
+    assert (decision.gated, decision.start) == ((), ())
+    assert decision.waits["a"].reason is WaitReason.ASIDE
+    wait = decision.waits["c"]
+    assert (wait.reason, wait.stage, wait.stuck) == (WaitReason.STAGE, "dev", MemberStanding.ASIDE)
+    fleet.seen["a"] = summary("a")
+    decision = fleet.decide()
+    assert (decision.gated, decision.waits["a"].reason) == ((0,), WaitReason.CHECK)
 
 
 def test_a_cluster_that_is_being_created_takes_no_more_room_when_its_change_starts() -> None:

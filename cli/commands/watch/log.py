@@ -78,7 +78,9 @@ def _place(pulled: schema.PulledCommit, most: int) -> RenderableType:
     count = pulled["clusterCount"]
     who = f"{many(count, 'cluster')}: {some_of(pulled['clusters'], most, total=count)}"
     if not pulled["commit"]:
-        return indented(Text(f"Flux follows its source by itself on {who}", style="yellow"), 2)
+        return indented(
+            Text(f"Flux pulls another source, or follows its branch by itself, on {who}", style="yellow"), 2
+        )
     unverified = f"; {pulled['unverifiedCount']} not verified" * (pulled["unverifiedCount"] > 0)
     unknown = "; over 250 commits behind, or not on the branch" * (pulled["behind"] is None)
     style = "yellow" if unknown or unverified else "green"

@@ -130,7 +130,7 @@ def _progress(api: Api, name: str, state: AwaitedState, plan: schema.PlanView | 
     if item is None or view["generation"] >= item["generation"]:
         if view["phase"] in ("Failed", "Exempt"):
             raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
-        later = item is not None and bool(view["behind"])  # its stage gets an earlier commit first
+        later = item is not None and item["lags"]  # its stage gets an earlier commit first
         verified = view["generation"] == view["observedGeneration"] and not (view["trial"] or later)
         if state is AwaitedState.READY and view["phase"] == "Ready" and verified:
             commit = (plan or view)["commit"][:8]

@@ -30,6 +30,7 @@ from shared.promotions import (
     ChannelRule,
     EnvironmentValues,
     Promotable,
+    Value,
     channels_of,
     planned,
     rules_of,
@@ -198,11 +199,12 @@ def _had(
         own = [cluster for cluster in desired.clusters.values() if cluster.environment == target]
         clusters = {value for cluster in own for value in values_in(cluster.document()["spec"])}
         names = {*desired.invalid, *(cluster.name for cluster in own)}
-        records = (record for name, record in inputs.records.items() if name not in names)
-        left = (record for record in records if record.document.get("environment", "") == target)
-        gone = {value for record in left for value in values_in(record.document["spec"])}
+        stay, leave = set[Value](), set[Value]()
+        for name, record in inputs.records.items():
+            if record.document.get("environment", "") == target:
+                (stay if name in names else leave).update(values_in(record.document["spec"]))
         file = values_in(written.spec.defaults) if written else frozenset()
-        yield planned(known.get(target), target, file, clusters, at, gone)
+        yield planned(known.get(target), target, file, clusters, at, leave - stay)
 
 
 def write_pins(computed: ComputedPlan, ports: Ports) -> bool:

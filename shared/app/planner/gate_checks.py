@@ -19,6 +19,9 @@ from shared.cluster.failures.errors import ReconcileError, Throttled, TooLarge
 from shared.cluster.findings.readiness import ReadinessState, UpgradeReadiness, readiness_of
 from shared.cluster.queues.envelopes import Envelope, readings_of
 from shared.cluster.record import ClusterRecord
+from shared.cluster.record_parts import Phase
+from shared.cluster.reporting.summary import summary_of
+from shared.cluster.sleep import CHANGES_WAIT
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.model.rollout import RolloutSpec as Written
@@ -39,7 +42,7 @@ from shared.rollouts.candidates import (
 from shared.rollouts.monitored import fired_alerts, judged
 from shared.rollouts.rollout import CheckState, GateCheckResult, Rollout
 from shared.rollouts.strategy import CheckKind, GateCheck
-from shared.rollouts.waits import checks_due
+from shared.rollouts.waits import WAITS, checks_due, standing
 from shared.sentences import some_of
 
 log = logging.getLogger(__name__)
@@ -211,24 +214,37 @@ def readings_before(plan: Plan, held: Collection[str], commit: str) -> list[Enve
 
 
 def _found(rollout: Rollout, stage: int, ports: Ports) -> Mapping[str, UpgradeReadiness] | None:
-    """Return the readiness of the clusters of a stage whose versions change; None without the plan."""
-    stored = ports.state.plan(rollout.commit)
+    """Return the readiness of the clusters of a stage whose versions change; None without the plan.
+
+    One that cannot begin now is not asked for: a cluster that is stopped can neither be read nor upgraded
+    (learn.microsoft.com/azure/aks/start-stop-cluster), and its group passes without it. Nor is one that
+    sleeps for days, and that its change wakes. Of one whose record cannot be read, nobody knows that.
+    """
+    stored, now = ports.state.plan(rollout.commit), ports.clock()
     if stored is None:
         return None
-    own = {member.cluster for member in rollout.members if member.stage == stage}
-    own -= {member.cluster for member in rollout.members if rollout.skips(member.cluster)}
+    own = {member.cluster: member for member in rollout.members if member.stage == stage}
     items = {item.cluster: item for item in stored.plan.items if item.cluster in own}
-    upgrades = {name: upgrade_of(item) for name, item in items.items()}
-    targets = {name: version for name, version in upgrades.items() if version is not None}
-    records = ports.state.clusters_named(list(targets)) if targets else ()
-    known = ports.state.readiness([record.name for record in records])
+    targets = {name: to for name, item in items.items() if (to := upgrade_of(item)) is not None}
+    targets = {name: to for name, to in targets.items() if not rollout.skips(name)}
+    records = ports.state.clusters_named(list(targets))
+    able = {
+        record.name: record
+        for record in records
+        if standing(own[record.name], rollout, {record.name: summary_of(record)}, now) in WAITS
+        and not (record.phase is Phase.SLEEPING and record.job.next_run.at - now > CHANGES_WAIT)
+    }
+    known = ports.state.readiness(list(able))
 
     def judged(record: ClusterRecord) -> UpgradeReadiness:
         last = known[record.name].of(record.uid)
         to, pools = targets[record.name], own_versions_of(items[record.name])
-        return readiness_of(record, last.seen, last.room, to, ports.clock(), pools)
+        return readiness_of(record, last.seen, last.room, to, now, pools)
 
-    return {record.name: judged(record) for record in records if not record.deleting}
+    found = {name: judged(record) for name, record in able.items()}
+    return found | {
+        lost.key: UpgradeReadiness(targets[lost.key], (), (str(lost),), now) for lost in records.unreadable
+    }
 
 
 def _opens(ready: UpgradeReadiness, ports: Ports) -> bool:

@@ -72,7 +72,7 @@ def report_unreadable(request: ToPlan, error: ReconcileError, fleet: FleetRecord
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.timing.retries)
     seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
     lost_approval = request.approval.commit if seconds is None and request.approval else ""
-    problem = FleetProblem(str(error), FailedPart.READ, error.kind, lost_approval)
+    problem = FleetProblem.of_read(error, fleet.commit, lost_approval)
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     ports.state.save_fleet(replace(fleet, problem=problem))
     if seconds is not None:

@@ -260,14 +260,14 @@ def _next(
         superseded_by = newest if ended else ""
         status = status_of(plan, progress, link=link, superseded_by=superseded_by, rollout=rollout)
         closed = last_time or (status.state == "success" and not progress.count(Standing.DIFFERING))
-    elif (underway := _underway(plan.commit, newest, ports)) is not None:
+    elif (fleet := ports.state.fleet()).planning == plan.commit or newest in ("", plan.commit):
+        underway = fleet.handed_over if fleet.planning == plan.commit else ""
         if not underway and pause is None:
             return None
         status = CommitStatus("pending", status_line(underway), CONTEXT, link)
         settled = closed = False
     else:
-        by = ports.state.fleet().planning or newest
-        superseded = f"superseded by {by[:8]} before all of it was carried out"
+        superseded = f"superseded by {(fleet.planning or newest)[:8]} before all of it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
     if pause is not None and status.state == "pending":
         said = "; ".join(filter(None, (str(pause), status.description)))
@@ -285,14 +285,6 @@ def _next(
         settled=settled,
     )
     return after, status if new else None
-
-
-def _underway(commit: str, newest: str, ports: Ports) -> str | None:
-    """Return how far a plan is that is being handed over, "" if not known; None if it was superseded."""
-    fleet = ports.state.fleet()
-    if fleet.planning == commit:
-        return fleet.handed_over
-    return "" if newest in ("", commit) else None
 
 
 def _link(ports: Ports, commit: str) -> str:

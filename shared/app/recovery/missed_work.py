@@ -16,7 +16,7 @@ from shared.app.pull_requests.pull_requests import preview_new
 from shared.app.records import Transition, change
 from shared.app.runs import record_end
 from shared.cluster.failures.errors import Dependency, ReconcileError, Stale, Unreadable
-from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
+from shared.cluster.failures.fleet_problem import FleetProblem
 from shared.cluster.history import FoundBy
 from shared.cluster.job import JobQueue
 from shared.cluster.queues.continuations import Continuation, continuation_of, overdue, served_until
@@ -154,7 +154,7 @@ def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
 def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
     fleet = ports.state.fleet()
     approve_again = fleet.problem.approve_again if fleet.problem else ""
-    problem = FleetProblem(str(error), FailedPart.READ, error.kind, approve_again)
+    problem = FleetProblem.of_read(error, fleet.commit, approve_again)
     log.error("%s. %s", problem, problem.suggested_action)
     if fleet.problem == problem:
         return

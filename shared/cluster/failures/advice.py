@@ -129,14 +129,14 @@ def entry_of_flux(failure: FluxFailure) -> CatalogueEntry | None:
 
 
 def after_failure(failure: FluxFailure, place: str = "", kind: str = "") -> str:
-    """Return what somebody can do about a failure of Flux, "" where nothing more is known.
+    """Return what somebody has to do about a failure of Flux, "" where no action is needed.
 
     ``place`` is the field of the manifest that asks for the object, "" for none; ``kind`` is the object's.
     """
     entry = entry_of_flux(failure)
     text = advice(failure, place, kind)
     if entry is not None and (entry.says or not (place and text)):
-        text = entry.remedy if entry.actor is Actor.NOBODY else f"{entry.remedy} Who acts: {entry.actor}."
+        text = "" if entry.actor is Actor.NOBODY else f"{entry.remedy} Who acts: {entry.actor}."
     if not failure.gave_up:
         return text
     reset = ", or after `flux reconcile helmrelease --reset`" if kind == "HelmRelease" else ""

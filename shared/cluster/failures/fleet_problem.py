@@ -17,15 +17,23 @@ class FailedPart(StrEnum):
     """What failed, as stored."""
 
     READ = "read"
+    FIRST = "first"
+    """The first read: the branch may have no commit yet."""
     PLAN = "plan"
     REQUEST = "request"
 
 
 _WHAT: Mapping[FailedPart, str] = {
     FailedPart.READ: "the repository could not be read: ",
+    FailedPart.FIRST: "no commit was planned yet, and none was found: ",
     FailedPart.PLAN: "the newest commit could not be planned: ",
     FailedPart.REQUEST: "a plan request failed",
 }
+
+_FIRST_PUSH = (
+    "Push the first commit to the branch. If it has one, set the repository and its branch to what exists"
+    " (docs/settings.md). A host answers the same when the credential may not see the repository."
+)
 
 _REPOSITORY: Mapping[type[errors.ReconcileError], str] = {
     errors.Unauthenticated: "The git host refuses the credential: whoever deploys the app renews the token or"
@@ -56,6 +64,13 @@ class FleetProblem:
     kind: str = ""
     approve_again: str = ""
 
+    @classmethod
+    def of_read(cls, error: errors.ReconcileError, planned: str, approve_again: str = "") -> FleetProblem:
+        """Return that of a failed read of the repository; ``planned`` is the last commit, "" for none yet."""
+        absent = isinstance(error, errors.Dependency) and not planned
+        part = FailedPart.FIRST if absent else FailedPart.READ
+        return cls(str(error), part, error.kind, approve_again)
+
     def __str__(self) -> str:
         approve = f"; approve {self.approve_again[:8]} again" if self.approve_again else ""
         return f"{_WHAT[self.failed]}{self.kind}: {self.message}{approve}"
@@ -63,6 +78,8 @@ class FleetProblem:
     @property
     def suggested_action(self) -> str:
         """Who can do what about it."""
+        if self.failed is FailedPart.FIRST:
+            return _FIRST_PUSH
         action = suggested_action(self.kind, failed=False)
         if self.failed is FailedPart.READ:
             named = (action for kind, action in _REPOSITORY.items() if kind.__name__ == self.kind)

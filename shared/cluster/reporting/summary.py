@@ -19,6 +19,7 @@ from shared.cluster.findings.conditions import (
     shown_phase,
     unnamed_since,
 )
+from shared.cluster.findings.health import faults_of
 from shared.cluster.recipes import Step
 from shared.cluster.record import READY, ClusterRecord
 from shared.cluster.record_parts import STUCK, Phase
@@ -147,13 +148,15 @@ class SummaryTimes:
 
     ``since`` is since when its job is at its step, or has ended. ``ready_since`` is since when it has been
     Ready, None where it is not. ``failed_since`` is since when its job has failed or is refused, or a sweep
-    has found something, for the same reason; None likewise. ``took`` are the seconds from the start of its
-    last change until it was Ready, 0 where that is not known.
+    has found something, for the same reason; None likewise. ``unhealthy_since`` is since when a check has
+    found what ends its being Ready if it lasts, None where none has. ``took`` are the seconds from the start
+    of its last change until it was Ready, 0 where that is not known.
     """
 
     since: datetime | None = None
     ready_since: datetime | None = None
     failed_since: datetime | None = None
+    unhealthy_since: datetime | None = None
     took: int = 0
 
 
@@ -372,7 +375,8 @@ def _times_of(record: ClusterRecord) -> SummaryTimes:
     changed = record.observed_generation == record.generation and not record.divergence.corrections
     if ready_since and changed and not record.job.active:  # after a correction, the last job is that
         took = max(0, int((ready_since - record.job.started).total_seconds()))
-    return SummaryTimes(since_of(record), ready_since, failed_since, took)
+    unhealthy_since = min((fault.since for fault in faults_of(record)), default=None)
+    return SummaryTimes(since_of(record), ready_since, failed_since, unhealthy_since, took)
 
 
 def _differs_since(record: ClusterRecord) -> datetime | None:

@@ -135,6 +135,27 @@ def test_each_answer_is_reported_with_who_must_act_and_cleared_after_it(
     assert fleet_view(cloud.ports)["problem"] == ""
 
 
+def test_before_the_first_push_nothing_is_called_broken_and_the_first_commit_is_planned(
+    tmp_path: Path,
+) -> None:
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as running:
+        repository, cloud = running.create_repository(NAME), MemoryCloud()
+        adapter = GitHubHost(NAME, github_auth(token="local"), base_url=running.url)
+        cloud.with_ports(lambda ports: replace(ports, git_host=adapter))
+        assert not missed_work.plan_missed_head(cloud.ports)
+        shown = fleet_view(cloud.ports)
+        assert shown["problem"].startswith(
+            "no commit was planned yet, and none was found: Dependency: example/fleet: no branch main"
+        )
+        assert shown["fleetSuggestedAction"].startswith("Push the first commit to the branch. If it has one")
+        repository.commit(fleet_files.fleet("one"))
+        assert missed_work.plan_missed_head(cloud.ports)
+        while cloud.step():
+            pass
+        assert fleet_view(cloud.ports)["problem"] == ""
+        adapter.close()
+
+
 @pytest.mark.parametrize("body", [[], {"truncated": False}, {"truncated": False, "tree": [{"type": "blob"}]}])
 def test_a_tree_that_is_none_is_reported(server: GitHubServer, cloud: MemoryCloud, body: Any) -> None:
     server.repository(NAME).commit(fleet_files.fleet("one", "two"))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.rollouts import rollout_view
 from shared.app.api.views.why import why_view
-from shared.app.planner.gate_checks import MOST_PLANNED, readings_before
+from shared.app.planner.gate_checks import MOST_PLANNED, readings_before, ready_for_upgrades
 from shared.cluster.queues.messages import ReadinessMessage
+from shared.cluster.recipes import Recipe, Step
+from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.plan.differences import FieldChange
 from shared.plan.plan import Action, Item, Plan
 from shared.ports import KubernetesApi
-from shared.rollouts.rollout import RolloutState
+from shared.ports.state.clusters import CLUSTERS
+from shared.rollouts.rollout import CheckState, RolloutState
+from simulation.newer_forms import NewerTable
 from tests.support.calls_inside import counted
 from tests.support.pipeline_runs import push, record_of
 from tests.support.staged_fleets import DEV, PROD, act, changed, ready_fleet, rollout_of, staged, tags
+from tests.support.sweeps import sweep
 from tests.support.workloads import pod
 
 pytestmark = pytest.mark.lives
@@ -117,6 +124,71 @@ def test_a_cluster_that_cannot_be_read_holds_its_stage(cloud: MemoryCloud) -> No
     assert "readiness for upgrades of b3: the cluster could not be read" in waits(cloud)
     cloud.kubernetes.set_power(record.desired.id, on=True)
     assert upgraded(cloud, 3600) == {*DEV, *PROD}
+
+
+def test_a_cluster_that_somebody_stopped_holds_no_stage_and_catches_up_once_it_is_started(
+    cloud: MemoryCloud,
+) -> None:
+    cluster = record_of(cloud, "b3").desired.id
+    cloud.azure.interventions.stop(cluster)
+    sweep(cloud)
+    push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, 3600) == {*DEV, *PROD} - {"b3"}
+    assert "is set aside" in waits(cloud, "b3")
+    cloud.azure.interventions.start(cluster)
+    sweep(cloud)
+    assert upgraded(cloud, 3600) == {*DEV, *PROD}
+
+
+@pytest.mark.parametrize(("hours", "opens"), [(10, False), (80, True)])
+def test_a_cluster_that_its_change_wakes_is_waited_for_until_the_morning_and_not_for_days(
+    cloud: MemoryCloud, hours: int, opens: bool
+) -> None:
+    record = record_of(cloud, "b3")
+    cloud.kubernetes.set_power(record.desired.id, on=False)
+    commit = push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, 1800) == {*DEV}
+    rollout, record = rollout_of(cloud, commit), record_of(cloud, "b3")
+    woken = replace(record.job.next_run, at=cloud.clock() + timedelta(hours=hours))
+    step = replace(record.job.step, name=Step.SLEEP)
+    job = replace(record.job, active=True, recipe=Recipe.SLEEP, step=step, next_run=woken)
+    document = {**record.document, "spec": {**record.document["spec"], "sleep": {"changes": "wake"}}}
+    cloud.state.save(replace(record, document=document, phase=Phase.SLEEPING, job=job))
+    (said,) = rollout.checked
+    assert said.state is CheckState.UNKNOWN
+    found = ready_for_upgrades(rollout, 1, said, cloud.ports)
+    assert (found.state is CheckState.PASSED) is opens
+
+
+def test_a_stage_whose_clusters_are_all_stopped_passes_no_check_by_that(cloud: MemoryCloud) -> None:
+    clusters = [record_of(cloud, name).desired.id for name in PROD]
+    for cluster in clusters:
+        cloud.azure.interventions.stop(cluster)
+    sweep(cloud)
+    commit = push(cloud, staged(ROLLOUT, UPGRADE))
+    assert upgraded(cloud, 3600) == {*DEV}
+    assert rollout_of(cloud, commit).checked == ()
+    for cluster in clusters:
+        cloud.azure.interventions.start(cluster)
+    cloud.azure.complete_due()
+    bare_pod(cloud, "b2")
+    sweep(cloud)
+    assert upgraded(cloud, 3600) == {*DEV}
+    assert "readiness for upgrades of b2: Pod default/debug has no controller" in waits(cloud)
+
+
+def test_a_cluster_whose_record_cannot_be_read_holds_its_stage_until_somebody_takes_it_out(
+    cloud: MemoryCloud,
+) -> None:
+    commit = push(cloud, staged(ROLLOUT, UPGRADE))
+    cloud.run(seconds=60, until=lambda: changed(cloud, "one") == {*DEV})
+    table = cloud.state.tables[CLUSTERS]
+    lost = next(entity for entity in table.query("", until="~") if entity["RowKey"] == "b3")
+    NewerTable(table).put(lost.place[0], {"b3": lost.properties})
+    assert upgraded(cloud, 3600) == {*DEV}
+    assert "readiness for upgrades of b3: the record b3 in the partition " in waits(cloud)
+    act(cloud, commit, "skip", "b3")
+    assert upgraded(cloud, 3600) == {*DEV, *PROD} - {"b3"}
 
 
 def test_an_override_and_a_cluster_that_is_taken_out_open_the_stage(cloud: MemoryCloud) -> None:

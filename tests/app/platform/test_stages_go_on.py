@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.app.api.views.clusters import cluster_detail
+from shared.cluster.failures.errors import Unavailable
 from tests.support.pipeline_runs import push, status
+from tests.support.replaced_ports import around
 from tests.support.soaking_stages import OTHER, SOAKED, numbered, plan_of, wait
 from tests.support.staged_fleets import (
     DEV,
@@ -65,6 +68,26 @@ def test_an_approval_still_counts_after_a_newer_commit() -> None:
     push(cloud, numbered(2, APPROVED))
     wait(cloud, 45)
     assert on(cloud, first) == {*PROD}
+
+
+def test_a_cluster_says_for_what_its_stage_waits_also_where_nobody_knows_how_far_it_is_behind() -> None:
+    cloud = ready_fleet(APPROVED)
+    push(cloud, numbered(1, APPROVED))
+    wait(cloud, 80)
+
+    def nothing(*_: object) -> None:
+        raise Unavailable("no answer")
+
+    around(cloud, "git_host", changes_since=nothing)
+    push(cloud, numbered(2, APPROVED))
+    wait(cloud, 20)
+    view = cluster_detail("b1", cloud.ports)
+    assert view is not None
+    assert "rollout" in view
+    assert view["plan"] is not None
+    assert (view["plan"]["lags"], view["behind"]) == (True, None)
+    assert view["rollout"] is not None
+    assert view["rollout"]["waits"].startswith("waits for an approval of stage ")
 
 
 def test_what_waits_for_an_approval_takes_what_has_passed_the_stage_before_it() -> None:

@@ -74,7 +74,9 @@ def test_a_value_that_is_not_ready_everywhere_is_not_promoted() -> None:
     step_until(cloud, lambda: Phase.UPDATING in phases(cloud).values())
     result = ask(cloud, "version")
     assert result.status == 409
-    assert "version: not every cluster of development is Ready: a1, a2" in str(result.body["error"])
+    assert "version: not every cluster of development is Ready and healthy: a1, a2" in str(
+        result.body["error"]
+    )
 
 
 def test_clusters_with_different_values_prove_nothing() -> None:

@@ -14,11 +14,13 @@ from shared.app.outbox import send
 from shared.app.proposals import promote
 from shared.app.proposals.texts import PROMOTION_OVER as OVER
 from shared.cluster.divergence.drift import Drift, DriftedField
+from shared.cluster.findings.conditions import with_condition
+from shared.cluster.findings.health import HealthCondition
 from shared.cluster.queues.messages import CLOCKS_DIFFER, PromoteRequest
 from shared.cluster.record import ClusterRecord
-from shared.cluster.record_parts import Phase
+from shared.cluster.record_parts import Condition, Phase
 from tests.support.drift_proposals import calls_to_host
-from tests.support.pipeline_runs import phases
+from tests.support.pipeline_runs import phases, record_of
 from tests.support.promotions import (
     BRANCH,
     PROD,
@@ -119,11 +121,29 @@ def test_a_revert_is_a_hold_that_no_rule_undoes() -> None:
 def test_a_cluster_that_leaves_takes_no_value_back() -> None:
     own = {"b2": "  kubernetesVersion: '1.36'\n  deletionProtection: false\n"}
     cloud = fleet_with(files(extra=RULE, own=own))
-    without = {path: text for path, text in files(extra=RULE).items() if "/b2/" not in path}
+    without = _without_b2(files(extra=RULE))
     change(cloud, without, seconds=HOUR)
     assert ({*phases(cloud)}, holds(cloud)) == ({*TEST, "b1"}, [])
     change(cloud, without | {"environments/development.yaml": environment("development", "1.36")})
     assert len(pulls(cloud)) == 1
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_value_is_taken_back_where_a_cluster_that_stays_had_it_too(*, together: bool) -> None:
+    own = dict.fromkeys(PROD, "  kubernetesVersion: '1.36'\n  deletionProtection: false\n")
+    cloud = fleet_with(files(extra=RULE, own=own))
+    lowered = own | {"b1": "  kubernetesVersion: '1.35'\n"}
+    if not together:
+        own["b2"] = own["b2"].replace("false", "true")
+        change(cloud, files(extra=RULE, own=own), seconds=HOUR)
+        change(cloud, _without_b2(files(extra=RULE, own=own)), seconds=HOUR)
+        assert ({*phases(cloud)}, holds(cloud)) == ({*TEST, *PROD}, [])  # protected: its delete waits
+    change(cloud, _without_b2(files(extra=RULE, own=lowered)), seconds=HOUR)
+    assert holds(cloud) == [("1.36", "withdrawn")]
+
+
+def _without_b2(tree: dict[str, bytes]) -> dict[str, bytes]:
+    return {path: text for path, text in tree.items() if "/b2/" not in path}
 
 
 def test_a_person_lifts_a_hold_until_the_next_revert() -> None:
@@ -273,7 +293,21 @@ def test_a_cluster_that_is_not_ready_stops_the_rule() -> None:
     change(cloud, files(test="1.36", extra=RULE))
     sweep(cloud)
     assert pulls(cloud, state="all") == []
-    assert problem(cloud) == "promotion: not every cluster of development is Ready: a1"
+    assert problem(cloud) == "promotion: not every cluster of development is Ready and healthy: a1"
+
+
+def test_a_rule_waits_while_a_check_has_found_flux_unhealthy_and_proposes_once_it_is_healthy() -> None:
+    cloud = fleet_with(files(extra=RULE))
+    change(cloud, files(test="1.36", extra=RULE), seconds=HOUR - 600)
+    record, now = record_of(cloud, "a1"), cloud.clock()
+    broken = Condition(HealthCondition.FLUX, False, "BuildFailed", "it is broken", now, 1, now)
+    saved = cloud.state.save(with_condition(record, broken))
+    cloud.run(seconds=HOUR)
+    assert problem(cloud) == "promotion: not every cluster of development is Ready and healthy: a1"
+    cloud.state.save(with_condition(saved, replace(broken, status=True)))
+    send(PromoteRequest(), cloud.ports)
+    cloud.run()
+    assert (len(pulls(cloud)), problem(cloud)) == (1, "")
 
 
 def test_a_rule_looks_again_once_azure_has_the_value_of_git() -> None:

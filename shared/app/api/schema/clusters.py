@@ -23,7 +23,7 @@ class PlanPart(TypedDict):
     where it is not or that is not known. Where a freeze, a change window or a suspension holds it, ``until``
     says when it starts by itself, None for never, ``owner`` answers for the freeze or the suspension, and
     ``because`` says why, "" for neither. ``releases``: a cluster outside Azure leaves the fleet, and what
-    runs there stays.
+    runs there stays. ``lags``: Flux is to have an earlier commit first, which goes through the stages before.
     """
 
     action: str
@@ -33,6 +33,7 @@ class PlanPart(TypedDict):
     remedy: str
     needsApproval: bool
     releases: bool
+    lags: bool
     since: str | None
     until: str | None
     owner: str

@@ -234,7 +234,8 @@ class OffersView(TypedDict):
 
 
 class PulledCommit(TypedDict):
-    """The newest commit that clusters have, "" for those whose Flux follows its source by itself.
+    """The newest commit that clusters have, "" for those whose Flux pulls another source or follows the
+    branch by itself.
 
     ``behind`` is how many commits of the branch follow it, None where that is not known: over 250, or the
     branch does not contain it. ``clusters`` are the first of ``clusterCount``. Of so many of these as

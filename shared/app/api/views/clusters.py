@@ -254,7 +254,8 @@ def cluster_detail(name: str, ports: Ports) -> schema.ClusterView | schema.Missi
     if record is not None:
         spec = record.document["spec"]
         view = cluster_view(record, item, ports.state.sweep(), ports.clock())
-        waits, policies = waiting_now(name, fleet, ports) if view["behind"] else None, policies_of(record)
+        behind = view["behind"] or (item is not None and item.lags)
+        waits, policies = waiting_now(name, fleet, ports) if behind else None, policies_of(record)
         return {**view, **problem, "rollout": waits, "policies": policies, "spec": spec, "events": events}
     stopped = NewestPlan(fleet.commit, item).stopped
     if not events and stopped is None:
