@@ -6,6 +6,7 @@ fleet which operators could have pushed.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ import yaml
 
 from localcloud.git.world.pull_requests import PullRecord
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.cluster.divergence.drift import DriftedField
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
 from simulation.actors.rollouts import under_way
@@ -166,13 +168,23 @@ class ProposalActor:
         operators.merged(commit, desired)
         return True
 
+    @staticmethod
+    def _is_declined(cloud: MemoryCloud, pull: PullRecord, name: str, field: DriftedField) -> bool:
+        """Return whether a pull request leaves a value of Azure out: somebody closed one that had it."""
+        known = field.path.startswith("tags.") or field.path.endswith(".count")
+        return known and json.dumps(_value(cloud, pull, name, field.path)) != field.live
+
     def _is_over(self, cloud: MemoryCloud, name: str, pull: PullRecord) -> None:
         record = cloud.state.cluster(name)
         if record is None or not _is_quiet(record) or record.divergence.drift is None:
             return
         if not _is_carried_out(self._operators[cloud], name):
             return
-        left = [field.path for field in record.divergence.drift.fields if field.action == "propose"]
+        left = [
+            field.path
+            for field in record.divergence.drift.fields
+            if field.action == "propose" and not self._is_declined(cloud, pull, name, field)
+        ]
         if left:
             raise RuleViolated(RULE, f"pull request {pull.number} is merged, and {left[0]} of {name} differs")
 
