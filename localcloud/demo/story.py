@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections import Counter
 from typing import Any
@@ -19,10 +20,13 @@ from localcloud.demo.checkout import Checkout
 from localcloud.demo.follow import follow, wait_for_plan
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import DEVOPS, ROOT
+from shared.language.pin import short_revision
 
 ATLANTIC = "clusters/atlantic-aks/cluster.yaml"
 PACIFIC = "clusters/pacific-aks/cluster.yaml"
-KUSTOMIZATIONS = ("kustomize.toolkit.fluxcd.io", "v1", "flux-system", "kustomizations")
+_TOGETHER = "\N{NO-BREAK SPACE}"
+"""What no line breaks at: between a number and what it counts."""
+KUSTOMIZATIONS = ("kustomize.toolkit.fluxcd.io", "v1", "kustomizations")
 ON_GITHUB, ON_DEVOPS = (
     "https://github.com/example/fleet",
     f"https://dev.azure.com/{ORGANIZATION}/example/_git/fleet",
@@ -80,9 +84,10 @@ class _Story:
         grid.add_row("nodes", ", ".join(f"{n} in {pool}" for pool, n in sorted(pools.items())))
         names = [str(item.metadata.name) for item in core.list_namespace().items if item.metadata]
         grid.add_row("namespaces", ", ".join(sorted(names)))
-        listed: Any = custom.list_namespaced_custom_object(*KUSTOMIZATIONS)
+        listed: Any = custom.list_cluster_custom_object(*KUSTOMIZATIONS)
         for item in listed["items"]:
-            grid.add_row("Kustomization", f"{item['metadata']['name']}: {_ready(item)}")
+            named = item["metadata"]
+            grid.add_row("Kustomization", f"{named['namespace']}/{named['name']}: {_ready(item)}")
         self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
     def change_node_pools(self) -> None:
@@ -99,7 +104,9 @@ class _Story:
     def sum_up(self, seconds: float) -> None:
         self._head("Writes to Azure")
         writes = Counter(r["accepted"] for r in self.cloud.requests("arm") if "accepted" in r)
-        self._print(", ".join(f"{count} {kind}" for kind, count in sorted(writes.items())))
+        written = ", ".join(f"{count}{_TOGETHER}{kind}" for kind, count in sorted(writes.items()))
+        for part in textwrap.wrap(written, self.console.width - 2, break_on_hyphens=False):
+            self._print(part.replace(_TOGETHER, " "))
         self._print(f"Three commits in {seconds:.0f} s")
 
     def _carry_out(self, message: str) -> None:
@@ -132,4 +139,7 @@ def _changes(item: dict[str, Any]) -> str:
 def _ready(item: dict[str, Any]) -> str:
     conditions = item.get("status", {}).get("conditions", ())
     messages = [str(c["message"]) for c in conditions if c["type"] == "Ready"]
-    return messages[0][:40] if messages else "not reconciled yet"
+    if not messages:
+        return "not reconciled yet"
+    text, _, revision = messages[0].rpartition(" ")
+    return f"{text} {short_revision(revision)}".strip()
