@@ -279,7 +279,7 @@ class Operators:
         for name, commit, world in self._held_pins():
             self.loop.log("%s: moves the pin of %s to %s by hand", self.fleet, name, commit[:8])
             self.moved_by_hand.add((name, commit))
-            move_by_hand(world, commit)
+            move_by_hand(world, self.fleet, commit)
 
     def _held_pins(self) -> list[tuple[str, str, KubernetesWorld]]:
         """Return the clusters whose jobs wait because their pins would go back, with those pins."""
