@@ -95,7 +95,9 @@ class Operators:
             commit = back_to
         else:
             commit = self.cloud.repository.push(
-                files_of(desired, self.fleet), branch=self._branch, message=desired.message
+                files_of(desired, self.fleet, self._branch if self._branch == self.fleet else ""),
+                branch=self._branch,
+                message=desired.message,
             )
             self.history.add(commit, desired)
         self._is_now_head(commit, desired, again=" again" if back_to else "", announced=announced)
