@@ -35,10 +35,12 @@ def clouds_of(
     seed: int,
     *,
     with_ids: bool = False,
+    one_repository: bool = False,
     began: datetime | None = None,
 ) -> list[MemoryCloud]:
     """Return a cloud for each state; the clouds share time, Azure and the clusters.
 
+    ``one_repository``: a second fleet is a branch, with its name, of the repository of the first.
     ``began`` is the virtual time of the beginning, None for the usual one.
     ``with_ids``: in some seeds their apps have ids that outlive their tables.
     """
@@ -48,9 +50,12 @@ def clouds_of(
     clouds: list[MemoryCloud] = []
     delays = Delays(crd=chance.choice(CRD_SECONDS))
     for name, state in zip(("north", "south"), states, strict=False):
+        first = clouds[0] if clouds else None
+        shared = first if one_repository else None
         config = FleetConfig(
             name,
-            f"example/{name}",
+            shared.ports.config.repository if shared else f"example/{name}",
+            branch=name if shared else "main",
             installation=f"{name}-the-app" if ids else "",
             app_group=GroupId(OF_THE_APPS, f"rg-{name}"),
             git_credentials=GitCredentials("flux", SECRET, host="github.com"),
@@ -64,7 +69,8 @@ def clouds_of(
             seed=chance.getrandbits(32),
             config=config,
             state=state,
-            peer=clouds[0] if clouds else None,
+            peer=first,
+            repository=shared.repository if shared else None,
             delays=delays,
             lock_seconds=60,
             clock=ManualClock(began) if began else None,

@@ -37,9 +37,11 @@ _EXEMPTION = (
     "{name: cost, fields: [tags.cost], action: ignore, owner: a, reason: an audit, expires: 2999-12-31}"
 )
 
+_HOST = "https://github.com/example/"
 
-def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
-    """Return the files of the repository."""
+
+def files_of(desired: RequestedFleet, fleet: str, branch: str = "") -> dict[str, bytes]:
+    """Return the files of a fleet, which is a ``branch`` of the first one's repository, or has its own."""
     files = {
         f"clusters/{name}/cluster.yaml": _cluster(
             cluster, desired.environment_of(name), desired.sources.get(name, "")
@@ -48,6 +50,7 @@ def files_of(desired: RequestedFleet, fleet: str) -> dict[str, bytes]:
     }
     files["fleet.yaml"] = _fleet(
         fleet,
+        f"{_HOST}north, branch: {branch}" if branch else f"{_HOST}{fleet}",
         desired.budget,
         desired.invalid,
         desired.notified,
@@ -223,7 +226,7 @@ def _window(day: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _fleet(fleet: str, budget: int, invalid: bool, notified: bool, rollout: str) -> bytes:
+def _fleet(fleet: str, source: str, budget: int, invalid: bool, notified: bool, rollout: str) -> bytes:
     routes = "  notifications: [{name: all, type: slack, address: ALL, severity: info}]\n" if notified else ""
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
@@ -235,7 +238,7 @@ spec:
   {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
     kubernetesVersion: "1.36"
-    flux: {{repository: "https://github.com/example/{fleet}", path: ./platform}}
+    flux: {{repository: {source}, path: ./platform}}
 """.encode()
 
 

@@ -95,7 +95,9 @@ class Operators:
             commit = back_to
         else:
             commit = self.cloud.repository.push(
-                files_of(desired, self.fleet), branch=self._branch, message=desired.message
+                files_of(desired, self.fleet, self._branch if self._branch == self.fleet else ""),
+                branch=self._branch,
+                message=desired.message,
             )
             self.history.add(commit, desired)
         self._is_now_head(commit, desired, again=" again" if back_to else "", announced=announced)
@@ -279,7 +281,7 @@ class Operators:
         for name, commit, world in self._held_pins():
             self.loop.log("%s: moves the pin of %s to %s by hand", self.fleet, name, commit[:8])
             self.moved_by_hand.add((name, commit))
-            move_by_hand(world, commit)
+            move_by_hand(world, self.fleet, commit)
 
     def _held_pins(self) -> list[tuple[str, str, KubernetesWorld]]:
         """Return the clusters whose jobs wait because their pins would go back, with those pins."""

@@ -18,10 +18,14 @@ def pinned_commit(world: KubernetesWorld) -> str:
     """Return the commit, or the digest, that Flux pulls on a cluster, "" while it pulls none."""
     found = _found(world, _SOURCE) or _found(world, _ARTIFACT)
     ref = (found or {}).get("spec", {}).get("ref") or {}
+    return str(ref.get("commit") or ref.get("digest") or "") or pulled_branch(world).rpartition("/")[2]
+
+
+def pulled_branch(world: KubernetesWorld) -> str:
+    """Return the branch of a pin that Flux pulls on a cluster, "" where it pulls none."""
+    ref = (_found(world, _SOURCE) or {}).get("spec", {}).get("ref") or {}
     branch = str(ref.get("branch") or "")
-    return str(ref.get("commit") or ref.get("digest") or "") or (
-        branch.removeprefix(BRANCHES) if branch.startswith(BRANCHES) else ""
-    )
+    return branch if branch.startswith(BRANCHES) else ""
 
 
 def has_source(world: KubernetesWorld) -> bool:
@@ -44,14 +48,14 @@ def uid_of(world: KubernetesWorld, guarded: GuardedContents) -> str:
     return str(found["metadata"]["uid"]) if found else ""
 
 
-def move_by_hand(world: KubernetesWorld, commit: str) -> None:
-    """Let Flux pull a commit, as a person does with kubectl."""
+def move_by_hand(world: KubernetesWorld, fleet: str, commit: str) -> None:
+    """Let Flux pull a commit, as a person does with kubectl on a cluster of a fleet."""
     live = _found(world, _SOURCE) or _found(world, _ARTIFACT)
     kind = world.kind(_API, live["kind"]) if live else None
     if kind is not None and live is not None:
         named = "digest" if live["kind"] == _ARTIFACT[1] else "commit"
         pinned = str(live["spec"].get("ref", {}).get("branch", "")).startswith(BRANCHES)
-        ref = {"branch": f"{BRANCHES}{commit}"} if pinned else {named: commit}
+        ref = {"branch": f"{BRANCHES}{fleet}/{commit}"} if pinned else {named: commit}
         spec = {**live["spec"], "ref": ref}
         world.replace(At(kind, _NAME, _NAME), {**live, "spec": spec})
 

@@ -14,7 +14,17 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.ports import Ports
 from simulation.actors.channels import BEFORE_AN_END, Channels
-from simulation.actors.kinds import AZURE_EVENTS, CHANNELS, CHECKS, SECOND_APP, SLEEPERS, VERSIONS, rare_kinds
+from simulation.actors.kinds import (
+    AZURE_EVENTS,
+    CHANNELS,
+    CHECKS,
+    PLATFORM,
+    SECOND_APP,
+    SLEEPERS,
+    VERSIONS,
+    WITH_PULL_REQUESTS,
+    rare_kinds,
+)
 from simulation.actors.lifetimes import Lifetimes
 from simulation.actors.platform_team import PlatformTeam
 from simulation.actors.second_app import SecondApp
@@ -136,6 +146,7 @@ class Simulation:
             chance,
             seed,
             with_ids=disasters.LOST in kinds,
+            one_repository=PLATFORM in kinds and kinds.isdisjoint(WITH_PULL_REQUESTS),
             began=next((began for kind, began in BEGAN.items() if kind in kinds), None),
         )
         self.loop = EventLoop(chance, clouds, verbose=verbose)

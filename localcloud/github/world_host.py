@@ -12,6 +12,7 @@ from localcloud.git.world.people import OPERATOR, PEOPLE, account_behind, accoun
 from localcloud.git.world.pull_requests import PullRecord
 from localcloud.git.world.reviews import ReviewRecord
 from localcloud.git.world.text_limits import MAX_ANNOTATIONS
+from localcloud.github.rulesets import guards
 from shared.cluster.failures.errors import Conflict, Dependency, InvalidManifest, Unauthorized
 from shared.ports.git_host import Capability, CommitStatus, HookDelivery, Issue, co_authors
 from shared.ports.pull_requests import (
@@ -192,7 +193,7 @@ class WorldHost:
 
     def is_guarded(self, branch: str) -> bool:
         """Return whether a rule of the repository is about a branch of this name."""
-        return self._git.guards(branch)
+        return guards(self._git.guarded, branch)
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit."""

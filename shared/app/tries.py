@@ -94,7 +94,7 @@ def _settle(number: int, ports: Ports) -> None:
     tries = _tries(names, number, ports)
     lasting = [trial for _, trial in tries.values() if trial.ended is None]
     for trial in lasting:
-        ensure_branch(trial.pin(), ports.git_host)
+        ensure_branch(trial.pin(), ports)
     if lasting:
         reopen(ports.state.fleet().commit, ports)
         send(TryRequest(pull=number), ports, at=min(trial.until for trial in lasting))

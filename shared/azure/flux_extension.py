@@ -59,7 +59,9 @@ def _settings(live: Json | None) -> dict[str, str]:
     return dict(((live or {}).get("properties") or {}).get("configurationSettings") or {})
 
 
-def configuration_bodies(desired: Desired, facts: Mapping[str, str] | None) -> dict[str, dict[str, Any]]:
+def configuration_bodies(
+    desired: Desired, fleet: str, facts: Mapping[str, str] | None
+) -> dict[str, dict[str, Any]]:
     """Return the configurations by name, the one of the first source first.
 
     ``facts`` are those of the cluster: a Kustomization that takes variables from their ConfigMap gets them as
@@ -67,7 +69,7 @@ def configuration_bodies(desired: Desired, facts: Mapping[str, str] | None) -> d
     """
     flux = desired.spec.flux
     bodies: dict[str, dict[str, Any]] = {}
-    for source in (desired.main_source, *flux.sources):
+    for source in (desired.main_source(fleet), *flux.sources):
         bodies[source.name] = _body(*_section(source), _source(source))
     others = [kustomization for kustomization in flux.kustomizations if kustomization.name != MAIN]
     for kustomization in (flux.first, *others):

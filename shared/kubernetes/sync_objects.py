@@ -76,6 +76,7 @@ _SOURCE_FIELDS = ("url", "ref", "endpoint", "bucketName", "prefix", "path", "sou
 
 def sync_objects(
     desired: Desired,
+    fleet: str,
     credentials: GitCredentials | None,
     *,
     facts: Mapping[str, str] | None = None,
@@ -83,9 +84,9 @@ def sync_objects(
 ) -> tuple[dict[str, Any], ...]:
     """Return the Secret (if there are credentials for the source), the facts, sources and Kustomizations.
 
-    Sources come before the Kustomizations that use them. ``facts`` are those of the cluster, None to leave
-    their ConfigMap out. ``request`` asks Flux to reconcile what it pulls and applies now; another value asks
-    again.
+    Sources come before the Kustomizations that use them. A pin is a branch of the ``fleet``. ``facts`` are
+    those of the cluster, None to leave their ConfigMap out. ``request`` asks Flux to reconcile what it pulls
+    and applies now; another value asks again.
     """
     flux = desired.spec.flux
     objects: list[dict[str, Any]] = []
@@ -94,7 +95,7 @@ def sync_objects(
         objects.append(_secret(credentials))
     if facts is not None:
         objects.append(facts_object(facts))
-    main = desired.main_source
+    main = desired.main_source(fleet)
     of_app = {"secretRef": {"name": NAMESPACE}} if with_secret else {}
     named = keeps_identity(desired)
     objects.append(_object(source_ref(main), _pulled(main, named) | of_app, request))

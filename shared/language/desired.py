@@ -221,13 +221,13 @@ class Desired:
             return str((extension.get("configurationSettings") or {}).get(ACTS_AS) or "").lower()
         return str(identity.get("identity") or identity.get("clientId") or "").lower() if identity else ""
 
-    @property
-    def main_source(self) -> FluxSource:
-        """The first source of its Flux, at the commit of its pin."""
+    def main_source(self, fleet: str) -> FluxSource:
+        """Return the first source of its Flux, at the commit of its pin, which a branch of the fleet is."""
         main, pin = self.spec.flux.main, self.pin
         if pin is None:
             return main
-        ref = {"branch": pin.branch} if pin.branch else {"commit": pin.commit}
+        branch = pin.branch(fleet)
+        ref = {"branch": branch} if branch else {"commit": pin.commit}
         if pin.commit.startswith(DIGEST):
             ref = {"digest": pin.commit}
         return main.model_copy(update={**ref, "interval": PINNED_INTERVAL})

@@ -1,8 +1,8 @@
 """The commit that a cluster follows, where Roadstead releases what Flux pulls.
 
 Flux then pulls this commit, and not the tracked branch. A plan moves the pin of a cluster when what Flux
-pulls for it has changed, in stages like any other change. Flux knows the commit as a branch of its own
-(docs/decisions/0040-a-pin-is-a-branch-that-has-its-commits-name.md).
+pulls for it has changed, in stages like any other change. Flux knows the commit as a branch of its own,
+with the name of the fleet (docs/decisions: 0040-a-pin-is-a-branch-that-has-its-commits-name.md, and 0048).
 """
 
 from __future__ import annotations
@@ -14,15 +14,25 @@ from typing import Any
 from shared.frozen import dataclass
 
 PIN_BRANCHES = "roadstead/pin/"
-"""What the names of the branches begin with that are pins; the commit follows."""
+"""What the names of the branches begin with that are pins; the fleet and the commit follow."""
 TRIED = "try/"
-"""What follows that in the name of a branch with the commit of a try: whatever pulls it may go back."""
+"""What comes before the commit of a try in the name of its branch: whatever pulls it may go back."""
 PINNED_INTERVAL = "1h0m0s"
 """How often Flux looks at a pin, which never has anything new: a pin moves by a write, which Flux sees."""
 
 
 DIGEST = "sha256:"
 """What the digest of an artifact begins with: the commit of a pin is one where the source is a registry."""
+
+
+def pin_branches(fleet: str) -> str:
+    """Return what the pins of a fleet begin with: another one may have its clusters in the repository too."""
+    return f"{PIN_BRANCHES}{fleet}/"
+
+
+def name_of_pin(branch: str) -> str:
+    """Return the name of the pin that a branch is, of any fleet; "" for none."""
+    return branch.removeprefix(PIN_BRANCHES).partition("/")[2] if branch.startswith(PIN_BRANCHES) else ""
 
 
 def short_commit(commit: str) -> str:
@@ -63,13 +73,12 @@ class Pin:
 
     @property
     def name(self) -> str:
-        """What its branch is called after ``PIN_BRANCHES``: its commit, after ``TRIED`` that of a try."""
+        """What its branch is called after ``pin_branches``: its commit, after ``TRIED`` that of a try."""
         return f"{TRIED}{self.commit}" if self.tried else self.commit
 
-    @property
-    def branch(self) -> str:
-        """The branch that Flux pulls, "" where it names the commit."""
-        return "" if self.direct or self.source else f"{PIN_BRANCHES}{self.name}"
+    def branch(self, fleet: str) -> str:
+        """Return the branch that Flux pulls on the clusters of a fleet, "" where it names the commit."""
+        return "" if self.direct or self.source else f"{pin_branches(fleet)}{self.name}"
 
     def stored(self) -> dict[str, Any]:
         """Return it as it is stored."""
@@ -94,6 +103,6 @@ _known = lru_cache(maxsize=1_000)(Pin)
 def short_revision(text: str) -> str:
     """Return a revision of Flux in short: "main@3f2c91aa", or "pin@" and "try@3f2c91aa" for such a branch."""
     place, _, commit = text.partition("@")
-    if place.startswith(PIN_BRANCHES):
-        place = "try" if place.startswith(f"{PIN_BRANCHES}{TRIED}") else "pin"
+    if pin := name_of_pin(place):
+        place = "try" if pin.startswith(TRIED) else "pin"
     return f"{place}@{commit.rpartition(':')[2][:8]}" if commit else text

@@ -55,6 +55,11 @@ RARE: Mapping[str, float] = {
     CHANNELS: 0.08,
 }
 
+WITH_PULL_REQUESTS = frozenset(
+    (PULL_REQUESTS, TEAM_REVIEWS, SWEEPS, PROMOTIONS, ROLLBACKS, LIFETIMES, REQUESTS, CHANNELS)
+)
+"""Who looks at all pull requests of a repository, as if they were all of one fleet."""
+
 
 def rare_kinds(seed: int) -> frozenset[str]:
     """Return who else acts in a seed; drawn from a stream of its own."""

@@ -32,7 +32,7 @@ class TheEnd:
         self._no_secret(cloud)
 
     def _every_cluster_in_sync(self, cloud: MemoryCloud) -> None:
-        fleet, head = cloud.ports.config.fleet, cloud.repository.head("main")
+        fleet, head = cloud.ports.config.fleet, cloud.repository.head(cloud.ports.config.branch)
         if cloud.state.fleet().commit != head:
             raise RuleViolated("lost work", f"{fleet}: the head {head[:8]} was never planned")
         history = self._context.history(cloud)
@@ -101,7 +101,7 @@ class TheEnd:
 
     def _every_status_ended(self, cloud: MemoryCloud) -> None:
         """Check what GitHub shows on every commit that was ever pushed: nothing waits any more."""
-        fleet, head = cloud.ports.config.fleet, cloud.repository.head("main")
+        fleet, head = cloud.ports.config.fleet, cloud.repository.head(cloud.ports.config.branch)
         records = list(cloud.state.clusters())
         # A version below the one that runs is never in sync: its commit fails until git has what runs.
         wrong = any(record.failed or _is_below_what_runs(record) for record in records)

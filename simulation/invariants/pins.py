@@ -15,7 +15,7 @@ from simulation.history import FleetHistory
 from simulation.invariants.context import Context
 from simulation.operators import Operators, cluster_id
 from simulation.platforms import HAS, REFUSED, WATCHED, GuardedContents
-from simulation.pulled_commits import BRANCHES, applied_commit, has_source, pinned_commit, uid_of
+from simulation.pulled_commits import applied_commit, has_source, pinned_commit, pulled_branch, uid_of
 from simulation.rule import RuleViolated
 
 
@@ -111,7 +111,7 @@ class PinInvariant:
         if not (pin := pinned_commit(world)):
             if self._pins.get(world) and has_source(world) and not self._is_another_branchs(name):
                 raise RuleViolated("lost pin", f"{operators.fleet}: {name} follows the branch by itself")
-        elif name in operators.history.sources or branches.get(f"{BRANCHES}{pin}") == pin:
+        elif name in operators.history.sources or branches.get(pulled_branch(world)) == pin:
             self._lost.discard(name)
         elif not self._is_known(operators, name):
             self._lost.add(name)

@@ -91,7 +91,7 @@ class ShownFleets:
 
     def _planned(self, cloud: MemoryCloud, view: schema.FleetView) -> None:
         """Check, in peace, that a push is planned in time, and that what waits comes to an end."""
-        history, head = self._histories[cloud], cloud.repository.head("main")
+        history, head = self._histories[cloud], cloud.repository.head(cloud.ports.config.branch)
         age = (self._loop.clock() - history.pushed_at).total_seconds()
         late = age > PLANNED_SECONDS and self._loop.clock() > history.goes_on_at
         if view["commit"] != head and late and not (view["problem"] or _waits(view)):

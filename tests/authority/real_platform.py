@@ -166,7 +166,7 @@ def plain(text: str) -> str:
 
 
 def _pin(commit: str) -> str:
-    return f"roadstead/pin/{commit}"
+    return f"roadstead/pin/example/{commit}"
 
 
 def _named(value: Object) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from cli.terminal.cluster_table import applied
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.language.pin import PIN_BRANCHES
+from shared.language.pin import pin_branches
 from tests.support.checks import check
 from tests.support.one_cluster import branch_files, pool, ready
 from tests.support.pipeline_runs import push
@@ -81,5 +81,8 @@ def test_a_cluster_that_the_fleet_does_not_have_is_an_error(url: str, cloud: Mem
 
 def test_the_branch_of_a_pin_is_shown_as_a_pin() -> None:
     commit, at = "3f2c91aa" * 5, datetime(2026, 11, 1, tzinfo=UTC)
-    view: Any = {"fluxRevision": f"{PIN_BRANCHES}{commit}@sha1:{commit}", "fluxReadAt": at.isoformat()}
+    view: Any = {
+        "fluxRevision": f"{pin_branches('example')}{commit}@sha1:{commit}",
+        "fluxReadAt": at.isoformat(),
+    }
     assert applied(view, at) == "applied pin@3f2c91aa, read 0s ago"

@@ -238,12 +238,20 @@ def test_no_pull_request_that_does_not_exist_is_merged_by_itself(case: Case) -> 
 
 
 def test_a_rule_guards_branches_by_name_also_before_they_exist(case: Case) -> None:
-    pin = f"roadstead/pin/{case.git.head('main')}"
+    pin = f"roadstead/pin/example/{case.git.head('main')}"
     assert not case.host.is_guarded(pin)
-    case.git.guarded = ("roadstead/pin/*",)
+    case.git.guarded = ("roadstead/pin/**/*",)
     assert case.host.is_guarded(pin)
+    assert case.host.is_guarded(pin.replace("example/", "example/try/"))
     assert not case.host.is_guarded("roadstead/pin")
     assert not case.host.is_guarded("main")
+
+
+@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
+def test_a_rule_of_github_is_about_any_number_of_slashes_only_where_it_says_so(case: Case) -> None:
+    case.git.guarded = ("roadstead/pin/**", "roadstead/*")
+    assert case.host.is_guarded("roadstead/pin/a")
+    assert not case.host.is_guarded("roadstead/pin/example/a")
 
 
 def test_a_pull_request_is_opened_once(case: Case) -> None:

@@ -12,7 +12,7 @@ from localcloud.common.clock import system_clock
 from localcloud.common.programs import program
 from localcloud.runtime.options import Options
 from shared.kubernetes.flux_objects import SOURCE
-from shared.language.pin import PIN_BRANCHES
+from shared.language.pin import name_of_pin
 from tests.support import fleet_files
 from tests.support.arm_client import SUBSCRIPTION
 from tests.support.fleet_operator import Operator
@@ -91,7 +91,7 @@ def _pulled(operator: Operator, name: str) -> str:
     with kubernetes(operator, name) as api:
         live = api.get(SOURCE)
     assert live is not None
-    return str(live["spec"]["ref"]["branch"]).removeprefix(PIN_BRANCHES)
+    return name_of_pin(live["spec"]["ref"]["branch"])
 
 
 def why(operator: Operator, name: str) -> str:
@@ -169,7 +169,7 @@ def test_a_pin_that_somebody_moves_while_the_app_is_down_is_shown_with_who_and_s
     operator.wait_for_status(good, "success")
     operator.cloud.kill_functions()
     wanted = operator.push(with_file(files, "web.yaml", WEB))
-    branch = f"roadstead/pin/{wanted}"
+    branch = f"roadstead/pin/example/{wanted}"
     git = ["git", "-C", str(operator.checkout.folder), "push", "--quiet", "origin"]
     subprocess.run([*git, f"{wanted}:refs/heads/{branch}"], check=True, timeout=60)
     ref = json.dumps({"spec": {"ref": {"branch": branch}}})

@@ -72,7 +72,7 @@ KUSTOMIZATIONS: list[dict[str, Any]] = [
 
 def bodies(facts: dict[str, str] | None = None, **flux: Any) -> dict[str, dict[str, Any]]:
     given = {"repository": "https://github.com/example/fleet", "path": "./platform", "install": "extension"}
-    return configuration_bodies(desired(flux={**given, **flux}), FACTS if facts is None else facts)
+    return configuration_bodies(desired(flux={**given, **flux}), "example", FACTS if facts is None else facts)
 
 
 def as_shown(body: Json) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tests.support import fleet_files
 from tests.support.desired_clusters import desired
 
 CREDENTIALS = GitCredentials("git", "canary-token")
+FLEET = "example"
 
 
 def pulling(url: str) -> Desired:
@@ -35,10 +36,10 @@ def kinds(objects: tuple[dict[str, Any], ...]) -> list[str]:
 
 
 def test_a_private_source_gets_its_secret_and_a_public_one_none() -> None:
-    with_secret = sync_objects(desired("one"), CREDENTIALS)
+    with_secret = sync_objects(desired("one"), FLEET, CREDENTIALS)
     assert kinds(with_secret) == ["Secret", "GitRepository", "Kustomization"]
     assert with_secret[1]["spec"]["secretRef"] == {"name": "flux-system"}
-    public = sync_objects(desired("one"), None)
+    public = sync_objects(desired("one"), FLEET, None)
     assert kinds(public) == ["GitRepository", "Kustomization"]
     assert "secretRef" not in public[0]["spec"]
 
@@ -56,7 +57,7 @@ def test_a_private_source_gets_its_secret_and_a_public_one_none() -> None:
     ],
 )
 def test_the_token_goes_to_no_other_host_or_port_and_never_in_the_clear(url: str) -> None:
-    assert kinds(sync_objects(pulling(url), CREDENTIALS)) == ["GitRepository", "Kustomization"]
+    assert kinds(sync_objects(pulling(url), FLEET, CREDENTIALS)) == ["GitRepository", "Kustomization"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_the_token_goes_to_no_other_host_or_port_and_never_in_the_clear(url: str
 )
 def test_credentials_are_for_one_host_and_port(host: str, url: str, served: bool) -> None:
     assert GitCredentials("git", "canary-token", host).serve(url) is served
-    assert ("Secret" in kinds(sync_objects(pulling(url), GitCredentials("git", "t", host)))) is served
+    assert ("Secret" in kinds(sync_objects(pulling(url), FLEET, GitCredentials("git", "t", host)))) is served
 
 
 @pytest.mark.parametrize(
@@ -94,11 +95,11 @@ def test_the_credentials_do_not_show_their_token() -> None:
 
 
 def test_an_applied_object_is_recognised_by_its_digest() -> None:
-    source = sync_objects(desired("one"), None)[1]
+    source = sync_objects(desired("one"), FLEET, None)[1]
     assert is_applied(source, source)
     assert not is_applied(source, None)
     assert not is_applied(source, {**source, "metadata": {"name": "flux-system"}})
-    other = sync_objects(Desired.of(desired("one").stored, _path("./other")), None)[1]
+    other = sync_objects(Desired.of(desired("one").stored, _path("./other")), FLEET, None)[1]
     assert not is_applied(other, source)
 
 

@@ -38,7 +38,7 @@ def objects(**flux: Any) -> dict[tuple[str, str], dict[str, Any]]:
     object.__setattr__(cluster, "spec", spec)
     return {
         (sync_object["kind"], sync_object["metadata"]["name"]): sync_object.get("spec") or sync_object["data"]
-        for sync_object in sync_objects(cluster, None)
+        for sync_object in sync_objects(cluster, "example", None)
     }
 
 

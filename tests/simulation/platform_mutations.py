@@ -27,6 +27,7 @@ from shared.platform.followed import is_artifact
 from shared.rollouts import line, of_plan
 from shared.rollouts.strategy import Line, StageTarget
 from simulation.actors.kinds import PLATFORM, ROLLOUTS
+from simulation.pulled_commits import BRANCHES
 from tests.simulation.mutations import mutation
 
 
@@ -84,6 +85,10 @@ def the_purge_keeps_the_pin_of_the_head_alone(patch: pytest.MonkeyPatch) -> None
         of = staticmethod(lambda _: None)
 
     patch.setattr(housekeeping, "Pin", NoPin)
+
+
+def an_app_deletes_the_pins_of_every_fleet(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(housekeeping, "pin_branches", lambda _: BRANCHES)
 
 
 def a_record_loses_its_pin(patch: pytest.MonkeyPatch) -> None:
@@ -172,6 +177,7 @@ PLATFORM_MUTATIONS = (
     mutation(a_pin_that_is_held_counts_as_moved, PLATFORM, "early success", "open status"),
     mutation(what_flux_cannot_apply_counts_as_applied, PLATFORM, "false ready", "early success"),
     mutation(the_purge_keeps_the_pin_of_the_head_alone, PLATFORM, "pin branch", often="purge"),
+    mutation(an_app_deletes_the_pins_of_every_fleet, PLATFORM, "pin branch", often="purge"),
     mutation(a_record_loses_its_pin, PLATFORM, "lost pin"),
     mutation(a_removal_needs_no_approval, PLATFORM, "unapproved removal"),
     mutation(only_namespaces_claims_and_sets_are_guarded, PLATFORM, "unapproved removal"),

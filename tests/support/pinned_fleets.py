@@ -36,4 +36,4 @@ def pulled(cloud: MemoryCloud, name: str) -> str:
     """Return the commit that Flux pulls on a cluster."""
     record = record_of(cloud, name)
     live = cloud.kubernetes.connect(record.desired.id).get(SOURCE)
-    return str((live or {})["spec"]["ref"]["branch"]).removeprefix("roadstead/pin/")
+    return str((live or {})["spec"]["ref"]["branch"]).removeprefix("roadstead/pin/example/")

@@ -110,4 +110,4 @@ def pulls(cloud: MemoryCloud, name: str) -> str:
 
 def on(cloud: MemoryCloud, commit: str) -> set[str]:
     """Return the clusters whose Flux pulls a commit."""
-    return {name for name in (*DEV, *PROD) if pulls(cloud, name) == f"roadstead/pin/{commit}"}
+    return {name for name in (*DEV, *PROD) if pulls(cloud, name) == f"roadstead/pin/example/{commit}"}

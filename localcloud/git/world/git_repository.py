@@ -67,7 +67,7 @@ class GitRepository:
         self._merges: dict[tuple[str, str], str | None] = {}
         self.truncate_trees = False
         self.guarded: tuple[str, ...] = ()
-        """The patterns of the branches that people may not move, as a ruleset has them."""
+        """The patterns of the branches that people may not move, as its host writes them."""
         self.token_expires: datetime | None = None
         self.clock = clock
         self._reader = ObjectReader(path)
@@ -114,7 +114,7 @@ class GitRepository:
         return {name.removeprefix(_HEADS): sha for name, sha in found.items() if name.startswith(_HEADS)}
 
     def guards(self, branch: str) -> bool:
-        """Return whether people may not move a branch of this name."""
+        """Return whether people may not move a branch of this name, where a * is also for slashes."""
         return any(fnmatchcase(branch, pattern) for pattern in self.guarded)
 
     def read_head(self, branch: str) -> BranchHead:

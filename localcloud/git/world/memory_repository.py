@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from fnmatch import fnmatchcase
 from itertools import islice
 
 from localcloud.common.clock import system_clock
@@ -40,7 +39,7 @@ class MemoryRepository:
         self.pulls = Pulls(self, clock)
         self.truncate_trees = False
         self.guarded: tuple[str, ...] = ()
-        """The patterns of the branches that people may not move, as a ruleset has them."""
+        """The patterns of the branches that people may not move, as a ruleset of GitHub has them."""
         self.token_expires: datetime | None = None
         self.id = 1
         """GitHub's number of the repository."""
@@ -141,10 +140,6 @@ class MemoryRepository:
     def heads(self) -> Mapping[str, str]:
         """Return every branch with the commit that it points to."""
         return dict(self._heads)
-
-    def guards(self, branch: str) -> bool:
-        """Return whether people may not move a branch of this name."""
-        return any(fnmatchcase(branch, pattern) for pattern in self.guarded)
 
     def delete(self, branch: str) -> None:
         """Delete a branch."""

@@ -12,6 +12,7 @@ from werkzeug.wrappers import Request
 
 from localcloud.git.world import repository_history as history
 from localcloud.git.world.git_commands import GitEntry, GitObject, is_safe_name, list_tree
+from localcloud.github.rulesets import guards
 from localcloud.github.wire.github_auth import GitHubError
 from localcloud.github.wire.github_json import (
     JsonObject,
@@ -72,7 +73,7 @@ def matching_refs(place: Place, _: Request, ref: str) -> list[JsonObject]:
 def branch_rules(place: Place, _: Request, branch: str) -> list[JsonObject]:
     """List the rules of active rulesets about a branch, which need not exist."""
     source = {"ruleset_source_type": "Repository", "ruleset_source": place.full_name, "ruleset_id": 1}
-    return [{"type": "update", **source}] if place.repository.guards(branch) else []
+    return [{"type": "update", **source}] if guards(place.repository.guarded, branch) else []
 
 
 def git_commit(place: Place, _: Request, sha: str) -> JsonObject:

@@ -211,7 +211,7 @@ def read(context: StepContext) -> Reading:
     workloads = {kind: served(api, API_VERSION, kind) or () for kind in WORKLOADS}
     in_components = _component_faults(context, components, api, workloads[DEPLOYMENT])
     faults = [*in_components, *health.flux_faults(map(health.report_of, objects), now)]
-    wanted = sync_objects(context.desired, None)
+    wanted = sync_objects(context.desired, context.owner.fleet, None)
     by_ref = {flux_objects.ref_of(document): document for document in objects}
     faults += health.sync_faults(wanted, by_ref)
     of_app = has_app_credentials(context.desired.spec.flux)

@@ -214,8 +214,7 @@ def write_pins(computed: ComputedPlan, ports: Ports) -> bool:
     pins = {clusters[name].pin for name in acting if name in clusters and name not in computed.held}
     try:
         for pin in sorted(filter(None, pins), key=lambda pin: pin.commit):
-            if pin.branch:
-                ensure_branch(pin, ports.git_host)
+            ensure_branch(pin, ports)
     except Unauthorized as error:
         log.warning("a pin is no branch, because the app may write none: %s", error)
         return False

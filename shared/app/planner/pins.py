@@ -40,18 +40,19 @@ def names_commits(fleet: FleetRecord, ports: Ports) -> bool:
     return fleet.app.pins_directly or Capability.PROPOSALS not in ports.git_host.capabilities
 
 
-def ensure_branch(pin: Pin, host: GitHost) -> None:
-    """Let the branch of a pin point to its commit, also where somebody has moved it."""
-    tip = host.tip(pin.branch)
+def ensure_branch(pin: Pin, ports: Ports) -> None:
+    """Let the branch of a pin, if it is one, point to its commit, also where somebody has moved it."""
+    host, branch = ports.git_host, pin.branch(ports.config.fleet)
+    tip = host.tip(branch) if branch else pin.commit
     if tip == pin.commit:
         return
     if tip is not None:
-        log.warning("somebody moved %s to %s: it is put back", pin.branch, tip[:8])
-        host.delete_branch(pin.branch)
+        log.warning("somebody moved %s to %s: it is put back", branch, tip[:8])
+        host.delete_branch(branch)
     try:
-        host.move_branch(pin.branch, None, pin.commit)
+        host.move_branch(branch, None, pin.commit)
     except Conflict:  # another planner has written it, or somebody moves it again, which a job sees
-        log.info("%s exists already", pin.branch)
+        log.info("%s exists already", branch)
 
 
 def with_form(desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> DesiredFleet:
@@ -172,7 +173,7 @@ def _are_branches(pins: Iterable[Pin], ports: Ports) -> bool:
     """Return whether each of these pins is a branch; where one cannot be, Flux names its commit."""
     try:
         for commit in sorted({pin.commit for pin in pins if not pin.source}):
-            ensure_branch(Pin(commit, ""), ports.git_host)
+            ensure_branch(Pin(commit, ""), ports)
     except Retryable:
         raise
     except ReconcileError as error:

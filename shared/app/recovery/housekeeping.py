@@ -15,7 +15,7 @@ from shared.app.runs import ENDS, expected_names
 from shared.cluster.failures.errors import ReconcileError
 from shared.cluster.history import Act, changed_settings
 from shared.cluster.reporting.measurements import Measurement, of_ends, of_fleet
-from shared.language.pin import PIN_BRANCHES, Pin
+from shared.language.pin import Pin, name_of_pin, pin_branches
 from shared.ports import Capability, Ports, State
 from shared.ports.services import Exports, day_of, newest_day
 from shared.ports.state.app import ACT, DEAD_LETTER, DELIVERY, LONG_AGO, NOTIFICATION
@@ -63,7 +63,8 @@ def _prune_pins(ports: Ports) -> int:
     host, fleet = ports.git_host, ports.state.fleet()
     if fleet.app.pins_directly or Capability.PROPOSALS not in host.capabilities:
         return 0
-    branches = host.branches(PIN_BRANCHES)
+    own = pin_branches(ports.config.fleet)
+    branches = host.branches(own)
     listed = ports.state.clusters() if branches else None
     if listed is None or listed.unreadable or not fleet.commit:
         return 0
@@ -80,13 +81,13 @@ def _prune_pins(ports: Ports) -> int:
     used |= {record.trial.pin().name for record in listed if record.trial}
     ran = (record.observation.running for record in listed)
     used |= {running.flux.revision.rpartition(":")[2] for running in ran if running and running.flux}
-    unused = [name for name in branches if name.removeprefix(PIN_BRANCHES) not in used]
+    unused = [name for name in branches if name_of_pin(name) not in used]
     for name in unused:
         host.delete_branch(name)
-    if branches and not host.is_guarded(f"{PIN_BRANCHES}{fleet.commit}"):
+    if branches and not host.is_guarded(f"{own}{fleet.commit}"):
         log.warning(
             "no rule of the git host keeps people from moving %s*, past every review: %s",
-            PIN_BRANCHES,
+            own,
             guide_of(host.name),
         )
     return len(unused)

@@ -116,7 +116,7 @@ def test_a_cluster_shows_what_runs_where_and_how_far_its_job_is(cloud: MemoryClo
     one, three, _ = fleet_view(cloud.ports)["clusters"]
     commit = cloud.state.fleet().commit
     assert (one["kubernetesVersion"], one["runningVersion"][:5], one["nodes"]) == ("1.36", "1.36.", 1)
-    assert one["fluxRevision"] == f"roadstead/pin/{commit}@sha1:{commit}"
+    assert one["fluxRevision"] == f"roadstead/pin/example/{commit}@sha1:{commit}"
     assert (one["labels"], one["clusterClass"]) == ({"team": "shop", "tier": "gold"}, "")
     assert (one["step"], one["stepNumber"], one["stepCount"]) == ("", 12, 12)
     assert (three["step"], three["stepNumber"], three["stepCount"]) == ("cluster", 2, 12)

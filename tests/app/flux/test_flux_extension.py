@@ -56,7 +56,7 @@ def test_a_private_cluster_without_any_way_to_it_is_hydrated_in_order_with_its_f
     names = {status["name"] for status in configuration(cloud)["statuses"]}
     assert names == {"flux-system", "flux-system-flux-system", "flux-system-base", "flux-system-apps"}
     head = cloud.repository.head("main")
-    assert applied(cloud) == f"roadstead/pin/{head}@sha1:{head}"
+    assert applied(cloud) == f"roadstead/pin/example/{head}@sha1:{head}"
     assert cloud.state.plan(cloud.repository.head("main")).plan.problems == ()  # type: ignore[union-attr]
 
 

@@ -57,7 +57,7 @@ def applied_another_commit(found: dict[str, Any]) -> None:
     ("change_of", "reason"),
     [
         (reported_long_ago, "the agents of the extension have not reported it yet"),
-        (applied_another_commit, f"it applied main@sha1:{'0' * 40}, the source is at roadstead/pin/"),
+        (applied_another_commit, f"it applied main@sha1:{'0' * 40}, the source is at roadstead/pin/example/"),
     ],
 )
 def test_what_azure_shows_of_an_earlier_time_or_commit_ends_no_job(

@@ -47,7 +47,7 @@ def assert_applied(cloud: MemoryCloud, commit: str) -> None:
         assert (record.desired.pin or record).commit == pulled(cloud, name) == commit
         live = cloud.kubernetes.connect(record.desired.id).get(SYNC)
         assert commit_of(last_applied(live)) == commit
-    assert cloud.repository.heads()[f"roadstead/pin/{commit}"] == commit
+    assert cloud.repository.heads()[f"roadstead/pin/example/{commit}"] == commit
     assert status(cloud, commit)[0] == "success"
 
 

@@ -44,7 +44,7 @@ def test_a_commit_that_changes_what_flux_applies_goes_through_the_stages() -> No
     assert on(cloud, commit) == {*DEV, *PROD}
     assert status(cloud, commit)[0] == "success"
     assert pin(cloud, PROD[0]).before == first
-    assert cloud.git_host.tip(f"roadstead/pin/{commit}") == commit
+    assert cloud.git_host.tip(f"roadstead/pin/example/{commit}") == commit
 
 
 def test_a_new_and_a_rebuilt_cluster_start_at_what_their_stage_completed_last() -> None:
@@ -60,8 +60,8 @@ def test_a_new_and_a_rebuilt_cluster_start_at_what_their_stage_completed_last() 
     push(cloud, changed | again | new)
     cloud.run()
     assert (accepted(cloud)["delete", "b1"], on(cloud, commit)) == (1, {*DEV})
-    assert (phases(cloud)["b5"], pulls(cloud, "b5")) == (Phase.READY, f"roadstead/pin/{first}")
-    assert (phases(cloud)["b1"], pulls(cloud, "b1")) == (Phase.READY, f"roadstead/pin/{first}")
+    assert (phases(cloud)["b5"], pulls(cloud, "b5")) == (Phase.READY, f"roadstead/pin/example/{first}")
+    assert (phases(cloud)["b1"], pulls(cloud, "b1")) == (Phase.READY, f"roadstead/pin/example/{first}")
 
 
 def test_only_the_clusters_whose_folder_changes_get_the_commit() -> None:
@@ -88,7 +88,7 @@ def test_a_commit_that_changes_no_file_of_the_platform_moves_no_pin() -> None:
     cloud.run()
     assert pin(cloud, DEV[0]) == first
     assert status(cloud, commit)[0] == "success"
-    assert cloud.git_host.tip(f"roadstead/pin/{commit}") is None
+    assert cloud.git_host.tip(f"roadstead/pin/example/{commit}") is None
 
 
 def test_what_flux_cannot_apply_stops_in_the_first_stage_and_the_revert_passes() -> None:
@@ -178,10 +178,10 @@ def test_a_pin_that_somebody_moved_goes_forward_and_never_back(ahead: bool) -> N
     assert first is not None
     theirs = third if ahead else first.commit
     if ahead:
-        cloud.git_host.move_branch(f"roadstead/pin/{third}", None, third)
+        cloud.git_host.move_branch(f"roadstead/pin/example/{third}", None, third)
     kind = one_cluster.world(cloud).kind(SOURCE.api_version, SOURCE.kind)
     assert kind is not None
-    patch = {"spec": {"ref": {"branch": f"roadstead/pin/{theirs}"}}}
+    patch = {"spec": {"ref": {"branch": f"roadstead/pin/example/{theirs}"}}}
     at = At(kind, SOURCE.name, SOURCE.namespace)
     one_cluster.world(cloud).patch(at, patch, MERGE, WriteMode(manager="kubectl-patch"))
     tagged = one_cluster.files("  tags: {a: b}\n")
@@ -189,7 +189,7 @@ def test_a_pin_that_somebody_moved_goes_forward_and_never_back(ahead: bool) -> N
     cloud.run(seconds=300, until=lambda: False)
     assert phases(cloud) == {"one": Phase.READY}
     expected = newest if ahead else second  # another plan brings what is ahead to the head
-    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"]["branch"] == f"roadstead/pin/{expected}"
+    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"]["branch"] == f"roadstead/pin/example/{expected}"
 
 
 @pytest.mark.parametrize("call", ["list", "apply"])
@@ -209,8 +209,8 @@ def test_an_instance_that_stood_still_before_a_call_takes_no_pin_back(call: str)
                 newer.append(
                     push(cloud, more | {"platform/more.yaml": NAMESPACE.replace(b"monitoring", b"more")})
                 )
-                cloud.git_host.move_branch(f"roadstead/pin/{newer[0]}", None, newer[0])
-                patch = {"spec": {"ref": {"branch": f"roadstead/pin/{newer[0]}"}}}
+                cloud.git_host.move_branch(f"roadstead/pin/example/{newer[0]}", None, newer[0])
+                patch = {"spec": {"ref": {"branch": f"roadstead/pin/example/{newer[0]}"}}}
                 one_cluster.world(cloud).patch(at, patch, MERGE, WriteMode(manager="roadstead"))
             return getattr(api, call)(*what, **how)
 
@@ -220,9 +220,9 @@ def test_an_instance_that_stood_still_before_a_call_takes_no_pin_back(call: str)
     around(cloud, "kubernetes", connect=connected)
     push(cloud, more)
     cloud.run(until=lambda: bool(newer))
-    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"] == {"branch": f"roadstead/pin/{newer[0]}"}
+    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"] == {"branch": f"roadstead/pin/example/{newer[0]}"}
     cloud.run()
-    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"] == {"branch": f"roadstead/pin/{newer[0]}"}
+    assert one_cluster.live(cloud, SOURCE)["spec"]["ref"] == {"branch": f"roadstead/pin/example/{newer[0]}"}
     assert phases(cloud) == {"one": Phase.READY}
 
 

@@ -166,10 +166,10 @@ def test_a_cluster_that_followed_the_branch_cannot_go_back_and_is_named() -> Non
 
 def test_a_branch_that_somebody_deleted_is_written_again_first() -> None:
     cloud, first, commit = half_way()
-    cloud.git_host.delete_branch(f"roadstead/pin/{first}")
+    cloud.git_host.delete_branch(f"roadstead/pin/example/{first}")
     act(cloud, commit, "back")
     cloud.run(seconds=1800, until=lambda: False)
-    assert cloud.git_host.tip(f"roadstead/pin/{first}") == first
+    assert cloud.git_host.tip(f"roadstead/pin/example/{first}") == first
     assert phases(cloud) == dict.fromkeys((*DEV, *PROD), Phase.READY)
 
 

@@ -18,7 +18,7 @@ from shared.app.intake.accept import accept
 from shared.app.recovery.housekeeping import purge_expired
 from shared.cluster.record import ClusterRecord
 from shared.cluster.record_parts import Phase
-from shared.language.pin import PIN_BRANCHES, TRIED
+from shared.language.pin import TRIED, pin_branches
 from shared.resource_ids import ObjectRef
 from shared.rollouts.rollout import RolloutState
 from tests.support import one_cluster
@@ -96,10 +96,10 @@ class Tried:
 
     @property
     def branch(self) -> str:
-        return f"{PIN_BRANCHES}{TRIED}{self.head}"
+        return f"{pin_branches('example')}{TRIED}{self.head}"
 
     def is_back(self, name: str = "a1") -> bool:
-        return pulls(self.cloud, name) == f"roadstead/pin/{self.before}" and self.record(name).ready
+        return pulls(self.cloud, name) == f"roadstead/pin/example/{self.before}" and self.record(name).ready
 
     def has_namespace(self, name: str = "a1") -> bool:
         api = self.cloud.kubernetes.connect(self.record(name).desired.id)
@@ -201,7 +201,7 @@ def test_what_a_merge_gives_a_cluster_is_not_taken_from_it_first() -> None:
     tried.cloud.run(seconds=3600, until=lambda: not tried.has_namespace())
     assert tried.has_namespace()
     assert tried.record().ready
-    assert pulls(tried.cloud, "a1") == f"roadstead/pin/{git.head('main')}"
+    assert pulls(tried.cloud, "a1") == f"roadstead/pin/example/{git.head('main')}"
     assert "because the pull request was merged; it is back" in tried.comment
 
 
@@ -218,7 +218,7 @@ def test_a_newer_head_is_not_tried_and_the_comment_says_so() -> None:
     assert f"newer head `{newer[:8]}` is not tried" in tried.comment
     assert tried.begin()[0] == 202
     tried.run()
-    assert pulls(tried.cloud, "a1") == f"roadstead/pin/try/{newer}"
+    assert pulls(tried.cloud, "a1") == f"roadstead/pin/example/try/{newer}"
     tried.end()
     tried.run()
     assert tried.is_back()

@@ -15,7 +15,7 @@ from shared.cluster.recipes import Step
 from shared.cluster.record_parts import Phase
 from shared.frozen import replace
 from shared.kubernetes.flux_objects import SOURCE
-from shared.language.pin import PIN_BRANCHES
+from shared.language.pin import name_of_pin, pin_branches
 from shared.ports.azure import GetCluster, GetGroup, GetTags, PatchTags
 from shared.ports.state.fleet import TablesAge
 from tests.support import fleet_files
@@ -123,11 +123,12 @@ def test_no_pin_is_deleted_by_tables_that_were_restored_a_moment_ago() -> None:
     cloud = ready(fleet_files.fleet("one"))
     older = cloud.state.backup()
     files = {**fleet_files.fleet("one"), "platform/version.yaml": VERSION}
-    pin = f"{PIN_BRANCHES}{push(cloud, files)}"
+    pins = pin_branches(cloud.ports.config.fleet)
+    pin = f"{pins}{push(cloud, files)}"
     cloud.run()
     cloud.restore(older)
     purge_expired(cloud.ports)
-    assert pin in cloud.ports.git_host.branches(PIN_BRANCHES)
+    assert pin in cloud.ports.git_host.branches(pins)
 
 
 # The recovery.
@@ -279,7 +280,7 @@ def test_a_secret_that_git_lacks_waits_for_a_person_also_where_flux_fails() -> N
 
 def pulled(cloud: MemoryCloud) -> str:
     """Return the commit that Flux pulls on the cluster."""
-    return str(live(cloud, SOURCE)["spec"]["ref"]["branch"]).removeprefix(PIN_BRANCHES)
+    return name_of_pin(live(cloud, SOURCE)["spec"]["ref"]["branch"])
 
 
 # Deletes wait for a person.

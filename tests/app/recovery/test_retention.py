@@ -12,15 +12,17 @@ from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.cluster.job import Contest, ContestKind
 from shared.cluster.record import ClusterRecord
-from shared.language.pin import PIN_BRANCHES
+from shared.cluster.record_parts import Phase
+from shared.language.pin import PIN_BRANCHES, pin_branches
 from shared.ports import FleetConfig, History, Timing
 from shared.ports.state.fleet import Recovery
 from tests.support import fleet_files
-from tests.support.pipeline_runs import cloud_with, push
+from tests.support.pipeline_runs import cloud_with, phases, push
 from tests.support.replaced_ports import around
 
 pytestmark = pytest.mark.lives
 
+PINS = pin_branches("example")
 VERSION = """\
 apiVersion: v1
 kind: ConfigMap
@@ -134,10 +136,33 @@ def test_a_pin_that_no_cluster_has_or_had_before_is_no_branch_any_more() -> None
         files["platform/version.yaml"] = VERSION.format(version).encode()
         commits.append(push(cloud, files))
         cloud.run()
-    pins = [f"{PIN_BRANCHES}{commit}" for commit in commits]
-    assert {*cloud.ports.git_host.branches(PIN_BRANCHES)} == {*pins}
+    pins = [f"{PINS}{commit}" for commit in commits]
+    assert {*cloud.ports.git_host.branches(PINS)} == {*pins}
     assert purge_expired(cloud.ports)["branches of pins"] == 1
-    assert {*cloud.ports.git_host.branches(PIN_BRANCHES)} == {*pins[1:]}
+    assert {*cloud.ports.git_host.branches(PINS)} == {*pins[1:]}
+
+
+def test_the_pins_of_another_fleet_on_another_branch_of_the_repository_stay() -> None:
+    """Each of the fleets moves its cluster twice, so that nobody needs the first pin of either."""
+    own = MemoryCloud()
+    config = replace(own.ports.config, fleet="other", branch="staging")
+    other = MemoryCloud(config=config, peer=own, repository=own.repository)
+    pinned = dict[str, list[str]]()
+    for cloud, name in ((own, "one"), (other, "two")):
+        fleet, branch = cloud.ports.config.fleet, cloud.ports.config.branch
+        for version in range(3):
+            files = {**fleet_files.fleet(name), "platform/version.yaml": VERSION.format(version).encode()}
+            written = {b"  name: example\n": f"  name: {fleet}\n", b"branch: main\n": f"branch: {branch}\n"}
+            for before, after in written.items():
+                files["fleet.yaml"] = files["fleet.yaml"].replace(before, after.encode())
+            commit = push(cloud, files, branch)
+            cloud.run()
+            pinned.setdefault(fleet, []).append(f"{pin_branches(fleet)}{commit}")
+        assert phases(cloud) == {name: Phase.READY}
+    assert purge_expired(own.ports)["branches of pins"] == 1
+    assert {*own.git_host.branches(PIN_BRANCHES)} == {*pinned["example"][1:], *pinned["other"]}
+    assert purge_expired(other.ports)["branches of pins"] == 1
+    assert {*own.git_host.branches(PIN_BRANCHES)} == {*pinned["example"][1:], *pinned["other"][1:]}
 
 
 def test_the_pin_that_a_stopped_cluster_runs_stays_a_branch_whatever_it_was_given_since() -> None:
@@ -148,7 +173,7 @@ def test_the_pin_that_a_stopped_cluster_runs_stays_a_branch_whatever_it_was_give
         cloud.run(seconds=1800)
         cloud.azure.interventions.stop(cloud.state.clusters()[0].desired.id)
     purge_expired(cloud.ports)
-    left = {name.removeprefix(PIN_BRANCHES) for name in cloud.ports.git_host.branches(PIN_BRANCHES)}
+    left = {name.removeprefix(PINS) for name in cloud.ports.git_host.branches(PINS)}
     assert left == {commits[0], *commits[2:]}
 
 
@@ -164,7 +189,7 @@ def test_no_pin_is_deleted_while_nobody_knows_what_a_cluster_pulls() -> None:
     recovering = replace(record, ownership=replace(record.ownership, recovering=True))
     saved = cloud.state.save(recovering)
     assert purge_expired(cloud.ports)["branches of pins"] == 0
-    assert f"{PIN_BRANCHES}{first}" in cloud.ports.git_host.branches(PIN_BRANCHES)
+    assert f"{PINS}{first}" in cloud.ports.git_host.branches(PINS)
     waits = replace(record.job.next_run, contest=Contest(ContestKind.INSTALLATION))
     contested = replace(saved, ownership=record.ownership, job=replace(record.job, next_run=waits))
     saved = cloud.state.save(contested)
@@ -195,8 +220,8 @@ def test_no_pin_is_deleted_while_a_new_manifest_is_invalid_or_a_recovery_lasts()
 def test_once_a_day_the_log_says_that_anybody_could_move_a_pin(caplog: pytest.LogCaptureFixture) -> None:
     cloud = cloud_with(fleet_files.fleet("one"))
     purge_expired(cloud.ports)
-    assert "no rule of the git host keeps people from moving roadstead/pin/*" in caplog.text
+    assert "no rule of the git host keeps people from moving roadstead/pin/example/*" in caplog.text
     caplog.clear()
-    cloud.repository.guarded = (f"{PIN_BRANCHES}*",)
+    cloud.repository.guarded = ("roadstead/pin/**/*",)
     purge_expired(cloud.ports)
     assert "no rule of the git host" not in caplog.text

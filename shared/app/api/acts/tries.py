@@ -51,7 +51,7 @@ def begin_try(
         pulls = _judged(record, pin, pull, ports)
         now = ports.clock()
         trial = Trial(number, pull.head, pulls, by, now, now + lasts, reason)
-        ensure_branch(trial.pin(), ports.git_host)  # before the first job that has the cluster pull it
+        ensure_branch(trial.pin(), ports)  # before the first job that has the cluster pull it
     except Unauthorized as error:
         raise Refusal(409, f"{WITHOUT_BRANCHES}: {error}") from error
     except ReconcileError as error:

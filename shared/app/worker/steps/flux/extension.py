@@ -80,7 +80,7 @@ def _not_passed(last: AcceptedWrite | None, names: list[str]) -> list[str]:
 def wanted_configurations(context: StepContext, found: Mapping[str, Json]) -> dict[str, dict[str, Any]]:
     """Return the configurations without a secret; one that somebody suspended may stay so."""
     desired, credentials = as_live(context, _pinned_to(context, found)), context.ports.config.git_credentials
-    bodies = configuration_bodies(desired, context.record.observation.facts)
+    bodies = configuration_bodies(desired, context.owner.fleet, context.record.observation.facts)
     if credentials is not None and uses_app_credentials(desired.spec.flux, credentials):
         bodies[MAIN] = with_user(bodies[MAIN], credentials)
     if not corrects_flux(context.record):
@@ -92,7 +92,7 @@ def wanted_configurations(context: StepContext, found: Mapping[str, Json]) -> di
 def _pinned_to(context: StepContext, found: Mapping[str, Json]) -> str:
     """Return the commit that the first configuration pulls, "" for none, and of another repository."""
     repository = (found.get(MAIN, {}).get("properties") or {}).get("gitRepository") or {}
-    same = repository.get("url") in (None, context.desired.main_source.url)
+    same = repository.get("url") in (None, context.desired.spec.flux.main.url)
     return commit_in(repository.get("repositoryRef")) if same else ""
 
 
@@ -136,10 +136,11 @@ def _left_alone(context: StepContext, wanted: Mapping[str, Json], found: Mapping
 def other_source(context: StepContext) -> list[str]:
     """Return the fields in which a cluster that is to be adopted has another source or path in Azure."""
     found = context.azure(ListFluxConfigurations(context.cluster))
-    unpinned = configuration_bodies(context.desired.with_pin(None), None)
+    fleet = context.owner.fleet
+    unpinned = configuration_bodies(context.desired.with_pin(None), fleet, None)
     differences = [
         f"the configuration {name} of Flux: {field}"
-        for name, body in configuration_bodies(context.desired, None).items()
+        for name, body in configuration_bodies(context.desired, fleet, None).items()
         if name in found
         for field in changed_fields(body, found[name], facts=False)
         if field in changed_fields(unpinned[name], found[name], facts=False)

@@ -17,7 +17,7 @@ from shared.cluster.outcomes import Wait
 from shared.frozen import replace
 from shared.json_tree import Json
 from shared.language.desired import Desired
-from shared.language.pin import PIN_BRANCHES, TRIED, Pin
+from shared.language.pin import TRIED, Pin, name_of_pin
 
 
 def commit_in(ref: Json | None) -> str:
@@ -26,10 +26,8 @@ def commit_in(ref: Json | None) -> str:
     That is its commit, after ``TRIED`` that of a try; "" for a ref that follows a branch, and for none.
     """
     given = ref or {}
-    branch = str(given.get("branch") or "")
-    return str(given.get("commit") or given.get("digest") or "") or (
-        branch.removeprefix(PIN_BRANCHES) if branch.startswith(PIN_BRANCHES) else ""
-    )
+    named = str(given.get("commit") or given.get("digest") or "")
+    return named or name_of_pin(str(given.get("branch") or ""))
 
 
 def as_live(context: StepContext, live: str) -> Desired:

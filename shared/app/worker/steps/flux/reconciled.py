@@ -39,7 +39,7 @@ def applied_revision(context: StepContext, api: KubernetesApi) -> AppliedRevisio
     That counts every source and Kustomization of the manifest, at what the sources fetched after the request
     of the job, and the objects of Flux that these applied, children of children included.
     """
-    manifests = sync_objects(context.desired, None)
+    manifests = sync_objects(context.desired, context.owner.fleet, None)
     live = LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
     sources = [manifest for manifest in manifests if manifest["kind"] != flux_objects.KUSTOMIZATION.kind]
     states = [_found(source, live, context) for source in sources]
@@ -72,7 +72,8 @@ def _other_credentials(
     failed = {found.ref for found in states if isinstance(found.state, FluxFailure)}
     if context.record.recovering or not failed:
         return None
-    for manifest in sync_objects(context.desired, context.ports.config.git_credentials):
+    credentials = context.ports.config.git_credentials
+    for manifest in sync_objects(context.desired, context.owner.fleet, credentials):
         secret = flux_objects.ref_of(manifest) == flux_objects.SECRET
         if secret and not flux_objects.is_applied(manifest, api.get(flux_objects.SECRET)):
             return Restart("the app has other git credentials than the cluster")

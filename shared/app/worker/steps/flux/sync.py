@@ -51,12 +51,13 @@ def ensure_sync(context: StepContext) -> Outcome:
     credentials, flux = context.ports.config.git_credentials, context.desired.spec.flux
     request = "" if context.record.recovering else request_of(context)
     api = context.kubernetes()
-    source, sources = source_ref(context.desired.main_source), LiveObjects([], api)
+    source, sources = source_ref(context.desired.spec.flux.main), LiveObjects([], api)
     # Listed, so that it is read once: the pin is compared with what an apply may overwrite.
     known = sources.kin(source)
     pinned = pinned_to(context, sources)
     desired = as_live(context, pinned)
-    wanted = sync_objects(desired, credentials, facts=context.record.observation.facts, request=request)
+    facts, fleet = context.record.observation.facts, context.owner.fleet
+    wanted = sync_objects(desired, fleet, credentials, facts=facts, request=request)
     wanted = (*wanted, *event_objects(context.desired, context.ports.config.public_url))
     refused = _undefined(context, wanted) or _without_address(context) or held_back(context, pinned)
     if refused:
@@ -83,7 +84,7 @@ def pinned_to(context: StepContext, live: LiveObjects) -> str:
     """Return the commit that Flux pulls on the cluster, "" for none, and of another repository."""
     if context.desired.pin is None:
         return ""
-    source = context.desired.main_source
+    source = context.desired.spec.flux.main
     spec = (live.get(source_ref(source)) or {}).get("spec") or {}
     return commit_in(spec.get("ref")) if spec.get("url") in (None, source.url) else ""
 
@@ -91,10 +92,11 @@ def pinned_to(context: StepContext, live: LiveObjects) -> str:
 def other_source(context: StepContext) -> list[str]:
     """Return the fields in which the cluster's Flux objects have another source or path than the manifest."""
     live = LiveObjects([], context.kubernetes())
-    unpinned = sync_objects(context.desired.with_pin(None), None)
+    fleet = context.owner.fleet
+    unpinned = sync_objects(context.desired.with_pin(None), fleet, None)
     differences = [
         path
-        for manifest, plain in zip(sync_objects(context.desired, None), unpinned, strict=True)
+        for manifest, plain in zip(sync_objects(context.desired, fleet, None), unpinned, strict=True)
         for path in source_difference(manifest, plain, live.get(ref_of(manifest)))
     ]
     return unless_forward(context, differences, pinned_to(context, live)) if differences else []
