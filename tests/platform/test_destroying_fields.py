@@ -35,6 +35,10 @@ def of_claim(**spec: Any) -> dict[str, Any]:
     return manifest("PersistentVolumeClaim", "a/b", spec=spec)
 
 
+def projected(**token: Any) -> dict[str, Any]:
+    return {"name": "v", "projected": {"sources": [{"serviceAccountToken": token}]}}
+
+
 HEADLESS, LOAD_BALANCER = {"clusterIP": "None"}, {"type": "LoadBalancer"}
 QUOTA = manifest("ResourceQuota", "a/b", spec={"hard": {"pods": "10"}})
 DRIVER = manifest("CSIDriver", "x.example.com", "storage.k8s.io/v1", spec={})
@@ -171,6 +175,42 @@ def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_objec
             manifest("StorageClass", "a", "storage.k8s.io/v1", provisioner="x"),
             manifest("StorageClass", "a", "storage.k8s.io/v1", provisioner="x", parameters={}),
         ),
+        (
+            job(container={"resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}),
+            job(
+                container={"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": "1000m"}}}
+            ),
+        ),
+        (job(), job(pod={"enableServiceLinks": True}, container={"tty": False, "stdin": False})),
+        (
+            job(container={"livenessProbe": {"httpGet": {"port": 80}}}),
+            job(
+                container={"livenessProbe": {"httpGet": {"port": 80, "path": "/"}, "initialDelaySeconds": 0}}
+            ),
+        ),
+        (
+            job(pod={"volumes": [projected(path="t")]}),
+            job(pod={"volumes": [projected(path="t", expirationSeconds=3600)]}),
+        ),
+        (
+            job(podFailurePolicy={"rules": [{"onPodConditions": [{"type": "DisruptionTarget"}]}]}),
+            job(
+                podFailurePolicy={
+                    "rules": [{"onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+                }
+            ),
+        ),
+        # Two names of one field, and a list whose order says nothing.
+        (job(pod={"serviceAccountName": "a"}), job(pod={"serviceAccount": "a", "serviceAccountName": "a"})),
+        (job(pod={"serviceAccount": "a"}), job(pod={"serviceAccountName": "a"})),
+        (
+            of_claim(dataSource={"kind": "VolumeSnapshot", "name": "a"}),
+            of_claim(dataSourceRef={"kind": "VolumeSnapshot", "name": "a"}),
+        ),
+        (
+            {**QUOTA, "spec": {"scopes": ["BestEffort", "NotTerminating"]}},
+            {**QUOTA, "spec": {"scopes": ["NotTerminating", "BestEffort"]}},
+        ),
         # What the cluster has chosen may be what is written now.
         (of_claim(), of_claim(storageClassName="default")),
         (of_claim(), of_claim(volumeName="pvc-1")),
@@ -269,6 +309,11 @@ def replaced(kind: str, **strategy: Any) -> dict[str, Any]:
         (replaced("Deployment", rollingUpdate={"maxSurge": 1}), replaced("Deployment", type="Recreate"), ""),
         (replaced("Deployment", type="Recreate"), replaced("Deployment"), ""),
         (replaced("DaemonSet"), replaced("DaemonSet", type="OnDelete"), ""),
+        (
+            {**replaced("StatefulSet"), "apiVersion": "apps.kruise.io/v1beta1"},
+            {**replaced("StatefulSet", type="OnDelete"), "apiVersion": "apps.kruise.io/v1beta1"},
+            "",
+        ),
     ],
 )
 def test_what_kubernetes_has_filled_in_stays_when_it_has_no_place_any_more(
