@@ -280,6 +280,14 @@ def test_the_types_of_a_network_policy_that_kubernetes_filled_in_stay(
     assert said in found
 
 
+def test_a_network_policy_of_calico_has_no_types_that_kubernetes_fills_in() -> None:
+    sides = [
+        manifest("NetworkPolicy", "platform/a", "projectcalico.org/v3", spec=spec)
+        for spec in ({}, {"egress": [{"action": "Allow"}]})
+    ]
+    assert "policyTypes" not in text([KEPT, sides[0]], [KEPT, sides[1]])
+
+
 def test_what_goes_though_its_file_is_unchanged_says_so() -> None:
     """Report: kubernetes/k8s.io#7067: a new kustomization file listed one of the manifests next to it."""
     kept, gone = deployment("platform/a"), deployment("platform/b")

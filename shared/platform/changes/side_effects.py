@@ -97,7 +97,8 @@ def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[SideEffectNote]:
             yield SideEffectNote(SideEffect.SUSPENDED if asleep[1] else SideEffect.RESUMED)
         if any(value_at(old, field) != value_at(new, field) for field in _PULLED.get(name.group, ())):
             yield SideEffectNote(SideEffect.PULLS)
-    if name.kind == "NetworkPolicy" and not any(value_at(side, "spec.policyTypes") for side in (old, new)):
+    is_policy = name[:2] == ("networking.k8s.io", "NetworkPolicy")
+    if is_policy and not any(value_at(side, "spec.policyTypes") for side in (old, new)):
         rules = [bool(value_at(manifest, "spec.egress")) for manifest in (old, new)]
         if rules[0] != rules[1]:
             yield SideEffectNote(SideEffect.STILL_OPEN if rules[1] else SideEffect.STILL_CLOSED)
