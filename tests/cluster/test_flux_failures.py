@@ -163,6 +163,8 @@ CASES = [
     ("ValuesError", "could not resolve ConfigMap chart values reference 'a/web'", "flux/ValuesError"),
     ("SourceNotReady", f"{CHART}latest generation of object has not been reconciled", "flux/ChartIsFetched"),
     ("SourceNotReady", f"{CHART}no 'web' chart with version matching '9.x' found", "flux/NoSuchVersion"),
+    ("SourceNotReady", f"{CHART}could not build artifact: no space left on device", "flux/NoRoom"),
+    ("SourceNotReady", f"{CHART}Get: net/http: TLS handshake timeout", "flux/ServerDown"),
     ("SourceNotReady", f"{CHART}chart pull error: 401: unauthorized", "flux/SourceNotReady"),
     # A source
     ("GitOperationFailed", f"{CLONE}tls: failed to verify certificate: x509", "flux/UntrustedCertificate"),
