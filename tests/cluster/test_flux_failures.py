@@ -70,7 +70,7 @@ CASES = [
     ),
     (
         "PruneFailed",
-        f'ConfigMap/a/b delete failed: configmaps "b" is forbidden: {USER} cannot delete resource "configmaps"',
+        f'Job/a/b delete failed: jobs.batch "b" is forbidden: {USER} cannot delete resource "jobs"',
         "flux/NoRight",
     ),
     (
@@ -99,8 +99,8 @@ CASES = [
     ("ArtifactFailed", "Source artifact not found, retrying in 30s", "flux/ArtifactNotYet"),
     (
         "ArtifactFailed",
-        f"failed to download archive: GET {SERVED} giving up after 10 attempt(s): dial tcp 10.0.0.1:80: connect: "
-        "connection refused",
+        f"failed to download archive: GET {SERVED} giving up after 10 attempt(s): dial tcp 10.0.0.1:80: "
+        "connect: connection refused",
         "flux/ArtifactNotYet",
     ),
     (

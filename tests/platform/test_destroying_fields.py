@@ -200,7 +200,7 @@ def test_a_field_that_never_changes_stops_the_path_or_with_force_makes_the_objec
                 }
             ),
         ),
-        # Two names of one field, and a list whose order says nothing.
+        # Two names of one field, and a list in another order.
         (job(pod={"serviceAccountName": "a"}), job(pod={"serviceAccount": "a", "serviceAccountName": "a"})),
         (job(pod={"serviceAccount": "a"}), job(pod={"serviceAccountName": "a"})),
         (

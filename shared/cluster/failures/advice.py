@@ -110,7 +110,7 @@ def after_refusal(message: str) -> str:
 
 
 _REFUSED = re.compile(r" (?:dry-run|apply|create|delete) failed(?: \((?P<reason>\w+)\))?")
-"""What Flux writes before the answer of the API server (fluxcd/pkg ``ssa/errors``), with its reason if any."""
+"""What Flux writes before the answer of the API server (fluxcd/pkg ``ssa/errors``), and its reason if any."""
 
 
 def entry_of_flux(failure: FluxFailure) -> CatalogueEntry | None:

@@ -301,7 +301,7 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 """What no value means, by the name of a field."""
 _ALIASES = {"dataSource": "dataSourceRef", "serviceAccount": "serviceAccountName"}
-"""Fields that are kept equal to others (``NormalizeDataSources``; ``pkg/apis/core/v1/conversion.go``)."""
+"""Fields that always equal others (``NormalizeDataSources``; ``pkg/apis/core/v1/conversion.go``)."""
 
 
 def _plain(value: Any, key: str = "") -> Any:
