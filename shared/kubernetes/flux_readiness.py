@@ -34,10 +34,12 @@ _FORMER = re.compile(r".+/([0-9a-f]{40})")
 
 WAITS_FOR_ANOTHER = "DependencyNotReady"
 """The reason of Ready while an object of Flux waits for those that its ``dependsOn`` names."""
-PASSING = (WAITS_FOR_ANOTHER, "SourceNotReady", "HealthCheckCanceled")
+_PASSING = (WAITS_FOR_ANOTHER, "SourceNotReady", "HealthCheckCanceled")
 """Reasons that usually pass in a moment: a HelmRelease has the second after each change of its chart and each
 start of Flux (fluxcd/helm-controller#1252, #813), a Kustomization the third when a newer commit comes."""
-_TRIED_AGAIN = (*PASSING, "ArtifactFailed")
+_NO_ARTIFACT = "artifact not found"
+"""What a Kustomization says instead of the second (kustomize-controller ``kustomization_controller.go``)."""
+_TRIED_AGAIN = (*_PASSING, "ArtifactFailed")
 """Reasons with which Flux always tries again. A Kustomization may still be ``Stalled`` then, by what was:
 that ends only where it is applied again (fluxcd/kustomize-controller ``internal/controller``)."""
 
@@ -80,6 +82,11 @@ class FluxFailure:
     message: str
     attempt: Attempt = NO_ATTEMPT
     gave_up: bool = False
+
+    @property
+    def passes(self) -> bool:
+        """Whether it usually passes in a moment."""
+        return self.reason in _PASSING or _NO_ARTIFACT in self.message
 
 
 @dataclass(frozen=True)

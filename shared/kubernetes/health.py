@@ -25,7 +25,6 @@ from shared.kubernetes.flux_objects import (
 )
 from shared.kubernetes.flux_readiness import (
     NO_ATTEMPT,
-    PASSING,
     WAITS_FOR_ANOTHER,
     Attempt,
     FluxFailure,
@@ -284,7 +283,7 @@ def flux_faults(reports: Iterable[ObjectReport], now: datetime) -> Iterator[Faul
     for report in reports:
         late, since = now - report.since > PATIENCE, report.since
         match report.state:
-            case FluxFailure(reason, message, attempt) if late or reason not in PASSING:
+            case FluxFailure(reason, message, attempt) as failure if late or not failure.passes:
                 yield Fault(report.ref, reason or "Failed", f"{reason}: {message}", attempt, since)
             case Progressing(message) if late:
                 text = f"{message}, since {since:%H:%M} UTC"

@@ -13,7 +13,7 @@ from localcloud.azure.world.refusals import fixed
 from localcloud.azure.world.refusals.egress_rules import OUTBOUND_PATHS
 from shared.azure.changes.conditions import ChangeSurroundings
 from shared.azure.changes.field_effects import FIELD_EFFECTS, Effect
-from shared.azure.changes.writes import effect_of, planned_effect
+from shared.azure.changes.writes import effect_of, missing_conditions, planned_effect
 from shared.language.model.arm_types import OWNED_BY_AZURE
 from shared.language.model.base import models_in
 from shared.language.model.cluster.spec import ClusterSpec
@@ -52,6 +52,7 @@ def test_every_entry_names_its_source() -> None:
 
 
 NETWORK, CHANNEL = "networkProfile", "autoUpgradeProfile.nodeOSUpgradeChannel"
+BALANCED = f"{NETWORK}.loadBalancerProfile"
 ADVANCED, BACKEND = f"{NETWORK}.advancedNetworking", f"{NETWORK}.loadBalancerProfile.backendPoolType"
 OVERLAY = {"networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"}}
 NODE_SUBNET = {"networkProfile": {"networkPlugin": "azure"}}
@@ -188,8 +189,18 @@ VAULT_ACCESS = "securityProfile.azureKeyVaultKms.keyVaultNetworkAccess"
         (f"{NAT}.outboundIPPrefixes.publicIPPrefixes", None, ["a"], (NAT_MANAGED,), Effect.RECREATION),
         (f"{NAT}.managedOutboundIPProfile.count", None, 1, (NAT_OWN, NAT_MANAGED), Effect.RECREATION),
         (f"{NAT}.managedOutboundIPProfile.count", 1, 2, (NAT_MANAGED, NAT_MANAGED), Effect.IN_PLACE),
-        (f"{NAT}.outboundIPs.publicIPs", ["a"], ["b"], (NAT_OWN, NAT_OWN), Effect.IN_PLACE),
-        (f"{NAT}.outboundIPs.publicIPs", None, ["a"], (BALANCER, NAT_OWN), Effect.IN_PLACE),
+        (f"{NAT}.managedOutboundIPProfile.count", 2, 1, (NAT_MANAGED, NAT_MANAGED), Effect.EGRESS),
+        (f"{NAT}.outboundIPs.publicIPs", ["a"], ["b"], (NAT_OWN, NAT_OWN), Effect.EGRESS),
+        (f"{NAT}.outboundIPs.publicIPs", ["a"], ["b", "A"], (NAT_OWN, NAT_OWN), Effect.IN_PLACE),
+        (f"{BALANCED}.outboundIPs.publicIPs", [{"id": "a"}], [{"id": "b"}], (), Effect.EGRESS),
+        (f"{BALANCED}.outboundIPs.publicIPs", [{"id": "a"}], [{"id": "b"}, {"id": "a"}], (), Effect.IN_PLACE),
+        (f"{BALANCED}.outboundIPs.publicIPs", None, [{"id": "a"}], (), Effect.EGRESS),
+        (f"{BALANCED}.outboundIPPrefixes.publicIPPrefixes", [{"id": "a"}], None, (), Effect.EGRESS),
+        (f"{BALANCED}.managedOutboundIPs.count", None, 2, (), Effect.IN_PLACE),
+        (f"{BALANCED}.managedOutboundIPs.count", 2, 3, (), Effect.IN_PLACE),
+        (f"{BALANCED}.managedOutboundIPs.count", 3, 2, (), Effect.EGRESS),
+        (f"{BALANCED}.managedOutboundIPs.count", 2, None, (), Effect.EGRESS),
+        (f"{NAT}.outboundIPs.publicIPs", None, ["a"], (BALANCER, NAT_OWN), Effect.EGRESS),
         (VAULT_ACCESS, "Public", "Private", (encrypted("Public"), encrypted("Private")), Effect.RECREATION),
         (VAULT_ACCESS, "Private", "Public", (encrypted("Private"), encrypted("Public")), Effect.RECREATION),
         (
@@ -340,3 +351,8 @@ def test_the_local_cloud_refuses_fixed_fields_and_accepts_the_allowed_changes() 
     assert [path for path in paths if effect_of(path, "one", "other") not in FIXED] == []
     around = ChangeSurroundings(NODE_SUBNET, overlay(podCidr="10.9.0.0/16"))
     assert [way for way in fixed.WAYS if effect_of(*way, around) in FIXED] == []
+
+
+def test_a_circumstance_that_only_makes_a_change_harmless_is_none_that_is_missing() -> None:
+    missing = missing_conditions(f"{NAT}.outboundIPs.publicIPs", ["a"], ["b"])
+    assert missing == "where the NAT gateway has had addresses of your own from its start"

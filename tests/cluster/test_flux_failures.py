@@ -12,6 +12,9 @@ APPLIED, RELEASE = "ReconciliationFailed", "Helm upgrade failed for release a/we
 CLONE = "failed to checkout and determine revision: unable to clone 'https://git.example.com/a/b': "
 CHART = "HelmChart 'flux-system/a-web' is not ready: "
 PULL = "failed to determine artifact digest: "
+USER = 'User "system:serviceaccount:a:b"'
+SERVED = "http://source-controller.flux-system.svc.cluster.local./gitrepository/flux-system/apps/1.tar.gz"
+LIMITED, HOOK = "client rate limiter Wait returned an error: rate: Wait(n=1)", "flux/HookFailed"
 CASES = [
     # The API server refuses what Flux applies.
     (
@@ -56,10 +59,31 @@ CASES = [
     (APPLIED, "Pod/a/b dry-run failed (Forbidden): exceeded quota: compute", "kubernetes/ExceededQuota"),
     (
         APPLIED,
-        'Role/a/b dry-run failed (Forbidden): User "system:serviceaccount:a:b" cannot patch resource "roles"',
+        f'Role/a/b dry-run failed (Forbidden): roles "b" is forbidden: {USER} cannot patch resource "roles"',
         "flux/NoRight",
     ),
-    ("PruneFailed", 'ConfigMap/a/b delete failed: User "x" cannot delete resource', "flux/NoRight"),
+    (
+        APPLIED,
+        'Role/a/b dry-run failed (Forbidden): roles "b" is forbidden: user "system:serviceaccount:a:b" '
+        '(groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held',
+        "flux/NoRight",
+    ),
+    (
+        "PruneFailed",
+        f'Job/a/b delete failed: jobs.batch "b" is forbidden: {USER} cannot delete resource "jobs"',
+        "flux/NoRight",
+    ),
+    (
+        APPLIED,
+        'Deployment/a/b dry-run failed (BadRequest): Deployment in version "v1" cannot be handled as a '
+        'Deployment: strict decoding error: unknown field "spec.foo"',
+        "kubernetes/BadRequest",
+    ),
+    (
+        APPLIED,
+        "Server/a/b dry-run failed: .spec.policy: field not declared in schema",
+        "kubernetes/UnknownField",
+    ),
     (
         APPLIED,
         'Certificate/a/b dry-run failed: no matches for kind "Certificate" in version "cert-manager.io/v1"',
@@ -73,9 +97,28 @@ CASES = [
     ("DependencyNotReady", "dependency 'flux-system/infra' is not ready", "flux/DependencyNotReady"),
     ("DependencyNotReady", "dependency 'flux-system/infra' not found", "flux/NoDependency"),
     ("ArtifactFailed", "Source artifact not found, retrying in 30s", "flux/ArtifactNotYet"),
+    (
+        "ArtifactFailed",
+        f"failed to download archive: GET {SERVED} giving up after 10 attempt(s): dial tcp 10.0.0.1:80: "
+        "connect: connection refused",
+        "flux/ArtifactNotYet",
+    ),
+    (
+        "ArtifactFailed",
+        f"failed to download chart from {SERVED}: context deadline exceeded",
+        "flux/ArtifactNotYet",
+    ),
     ("ArtifactFailed", 'GitRepository.source.toolkit.fluxcd.io "apps" not found', "flux/NoSource"),
     ("ArtifactFailed", "kustomization path not found: stat /tmp/x: no such file or directory", ""),
     ("BuildFailed", "Secret/a/b decryption failed: cannot get sops data key", "flux/Undecrypted"),
+    ("BuildFailed", "Secret/a/b is SOPS encrypted, configuring decryption is required", "flux/Undecrypted"),
+    ("BuildFailed", 'secrets "sops-age" not found', "flux/Undecrypted"),
+    ("BuildFailed", "kustomize build failed: accumulating resources from 'sops/web': no such file", ""),
+    (
+        "BuildFailed",
+        "post build failed for 'web': substitute from 'Secret/vars' error: secrets \"vars\" not found",
+        "flux/UnknownVariable",
+    ),
     ("BuildFailed", "variable substitution failed: variable not set (strict mode)", "flux/UnknownVariable"),
     ("BuildFailed", "kustomize build failed: no matches for Id Deployment.v1.apps/web", ""),
     ("AccessDenied", "cross-namespace references have been blocked", "flux/AccessDenied"),
@@ -83,7 +126,16 @@ CASES = [
     ("UpgradeFailed", f"{RELEASE}context deadline exceeded", "flux/ReleaseNotReady"),
     ("UpgradeFailed", f"{RELEASE}another operation (install/upgrade/rollback) is in", "flux/HelmInterrupted"),
     ("PendingRelease", "Unlocked Helm release a/web.v2 in pending-upgrade state", "flux/HelmInterrupted"),
-    ("UpgradeFailed", f"{RELEASE}pre-upgrade hooks failed: job web-migrate failed", "flux/HookFailed"),
+    ("UpgradeFailed", f"{RELEASE}pre-upgrade hooks failed: job web-migrate failed", HOOK),
+    ("InstallFailed", "Helm install failed: failed pre-install: timed out waiting for the condition", HOOK),
+    ("UpgradeFailed", f"{RELEASE}warning: Hook post-upgrade web/job.yaml failed: no", HOOK),
+    ("UpgradeFailed", f"{RELEASE}no certificate of the webhook is valid", "flux/ReleaseFailed"),
+    ("UpgradeFailed", f"{RELEASE}{LIMITED} would exceed context deadline", "flux/ReleaseNotReady"),
+    (
+        "UpgradeFailed",
+        f"{RELEASE}Kubernetes cluster unreachable: Get: dial tcp 10.0.0.1:443: i/o timeout",
+        "flux/ApiServerDownInRelease",
+    ),
     (
         "UpgradeFailed",
         f"{RELEASE}current release manifest contains removed kubernetes api(s) for this kubernetes version",
@@ -111,6 +163,8 @@ CASES = [
     ("ValuesError", "could not resolve ConfigMap chart values reference 'a/web'", "flux/ValuesError"),
     ("SourceNotReady", f"{CHART}latest generation of object has not been reconciled", "flux/ChartIsFetched"),
     ("SourceNotReady", f"{CHART}no 'web' chart with version matching '9.x' found", "flux/NoSuchVersion"),
+    ("SourceNotReady", f"{CHART}could not build artifact: no space left on device", "flux/NoRoom"),
+    ("SourceNotReady", f"{CHART}Get: net/http: TLS handshake timeout", "flux/ServerDown"),
     ("SourceNotReady", f"{CHART}chart pull error: 401: unauthorized", "flux/SourceNotReady"),
     # A source
     ("GitOperationFailed", f"{CLONE}tls: failed to verify certificate: x509", "flux/UntrustedCertificate"),
@@ -125,6 +179,7 @@ CASES = [
     ),
     ("GitOperationFailed", f"{CLONE}authentication required", ""),
     ("OCIArtifactPullFailed", f"{PULL}TOOMANYREQUESTS: you have reached your limit", "flux/TooManyRequests"),
+    ("AuthenticationFailed", f"failed to get secret 'a/b': {LIMITED} would exceed", ""),
     ("OCIArtifactPullFailed", f"{PULL}no match found for semver: 9.x", "flux/NoSuchVersion"),
     ("OCIArtifactPullFailed", f"{PULL}MANIFEST_UNKNOWN: manifest unknown", ""),
     ("VerificationError", "signature verification of commit 'abc' failed", "flux/VerificationError"),

@@ -34,6 +34,9 @@ def text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+NO_ARTIFACT = "Source artifact not found"
+
+
 def live(
     kind: str = "Kustomization",
     name: str = "apps",
@@ -43,6 +46,7 @@ def live(
     changed: datetime = EARLIER,
     since: datetime = EARLIER,
     generation: int = 1,
+    message: str = "what Flux says",
     **rest: Any,
 ) -> Json:
     """Return an object of Flux whose condition Ready is of generation 1."""
@@ -51,7 +55,7 @@ def live(
         "type": "Ready",
         "status": status,
         "reason": reason,
-        "message": "what Flux says",
+        "message": message,
         "observedGeneration": 1,
         "lastTransitionTime": text(since),
     }
@@ -201,6 +205,20 @@ def test_a_release_whose_chart_is_fetched_is_at_work_until_that_takes_too_long()
     )
     assert faults(lately) == []
     assert [reason for reason, _ in faults(long_ago)] == ["SourceNotReady"]
+
+
+def test_a_source_that_has_nothing_yet_is_at_work_until_that_takes_too_long() -> None:
+    """After each start of Flux, a Kustomization finds no artifact of its source for a moment."""
+    lately, long_ago = (
+        live(status="False", reason="ArtifactFailed", since=since, message=said)
+        for since, said in ((LATELY, f"{NO_ARTIFACT}, retrying in 30s"), (EARLIER, NO_ARTIFACT))
+    )
+    wrong = live(
+        status="False", reason="ArtifactFailed", since=LATELY, message="kustomization path not found"
+    )
+    assert faults(lately) == []
+    assert [reason for reason, _ in faults(long_ago)] == ["ArtifactFailed"]
+    assert [reason for reason, _ in faults(wrong)] == ["ArtifactFailed"]
 
 
 def test_the_kinds_of_flux_are_those_that_the_components_define_in_their_stored_version() -> None:

@@ -55,6 +55,22 @@ OTHER_DEVICES = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceCla
 CLASS = "devices.requests[gpu].exactly.deviceClassName"
 
 
+def projected(**token: Any) -> dict[str, Any]:
+    return {"name": "v", "projected": {"sources": [{"serviceAccountToken": token}]}}
+
+
+def probed(path: str = "", **probe: Any) -> dict[str, Any]:
+    return {"livenessProbe": {"httpGet": {"port": 80} | ({"path": path} if path else {}), **probe}}
+
+
+def disrupted(**condition: str) -> dict[str, Any]:
+    return {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", **condition}]}]}
+
+
+def scoped(*scopes: str) -> dict[str, Any]:
+    return manifest("ResourceQuota", "a/b", spec={"scopes": [*scopes]})
+
+
 def selecting(kind: str, **labels: str) -> dict[str, Any]:
     spec = {"selector": {"matchLabels": {"app": "a", **labels}}, "template": labelled(**labels)}
     return manifest(kind, "a/b", "apps/v1", spec=spec)
@@ -222,6 +238,13 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (job(), job(completions=3), "spec.completions"),
     (job(suspend=True, completions=2), job(suspend=True, completions=3), "spec.completions"),
     (job("app:1"), job("app:2"), "spec.template.spec.containers[c].image"),
+    # A default of pods, and none of their templates (SetDefaults_Pod).
+    (job(), job(pod={"enableServiceLinks": True}), "spec.template.spec.enableServiceLinks"),
+    (
+        job(container={"resources": {"limits": {"cpu": 1}}}),
+        job(container={"resources": {"limits": {"cpu": 1}, "requests": {"cpu": "1000m"}}}),
+        "spec.template.spec.containers[c].resources.requests",
+    ),
     (
         job(),
         job(container={"imagePullPolicy": "Always"}),
@@ -316,6 +339,18 @@ TAKEN: list[Change] = [
         manifest("StorageClass", "a", "storage.k8s.io/v1", provisioner="x"),
         manifest("StorageClass", "a", "storage.k8s.io/v1", provisioner="x", parameters={}),
     ),
+    (job(), job(container={"tty": False, "stdin": False})),
+    (job(container=probed()), job(container=probed("/", initialDelaySeconds=0))),
+    (
+        job(pod={"volumes": [projected(path="t")]}),
+        job(pod={"volumes": [projected(path="t", expirationSeconds=3600)]}),
+    ),
+    (job(podFailurePolicy=disrupted()), job(podFailurePolicy=disrupted(status="True"))),
+    # Two names of one field, and a list in another order.
+    (job(pod={"serviceAccountName": "a"}), job(pod={"serviceAccount": "a", "serviceAccountName": "a"})),
+    (job(pod={"serviceAccount": "a"}), job(pod={"serviceAccountName": "a"})),
+    (of_claim(dataSource=SNAPSHOT), of_claim(dataSourceRef=SNAPSHOT)),
+    (scoped("BestEffort", "NotTerminating"), scoped("NotTerminating", "BestEffort")),
     # What the cluster has chosen may be what is written now.
     (of_claim(), of_claim(storageClassName="default")),
     (of_claim(), of_claim(volumeName="pvc-1")),

@@ -41,7 +41,10 @@ def versioned(version: Any) -> str:
         (versioned("1.10"), 'must be a string, got 1.1; write it in quotes, as "1.1"'),
         (versioned("latest"), "latest is no version, such as 1.2.3, and no range"),
         (versioned("1.2.x.y"), "is no version"),
-        *((versioned(f"'{version}'"), "") for version in ("1.x", "^1.2 || >=3.0.0-0 <4", "1.2 - 1.4", "*")),
+        *(
+            (versioned(f"'{version}'"), "")
+            for version in ("1.x", "^1.2 || >=3.0.0-0 <4", "1.2 - 1.4, !=1.3.1", "*")
+        ),
         (source("GitRepository", url="git@github.com:a/b.git"), "write ssh:// before it, and / for the :"),
         (
             source("GitRepository", url="ssh://git@github.com/a/b"),

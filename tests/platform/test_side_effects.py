@@ -213,6 +213,27 @@ def test_a_suspension_says_that_this_change_waits_too(of: dict[str, Any]) -> Non
     assert "suspended" not in text([KEPT, awake], [KEPT, changed])
 
 
+@pytest.mark.parametrize(
+    ("of", "old", "new", "said"),
+    [
+        ("HelmRelease", {"chartRef": {"name": "a"}}, {"chartRef": {"name": "b"}}, True),
+        ("HelmRelease", {"chart": {"spec": {"chart": "a"}}}, {"chartRef": {"name": "a"}}, True),
+        ("HelmRelease", {"chartRef": {"name": "a"}}, {"chartRef": {"name": "a"}, "interval": "1h"}, False),
+        ("GitRepository", {"url": "https://a.example.com/x"}, {"url": "https://b.example.com/x"}, True),
+        ("OCIRepository", {"url": "oci://a.example.com/x"}, {"url": "oci://b.example.com/x"}, True),
+        ("HelmRepository", {"url": "https://a.example.com"}, {"url": "https://b.example.com"}, True),
+        ("Bucket", {"bucketName": "a"}, {"bucketName": "b"}, True),
+        ("GitRepository", {"url": "https://a", "interval": "1m"}, {"url": "https://a"}, False),
+    ],
+)
+def test_what_is_fetched_from_elsewhere_is_said_to_be_no_part_of_the_plan(
+    of: str, old: dict[str, Any], new: dict[str, Any], said: bool
+) -> None:
+    group = "helm.toolkit.fluxcd.io/v2" if of == "HelmRelease" else SOURCES
+    sides = [manifest(of, "platform/web", group, spec=spec) for spec in (old, new)]
+    assert ("does not show what differs there" in text([KEPT, sides[0]], [KEPT, sides[1]])) == said
+
+
 def test_a_kustomization_that_is_forced_from_now_on_says_what_that_does() -> None:
     """Report: fluxcd/flux2#4392."""
     said = "from now on, what Kubernetes does not change is deleted and created again"
@@ -257,6 +278,14 @@ def test_the_types_of_a_network_policy_that_kubernetes_filled_in_stay(
     found = text([KEPT, sides[0]], [KEPT, sides[1]])
     assert ("policyTypes, which Kubernetes filled in" in found) == bool(said)
     assert said in found
+
+
+def test_a_network_policy_of_calico_has_no_types_that_kubernetes_fills_in() -> None:
+    sides = [
+        manifest("NetworkPolicy", "platform/a", "projectcalico.org/v3", spec=spec)
+        for spec in ({}, {"egress": [{"action": "Allow"}]})
+    ]
+    assert "policyTypes" not in text([KEPT, sides[0]], [KEPT, sides[1]])
 
 
 def test_what_goes_though_its_file_is_unchanged_says_so() -> None:

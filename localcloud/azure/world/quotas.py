@@ -38,7 +38,7 @@ SERIES: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("StandardDsv6Family", "Standard_D{}s_v6", (2, 4, 8, 16, 32, 48, 64, 96, 128)),
     ("StandardDadsv6Family", "Standard_D{}ads_v6", (2, 4, 8, 16, 32, 48, 64, 96)),
 )
-_OLD = re.compile(r"Standard_DS?(\d)_v2")
+_OLD = re.compile(r"Standard_DS?(\d)_v2", re.IGNORECASE)
 _NUMBER = re.compile(r"\w+?_[A-Za-z]+(\d+)")
 _CORES_OF_OLD = {"1": 1, "2": 2, "3": 4, "4": 8, "5": 16}
 FAMILIES: Mapping[str, str] = {

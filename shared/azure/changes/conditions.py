@@ -121,6 +121,18 @@ def _forward(_around: ChangeSurroundings, old: Any, new: Any) -> bool:
     return all(revision > max(had) for revision in wanted - had)
 
 
+def _addresses_stay(_around: ChangeSurroundings, old: Any, new: Any) -> bool:
+    """Return whether no outbound address goes: a number that is not given is one, and others are AKS' own."""
+    counts = [text_of(value) or "1" for value in (old, new)]
+    if all(count.isdecimal() for count in counts):
+        return int(counts[0]) <= int(counts[1])
+    had, wanted = (
+        {text_of(item.get("id") if isinstance(item, Mapping) else item) for item in value}
+        for value in (side if isinstance(side, list | tuple) else [] for side in (old, new))
+    )
+    return bool(had) and had <= wanted
+
+
 def _another_vault(around: ChangeSurroundings, _old: Any, _new: Any) -> bool:
     """Return whether encryption was off, or the key comes from another key vault."""
     vaults = {key.partition("/keys/")[0] for key in (around.was(_KMS_KEY), around.will_be(_KMS_KEY))}
@@ -157,6 +169,7 @@ MANAGED_ADDRESSES_FROM_THE_START = Circumstance(
 FROM_ANOTHER_VAULT = Circumstance(
     "to a key of another key vault, or once an earlier commit has turned azureKeyVaultKms off", _another_vault
 )
+ADDRESSES_STAY = Circumstance("where no outbound address goes", _addresses_stay)
 AFTER_THE_MESH = Circumstance(
     "once an earlier commit has turned serviceMeshProfile off",
     lambda around, _old, _new: around.was("serviceMeshProfile.mode") != "istio",

@@ -159,16 +159,28 @@ _NETWORK = (
         Way("- nodeipconfiguration", "nodeip", _INTERRUPTED),
         Way("-", "nodeipconfiguration"),
     ),
+    *_on(
+        _EGRESS,
+        """
+        networkProfile.loadBalancerProfile.managedOutboundIPs
+        networkProfile.loadBalancerProfile.outboundIPs
+        networkProfile.loadBalancerProfile.outboundIPPrefixes
+        """,
+        "configure-load-balancer-standard, egress-outboundtype",
+        Way("*", "*", conditions=(only.ADDRESSES_STAY,)),
+    ),
     *_recreated("networkProfile.natGatewayProfile.sku", "nat-gateway", Way("- standard", "standardv2")),
     *_recreated(
         "networkProfile.natGatewayProfile.managedOutboundIPProfile",
         "nat-gateway",
-        Way("*", "*", conditions=(only.MANAGED_ADDRESSES_FROM_THE_START,)),
+        Way("*", "*", conditions=(only.MANAGED_ADDRESSES_FROM_THE_START, only.ADDRESSES_STAY)),
+        Way("*", "*", _EGRESS, (only.MANAGED_ADDRESSES_FROM_THE_START,)),
     ),
     *_recreated(
         "networkProfile.natGatewayProfile.outboundIPs networkProfile.natGatewayProfile.outboundIPPrefixes",
         "nat-gateway",
-        Way("*", "*", conditions=(only.OWN_ADDRESSES_FROM_THE_START,)),
+        Way("*", "*", conditions=(only.OWN_ADDRESSES_FROM_THE_START, only.ADDRESSES_STAY)),
+        Way("*", "*", _EGRESS, (only.OWN_ADDRESSES_FROM_THE_START,)),
     ),
     *_for_later_nodes(
         "networkProfile.podLinkLocalAccess",

@@ -74,8 +74,9 @@ def missing_conditions(path: str, old: Any, new: Any) -> str:
     """Return the circumstances in which Azure would make a fixed change, "" where it never does."""
     entry = field_effect(path)
     ways = [way for way in entry.ways if way.covers(text_of(old), text_of(new))] if entry else []
-    texts = (", ".join(condition.text for condition in way.conditions) for way in ways)
-    return " or ".join(dict.fromkeys(filter(None, texts)))
+    texts = {", ".join(condition.text for condition in way.conditions): None for way in ways}
+    wider = [text for text in texts if text and not any(text.startswith(f"{other},") for other in texts)]
+    return " or ".join(wider)
 
 
 def field_effect(path: str) -> FieldEffect | None:

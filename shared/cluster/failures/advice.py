@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shared.cluster.failures.catalogue import FLUX, KUBERNETES, Actor, CatalogueEntry, entry_of
+from shared.cluster.failures.catalogue import ANY, FLUX, KUBERNETES, Actor, CatalogueEntry, entry_of
 from shared.cluster.failures.errors import OUTSIDE, Retryable, Unauthenticated, Unauthorized, classes
 from shared.cluster.failures.kubernetes_status import reported
 from shared.cluster.failures.remedies import NO_ACTION, REMEDIES, REPLAY, suggested_action
@@ -109,8 +109,8 @@ def after_refusal(message: str) -> str:
     return "" if found is None else f"{found.remedy} Who acts: {found.actor}."
 
 
-_REFUSED = re.compile(r" (?:dry-run|apply|create|delete) failed \((?P<reason>\w+)\)")
-"""What Flux writes before the answer of the API server (fluxcd/pkg ``ssa/errors``), with its reason."""
+_REFUSED = re.compile(r" (?:dry-run|apply|create|delete) failed(?: \((?P<reason>\w+)\))?")
+"""What Flux writes before the answer of the API server (fluxcd/pkg ``ssa/errors``), and its reason if any."""
 
 
 def entry_of_flux(failure: FluxFailure) -> CatalogueEntry | None:
@@ -120,7 +120,7 @@ def entry_of_flux(failure: FluxFailure) -> CatalogueEntry | None:
     """
     message = failure.message
     refused = _REFUSED.search(message)
-    written = KUBERNETES.find(refused["reason"], text=message) if refused else None
+    written = KUBERNETES.find(refused["reason"] or ANY, text=message) if refused else None
     if written is not None and issubclass(written.kind, Unauthorized | Unauthenticated):
         written = None
     found = [reported(message), FLUX.find(failure.reason, text=message), written]

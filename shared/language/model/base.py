@@ -185,7 +185,9 @@ PoolName = Annotated[
     StrictStr,
     rule(r"[a-z][a-z0-9]{0,11}", "1 to 12 lowercase letters and digits, beginning with a letter"),
 ]
-VmSize = Annotated[StrictStr, rule(r"[A-Z][A-Za-z]+_[A-Za-z0-9_-]+", "a VM size such as Standard_D4s_v5")]
+VmSize = Annotated[StrictStr, rule(r"[A-Za-z]+_[A-Za-z0-9_-]+", "a VM size such as Standard_D4s_v5")]
+"""In any letter case: "Prepare an application for AKS" and "Use node auto-provisioning" below
+learn.microsoft.com/azure/aks write some in lower case."""
 _PART = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _DNS = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _KEY = rf"((?=[^/]{{1,253}}/){_DNS}(\.{_DNS})*/)?{_PART}"

@@ -20,7 +20,17 @@ from shared.platform.changes.objects import items, kind_defined, mapping, mappin
 from shared.platform.inventory import ObjectId
 
 _Only = Literal[
-    "", "immutable", "both", "given", "balancer", "cluster-ip", "first", "claim", "unfinished", "counted"
+    "",
+    "immutable",
+    "both",
+    "given",
+    "balancer",
+    "cluster-ip",
+    "first",
+    "claim",
+    "unfinished",
+    "counted",
+    "set",
 ]
 
 
@@ -31,7 +41,7 @@ class FixedField:
     ``only`` is when it is fixed: once the object is ``immutable``; where ``both`` sides have a value; where
     it was ``given``, and the cluster did not choose it; the ``first`` of a list that is written; while a
     Service is a ``balancer``, or as its address; as the request of a claim, which may grow; for a Job that
-    stays when it has finished, or that is ``counted``.
+    stays when it has finished, or that is ``counted``; as a ``set``, in any order.
     """
 
     group: str
@@ -113,7 +123,7 @@ FIXED = (
     *_each("", "ConfigMap", "data binaryData immutable", "ValidateConfigMapUpdate", "immutable"),
     *_each("", "Secret", "data stringData immutable", "ValidateSecretUpdate", "immutable"),
     *_each("", "Secret", "type", "ValidateSecretUpdate"),
-    *_each("", "ResourceQuota", "spec.scopes", "ValidateResourceQuotaUpdate"),
+    *_each("", "ResourceQuota", "spec.scopes", "ValidateResourceQuotaUpdate", "set"),
     FixedField(
         "",
         "Pod",
@@ -182,7 +192,10 @@ def fixed_field(old: Json, new: Json, definitions: Definitions = _NO_DEFINITIONS
     return lost_version(old, new, "storage") and "spec.versions"
 
 
-_ROLLED = {"Deployment": ("spec.strategy", "Recreate"), "StatefulSet": ("spec.updateStrategy", "OnDelete")}
+_ROLLED = {
+    ("apps", "Deployment"): ("spec.strategy", "Recreate"),
+    ("apps", "StatefulSet"): ("spec.updateStrategy", "OnDelete"),
+}
 """Where a kind says how its pods are replaced, and with what it takes no ``rollingUpdate`` next to it."""
 
 
@@ -191,7 +204,7 @@ def defaulted_field(old: Json, new: Json) -> str:
 
     No apply removes what none has written (kubernetes/kubernetes#24198, devantler-tech/platform#1922).
     """
-    where, other = _ROLLED.get(str(new.get("kind")), ("", ""))
+    where, other = _ROLLED.get(ObjectId.of(new)[:2], ("", ""))
     if not where or value_at(new, f"{where}.type") != other or value_at(old, f"{where}.type") == other:
         return ""
     field = f"{where}.rollingUpdate"
@@ -219,6 +232,8 @@ def _refused(entry: FixedField, old: Json, new: Json) -> str:
     before, after = (_at(side, entry) for side in (old, new))
     if entry.only == "first":
         before, after = (items(side)[:1] or None for side in (before, after))
+    if entry.only == "set":
+        before, after = (sorted(map(str, items(side))) for side in (before, after))
     if not _applies(entry, old, new, before, after):
         return ""
     name = entry.path.rpartition(".")[2]
@@ -282,9 +297,13 @@ _DEFAULTS: Mapping[str, Any] = {
     **{"terminationGracePeriodSeconds": 30, "terminationMessagePath": "/dev/termination-log"},
     **{"terminationMessagePolicy": "File", "protocol": "TCP", "scheme": "HTTP", "apiVersion": "v1"},
     **{"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
-    **{"ipFamilies": ["IPv4"], "readOnly": False, "hostNetwork": False, "hostPID": False, "hostIPC": False},
+    **{"initialDelaySeconds": 0, "path": "/", "expirationSeconds": 3600, "status": "True"},
+    **dict.fromkeys(("readOnly", "hostNetwork", "hostPID", "hostIPC", "tty", "stdin", "stdinOnce"), False),
+    **{"ipFamilies": ["IPv4"]},
 }
 """What no value means, by the name of a field."""
+_ALIASES: Mapping[str, str] = {"dataSource": "dataSourceRef", "serviceAccount": "serviceAccountName"}
+"""Fields that always equal others (``NormalizeDataSources``; ``pkg/apis/core/v1/conversion.go``)."""
 
 
 def _plain(value: Any, key: str = "") -> Any:
@@ -292,7 +311,7 @@ def _plain(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
         if key in ("requests", "limits", "capacity"):
             return {name: _size(inner) for name, inner in value.items()}
-        found = {name: _plain(inner, name) for name, inner in value.items()}
+        found = {_ALIASES.get(str(name), str(name)): _plain(inner, name) for name, inner in value.items()}
         filled = _OF_TEMPLATES if key == "volumeClaimTemplates" else ()
         return {
             name: inner
@@ -308,8 +327,6 @@ def _is_default(name: str, value: Any, around: Json) -> bool:
         image = str(around.get("image") or "")
         is_newest = "@" not in image and image.rpartition("/")[2].partition(":")[2] in ("", "latest")
         return bool(value == ("Always" if is_newest else "IfNotPresent"))
-    if name == "dataSourceRef" and value == around.get("dataSource"):
-        return True
     return value in (None, "", {}, []) or (name in _DEFAULTS and value == _DEFAULTS[name])
 
 

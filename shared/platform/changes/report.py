@@ -230,6 +230,7 @@ _BESIDES: Mapping[SideEffect, str] = {
     SideEffect.UNINSTALLS: "an upgrade that fails uninstalls the release",
     SideEffect.SUSPENDED: "suspended from now on: Flux does nothing with it, this change included",
     SideEffect.RESUMED: "no longer suspended: Flux does all that changed since",
+    SideEffect.PULLS: "Flux fetches from elsewhere: this plan does not show what differs there",
     SideEffect.UNLISTED: "its file {names} is unchanged: a list, a patch or a prefix makes it go",
     SideEffect.STILL_CLOSED: (
         "its policyTypes, which Kubernetes filled in, still have Egress: nothing leaves its pods; write them"

@@ -20,6 +20,8 @@ from shared.json_tree import Json
 from shared.platform.changes.comparison import Comparison
 from shared.platform.changes.objects import (
     FLUX,
+    HELM,
+    SOURCE,
     is_definition,
     is_release,
     items,
@@ -52,6 +54,8 @@ class SideEffect(StrEnum):
     """A controller of Flux does nothing with the object from now on."""
     RESUMED = "resumed"
     """A controller of Flux acts on the object again."""
+    PULLS = "pulls"
+    """A source, or a release, is fetched from elsewhere: what differs there is no part of the commit."""
     UNLISTED = "unlisted"
     """The file of what goes is unchanged: a kustomization file left it out (kubernetes/k8s.io#7067)."""
     STILL_CLOSED = "still closed"
@@ -73,6 +77,13 @@ class SideEffectNote:
     more: int = 0
 
 
+_PULLED = {
+    HELM: ("spec.chartRef", "spec.chart.spec.sourceRef"),
+    SOURCE: ("spec.url", "spec.endpoint", "spec.bucketName", "spec.sourceRef"),
+}
+"""The fields that say from where a controller of Flux fetches, by the group of an object."""
+
+
 def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[SideEffectNote]:
     """Yield what else the change of an object does that stays."""
     if _is_given_address(name, old) and not (_is_given_address(name, new) and _place(old) == _place(new)):
@@ -87,7 +98,10 @@ def of_change(name: ObjectId, old: Json, new: Json) -> Iterator[SideEffectNote]:
         asleep = [bool(value_at(manifest, "spec.suspend")) for manifest in (old, new)]
         if asleep[0] != asleep[1]:
             yield SideEffectNote(SideEffect.SUSPENDED if asleep[1] else SideEffect.RESUMED)
-    if name.kind == "NetworkPolicy" and not any(value_at(side, "spec.policyTypes") for side in (old, new)):
+        if any(value_at(old, field) != value_at(new, field) for field in _PULLED.get(name.group, ())):
+            yield SideEffectNote(SideEffect.PULLS)
+    is_policy = name[:2] == ("networking.k8s.io", "NetworkPolicy")
+    if is_policy and not any(value_at(side, "spec.policyTypes") for side in (old, new)):
         rules = [bool(value_at(manifest, "spec.egress")) for manifest in (old, new)]
         if rules[0] != rules[1]:
             yield SideEffectNote(SideEffect.STILL_OPEN if rules[1] else SideEffect.STILL_CLOSED)

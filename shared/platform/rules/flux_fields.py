@@ -70,9 +70,8 @@ def _values(manifest: Mapping[str, Any]) -> Iterator[Fault]:
 _PART = r"(?:[0-9]+|[xX*])"
 _VERSION = rf"v?{_PART}(?:\.{_PART}){{0,2}}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"
 _OPERATOR = r"(?:=|!=|>=|=>|<=|=<|>|<|~>|~|\^)?"
-_RANGE = re.compile(
-    rf"\s*(?:{_VERSION}\s+-\s+{_VERSION}|{_OPERATOR}\s*{_VERSION}(?:(?:\s*,\s*|\s+){_OPERATOR}\s*{_VERSION})*)\s*"
-)
+_TERM = rf"(?:{_VERSION}\s+-\s+{_VERSION}|{_OPERATOR}\s*{_VERSION})"
+_RANGE = re.compile(rf"\s*{_TERM}(?:(?:\s*,\s*|\s+){_TERM})*\s*")
 _LONGEST = 200
 
 
