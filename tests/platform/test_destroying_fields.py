@@ -63,6 +63,7 @@ def test_what_the_api_server_accepts_is_a_plain_change_with_force_too(
         ("!has(oldSelf.region) || has(self.region) && self.region == oldSelf.region", "", True),
         ("!has(oldSelf.region) || (self.region == oldSelf.region)", "", True),
         ("self.mode == 'free' || self.region == oldSelf.region", "", False),
+        ("!has(oldSelf.locked) || self.region == oldSelf.region", "", False),
         ("self.region >= oldSelf.region", "", False),
     ],
 )

@@ -177,6 +177,8 @@ _OF_FIELD = re.compile(
     r"\(?self\.(?P<field>[\w.]+)==oldSelf\.(?P=field)\)?"
 )
 """A rule of an object that one of its fields never changes, or never once it is there."""
+_HAS = re.compile(r"has\((?:self|oldSelf)\.([\w.]+)\)")
+"""The fields that have to be there for that: others than this one make it a rule of some objects only."""
 Definitions = Mapping[tuple[str, str], tuple[FixedField, ...]]
 """The entries that definitions add, by group and kind."""
 _NO_DEFINITIONS: Definitions = {}
@@ -360,7 +362,8 @@ def _immutable(schema: Any, path: str) -> Iterator[str]:
         yield path
         return
     for text in sorted(texts):
-        if below_it := _OF_FIELD.fullmatch(text):
+        below_it = _OF_FIELD.fullmatch(text)
+        if below_it and all(f"{below_it['field']}.".startswith(f"{name}.") for name in _HAS.findall(text)):
             yield f"{path}.{below_it['field']}".removeprefix(".")
     for name, below in mapping_at(schema, "properties").items():
         yield from _immutable(below, f"{path}.{name}".removeprefix("."))
