@@ -125,21 +125,18 @@ class Repository(Protocol):
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
-        ...
 
     def pushed_at(self, branch: str, commit: str) -> datetime | None:
         """Return when the newest push of a branch brought it to a commit; None where the host's log has none.
 
         Nobody who pushes can write that log.
         """
-        ...
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False when either is unknown.
 
         Unlike the head of a branch, the result is never stale once both commits are known.
         """
-        ...
 
     def changes(self, commit: str, path: str, most: int) -> Sequence[BranchCommit]:
         """Return the newest commits, up to this one, that changed something at or below a path, newest first.
@@ -147,29 +144,24 @@ class Repository(Protocol):
         "" is the path of everything: every commit counts then. ``most`` is at most 100. Raise Dependency for
         an unknown commit.
         """
-        ...
 
     def changes_since(self, commit: str, earlier: str, most: int) -> Sequence[BranchCommit] | None:
         """Return the commits up to this one that an earlier one does not have; None for more than ``most``.
 
         Raise Dependency for an unknown commit, or two without a common ancestor.
         """
-        ...
 
     def files_between(self, commit: str, earlier: str) -> Sequence[str]:
         """Return the paths of the files that differ between a commit and an ancestor, 300 at most.
 
         Raise Dependency for an unknown commit.
         """
-        ...
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when the response is truncated or partial."""
-        ...
 
     def blob(self, sha: str) -> bytes:
         """Return a file's content by its blob id; raise Dependency when there is none."""
-        ...
 
     def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
         """Return the plain files at these paths of a commit, however many, from one download.
@@ -177,11 +169,9 @@ class Repository(Protocol):
         A file may be missing, or differ from the tree (git's export attributes can do that): compare each
         with its blob id. Raise Unavailable when the download is truncated, malformed or too large.
         """
-        ...
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write the commit status."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -204,23 +194,18 @@ class Issues(Protocol):
 
     def newest_issues(self) -> Sequence[Issue]:
         """Return what people have opened, of the newest hundred open issues, newest first."""
-        ...
 
     def find_issue(self, marker: str) -> int | None:
         """Return the number of our newest open issue whose text begins with the marker, or None."""
-        ...
 
     def open_issue(self, title: str, body: str) -> int:
         """Create an issue, and return its number."""
-        ...
 
     def comment_issue(self, number: int, body: str) -> None:
         """Write a comment; raise Dependency for an issue that no longer exists."""
-        ...
 
     def close_issue(self, number: int) -> None:
         """Close an issue; one that is closed is success. Raise Dependency for one that no longer exists."""
-        ...
 
 
 # The host, and what it may lack.
@@ -262,41 +247,33 @@ class GitHost(Repository, PullRequests, OwnBranches, Issues, Protocol):
     @property
     def name(self) -> str:
         """What people call it: GitHub. With hyphens, in lower case, that is its ``GIT_HOST``."""
-        ...
 
     @property
     def credential(self) -> str:
         """The setting with the credential whose end the host states."""
-        ...
 
     @property
     def to_read_another(self) -> str:
         """What a person does so that the app may read another repository, as a remedy says it."""
-        ...
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can do with the credential that it has."""
-        ...
 
     def permissions(self) -> Mapping[str, str] | None:
         """Return what the credential may: "read" or "write", by the host's names; None for unknown.
 
         Raise Unauthorized for one of which the host says that it may write nothing.
         """
-        ...
 
     def deliveries(self) -> Sequence[HookDelivery] | None:
         """Return the newest attempts to deliver events to the app, at most 100, newest first.
 
         None for a credential that may not see them. Raise Dependency where the host has stopped to deliver.
         """
-        ...
 
     def other(self, repository: str) -> GitHost:
         """Return another repository of the host, "owner/name", with the same credential; no call."""
-        ...
 
     def addressee(self, address: str) -> Addressee:
         """Return whose an address in lower case is, as far as the host's own rules say it; no call."""
-        ...

@@ -53,25 +53,21 @@ class KubernetesApi(Protocol):
 
         Whoever knows it connects without a kubeconfig. This makes no call.
         """
-        ...
 
     def certificates(self) -> Sequence[Certificate]:
         """Return the certificates that prove the API server, as the connection has seen them.
 
         That of the server is the one of the newest handshake. This makes no call.
         """
-        ...
 
     def check(self) -> None:
         """Prove that we have ``REQUIRED_ACCESS``; raise Unauthorized when we lack some of it.
 
         Raise Unavailable without a response, Unauthenticated when the API server does not know us.
         """
-        ...
 
     def get(self, ref: ObjectRef) -> Json | None:
         """Return the object, or None (also when the cluster does not know its kind)."""
-        ...
 
     def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
         """Server-side apply as field manager "roadstead", taking over conflicting fields; return the result.
@@ -82,25 +78,21 @@ class KubernetesApi(Protocol):
         NamespaceTerminating while the namespace is being deleted, and InvalidManifest with the field for an
         object that the API server refuses.
         """
-        ...
 
     def create(self, manifest: Json) -> Json:
         """Create an object that does not exist; return it. Raise Conflict when it exists."""
-        ...
 
     def replace(self, live: Json, *, status: bool = False) -> Json:
         """Write an object that was read, or its ``status``, as a whole; return the result.
 
         Raise Conflict when somebody wrote it since, Dependency when it no longer exists.
         """
-        ...
 
     def delete(self, live: Json) -> None:
         """Delete an object that was read; one that no longer exists is success.
 
         Raise Conflict when somebody wrote it since.
         """
-        ...
 
     def list(
         self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
@@ -111,7 +103,6 @@ class KubernetesApi(Protocol):
         them. Raise Dependency when the cluster does not know the kind, Conflict when the list expired
         while it was read.
         """
-        ...
 
     def page(
         self,
@@ -128,29 +119,24 @@ class KubernetesApi(Protocol):
 
         ``after`` is that of the page before. With ``metadata_only`` an object has ``metadata`` alone.
         """
-        ...
 
     def metric(self, name: str) -> Sequence[str]:
         """Return the samples of a metric of the API server that answers, as the lines of ``/metrics``.
 
         A cluster may have several API servers, each with numbers of its own.
         """
-        ...
 
     def cordon(self, node: str, at: datetime) -> None:
         """Forbid new pods on a node, with ``CORDONED``; a node that does not exist is success."""
-        ...
 
     def uncordon(self, node: str) -> None:
         """Allow new pods on a node, without ``CORDONED``; a node that does not exist is success."""
-        ...
 
     def evict(self, namespace: str, pod: str) -> None:
         """Evict a pod, within its disruption budgets; one that does not exist is success.
 
         Raise Blocked while a PodDisruptionBudget, or an admission policy or webhook, does not allow it.
         """
-        ...
 
 
 class Kubernetes(Protocol):
@@ -168,7 +154,6 @@ class Kubernetes(Protocol):
         With a ``known`` server, a token of the app suffices. Without one, a kubeconfig is fetched;
         ``kubeconfig`` replaces the port's own way to do so. Neither is used while a connection is open.
         """
-        ...
 
     def open(self, cluster: ClusterId, kubeconfig: Kubeconfig) -> KubernetesApi:
         """Return the API of a cluster that is not in Azure; its credentials live in memory only.
@@ -176,4 +161,3 @@ class Kubernetes(Protocol):
         A connection is used again while the kubeconfig is the same. Raise InvalidKubeconfig for an address
         to which this app does not connect.
         """
-        ...

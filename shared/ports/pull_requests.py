@@ -121,46 +121,36 @@ class PullRequests(Protocol):
 
     def open_pulls(self, base: str) -> Sequence[Pull]:
         """Return the open pull requests into a branch, newest first, at most 100; their ``merge`` is None."""
-        ...
 
     def pull(self, number: int) -> Pull | None:
         """Return a pull request, or None."""
-        ...
 
     def comment(self, number: int, marker: str) -> Comment | None:
         """Return our oldest comment that begins with the marker, or None; it ignores comments of others."""
-        ...
 
     def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
         """Create a comment, or replace ``over``; at most 65,536 characters."""
-        ...
 
     def conclusions(self, commit: str, check: str) -> Sequence[str]:
         """Return what the newest runs of a check say of a commit, at most 100; "" for one that has not ended.
 
         Several services can run a check of one name.
         """
-        ...
 
     def write_check(self, commit: str, check: Check) -> None:
         """Write the result of a check; raise Unauthorized without that capability."""
-        ...
 
     def merged_as(self, commit: str) -> Sequence[MergedPull]:
         """Return the merged pull requests that brought a commit, at most 100; none for an unknown one."""
-        ...
 
     def reviews(self, number: int) -> Sequence[Review] | None:
         """Return the submitted reviews of a pull request by living accounts, oldest first; at most 1,000."""
-        ...
 
     def removed_files(self, number: int) -> frozenset[str] | None:
         """Return the paths that a pull request removes or renames, if it changes at most 1,000 files."""
-        ...
 
     def pull_authors(self, number: int) -> PullAuthors:
         """Return who wrote the commits of a pull request."""
-        ...
 
     def team_members(self, team: str) -> frozenset[int] | None:
         """Return the members of the team "owner/slug" and of the teams below it, at most 1,000.
@@ -168,7 +158,6 @@ class PullRequests(Protocol):
         Raise Dependency for a team that the credential does not see, Unauthorized without the permission to
         read members.
         """
-        ...
 
 
 # Branches of our own in the fleet repository, and the pull requests that propose them.
@@ -234,22 +223,18 @@ class OwnBranches(Protocol):
 
     def tip(self, branch: str) -> str | None:
         """Return the commit that a branch points to, None when there is no such branch."""
-        ...
 
     def branches(self, prefix: str) -> Mapping[str, str]:
         """Return the branches whose names begin with a prefix, each with the commit that it points to."""
-        ...
 
     def is_guarded(self, branch: str) -> bool:
         """Return whether a rule of the host keeps people from moving a branch of this name.
 
         There need be no such branch. A rule counts although some people may bypass it.
         """
-        ...
 
     def add_commit(self, commit: NewCommit) -> str:
         """Create a commit that no branch has yet, and return its id."""
-        ...
 
     def move_branch(self, branch: str, tip: str | None, commit: str) -> None:
         """Let a branch point to a commit: a new one without a ``tip``, or one that moves forward from it.
@@ -257,15 +242,12 @@ class OwnBranches(Protocol):
         Raise Conflict for a new branch of a name that there is, and for a commit that does not come after
         what the branch points to.
         """
-        ...
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch; one that does not exist is success."""
-        ...
 
     def open_pull(self, branch: str, base: str, text: PullText) -> Pull:
         """Open a pull request of a branch, or return the one that is open."""
-        ...
 
     def enable_auto_merge(self, number: int, head: str) -> AutoMerge:
         """Have the host merge a pull request once its own rules allow that, if ``head`` is its newest commit.
@@ -273,12 +255,9 @@ class OwnBranches(Protocol):
         No rule is bypassed: what waits for a check or a review goes on waiting. Where a host does not end it
         with the next push, the rules are asked of that commit too. Asking again changes nothing.
         """
-        ...
 
     def edit_pull(self, number: int, text: PullText) -> None:
         """Replace what a pull request says; raise Dependency for one that does not exist."""
-        ...
 
     def close_pull(self, number: int) -> None:
         """Close a pull request; one that is closed is success. Raise Dependency when there is none."""
-        ...

@@ -37,11 +37,9 @@ class Queue(Protocol):
         Several go together, as many as the service takes as one batch. After an error some may have been
         sent.
         """
-        ...
 
     def probe(self) -> None:
         """Show that we may send, and send nothing; raise as ``send``."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,6 @@ class Vaults(Protocol):
         vault does not let us in, Throttled with the vault's own wait, Unavailable without an answer,
         Unauthenticated without a credential, and InvalidManifest for a vault that is not among the app's.
         """
-        ...
 
 
 class OwnVault(Vaults, Protocol):
@@ -72,7 +69,6 @@ class OwnVault(Vaults, Protocol):
 
     def write(self, vault: str, name: str, value: str, tags: Mapping[str, str]) -> None:
         """Write a new version of a secret; raise as ``secret``."""
-        ...
 
 
 class Routes(Protocol):
@@ -83,7 +79,6 @@ class Routes(Protocol):
 
         Dependency: the app has no setting with the address.
         """
-        ...
 
 
 class Endpoints(Protocol):
@@ -96,11 +91,9 @@ class Endpoints(Protocol):
 
     def status(self, url: str) -> int:
         """Return the status with which an address answers a GET; no redirect is followed."""
-        ...
 
     def query(self, url: str, query: str) -> Sequence[float]:
         """Return the value of a scalar, or those of a vector, with which a Prometheus answers a query."""
-        ...
 
 
 class Monitor(Protocol):
@@ -114,7 +107,6 @@ class Monitor(Protocol):
         that is not among the app's, Unauthorized where its identity may not read, Unexpected for an answer
         that is incomplete. No error has more of an answer than what is wrong with a query, cut short.
         """
-        ...
 
 
 class Vulnerabilities(Protocol):
@@ -126,7 +118,6 @@ class Vulnerabilities(Protocol):
         ``release`` is such as aks-k8s-releases/1.33.2, or vhd-releases/AKSUbuntu-gen2-2204containerd/VERSION.
         Raise ReconcileError.
         """
-        ...
 
 
 class NoVulnerabilities:
@@ -153,14 +144,12 @@ class Registries(Protocol):
         Raise ReconcileError: InvalidManifest for a host that is not allowed, Dependency where there is no
         such tag, Unauthorized where the app may not pull.
         """
-        ...
 
     def layer(self, host: str, name: str, digest: str) -> bytes:
         """Return the first layer of the artifact with a digest, as it is stored; two to six calls.
 
         Raise as ``digest``, and UnreadableArtifact where there is none, or one larger than ``MAX_LAYER``.
         """
-        ...
 
 
 def not_among(host: str) -> InvalidManifest:
@@ -190,7 +179,6 @@ class Probe(Protocol):
 
     def probe(self) -> None:
         """Call the service with our credential, and change nothing there; raise a ReconcileError."""
-        ...
 
 
 # The port of exports: files of lines outside the tables, each written once, and never changed by the app.
@@ -201,15 +189,12 @@ class Exports(Protocol):
 
     def names(self, prefix: str) -> Collection[str]:
         """Return the names that begin with a text."""
-        ...
 
     def write(self, name: str, lines: Iterable[str]) -> None:
         """Write a file, in parts as the lines come; one that is there already stays as it is."""
-        ...
 
     def lines(self, name: str) -> Iterator[str]:
         """Yield the lines of a file, read in parts."""
-        ...
 
 
 def newest_day(exports: Exports, fleet: str) -> date | None:

@@ -68,7 +68,6 @@ class Table(Protocol):
 
     def get(self, partition: str, key: str) -> Entity | None:
         """Return an entity, or None; also for a key that no entity can have."""
-        ...
 
     def query(
         self,
@@ -82,27 +81,21 @@ class Table(Protocol):
 
         ``select`` are the only properties that are read, () for all; ``page`` is how many are read at a time.
         """
-        ...
 
     def put(self, partition: str, entities: Mapping[str, Properties]) -> None:
         """Write entities by key over any existing ones: up to 100 of them, and 2 MiB, in one transaction."""
-        ...
 
     def write(self, partition: str, key: str, properties: Properties, etag: str) -> str:
         """Insert an entity when ``etag`` is "", else replace that version; return the new etag."""
-        ...
 
     def merge(self, partition: str, key: str, properties: Properties, etag: str) -> str:
         """Write some properties over those of that version; return the new etag."""
-        ...
 
     def delete(self, partition: str, key: str, etag: str) -> None:
         """Remove an entity if it is still this version; one that does not exist is success."""
-        ...
 
     def remove(self, keys: Iterable[Key]) -> int:
         """Remove entities of any version, at most ``MOST_REMOVED``; return how many."""
-        ...
 
 
 MOST_REMOVED = 20_000

@@ -166,7 +166,6 @@ class Reader(Protocol):
         self, headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
     ) -> Delivery:
         """Return the delivery; the case of ``headers`` does not matter. Never raises."""
-        ...
 
 
 def sent_by_another(header: Mapping[str, str], own: str) -> str:

@@ -148,7 +148,6 @@ class Azure(Protocol):
 
     def call(self, operation: AzureCall[T]) -> T:
         """Make the operation's one request and return its result."""
-        ...
 
 
 def every_document(azure: Azure, first: PageCall) -> Iterator[Json]:

@@ -32,7 +32,6 @@ class VersionedRecord(Protocol):
     @property
     def etag(self) -> str:
         """The version, "" for a record not saved yet."""
-        ...
 
 
 V = TypeVar("V", bound=VersionedRecord)

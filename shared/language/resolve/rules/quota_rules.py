@@ -30,11 +30,9 @@ class ListPrices(Protocol):
     @property
     def currency(self) -> str:
         """The currency of the prices, "" where there are none."""
-        ...
 
     def at_most(self, cluster: Desired) -> tuple[int, str]:
         """Return what is known of a cluster's price of a month, and what has no price, "" for nothing."""
-        ...
 
 
 @dataclass(frozen=True)
