@@ -49,7 +49,7 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "put_policy_assignment": {"properties": {"policyDefinitionId": next(iter(DEFINITIONS))}},
     }
     given: dict[str, Any] = {
-        "target": target[str(kind.__annotations__["target"])],
+        "target": target[next(str(field.type) for field in fields(kind) if field.name == "target")],
         "body": bodies.get(kind.name, {"location": "westeurope"}),
         "pool": "system",
         "group": "",

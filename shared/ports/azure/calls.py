@@ -32,15 +32,17 @@ class WriteResponse:
 
 @dataclass(frozen=True)
 class Request:
-    """A request for which no library is worth its size; ``path`` has fields of its operation in braces.
+    """A request for which no library is worth its size.
 
-    The body is the field of that name. A LIST is a GET of all pages, a QUERY is a POST that lists, and a
+    ``path`` and the values of ``query`` have fields of the operation in braces; a value that is empty is left
+    out. The body is the field of that name. A LIST is a GET of all pages, a QUERY is a POST that lists, and a
     POST reads one document.
     """
 
     verb: Literal["GET", "LIST", "POST", "QUERY", "PUT", "PATCH", "DELETE"]
     path: str
     version: str
+    query: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ class AzureCall(Generic[T]):
     @property
     def query(self) -> Mapping[str, str]:
         """What the ``request`` has behind its path, without the API version."""
-        return {}
+        asked = self.request.query if self.request else {}
+        found = {name: value.format(**vars(self)) for name, value in asked.items()}
+        return {name: value for name, value in found.items() if value}
 
     @property
     def turns(self) -> Sequence[tuple[Limit, str]]:

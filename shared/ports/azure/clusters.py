@@ -86,7 +86,6 @@ class PutCluster(Conditional):
     """Start to create or update the cluster."""
 
     sdk, limits = "managed_clusters.begin_create_or_update", (ARM_WRITE,)
-    target: ClusterId
     body: Json
 
     @property
@@ -103,7 +102,6 @@ class PatchCluster(Conditional):
     """Start to replace the tags of the cluster, and nothing else; ``body`` has ``tags``."""
 
     sdk, limits = "managed_clusters.begin_update_tags", (AKS_OTHER, ARM_WRITE)
-    target: ClusterId
     body: Json
 
 
@@ -113,7 +111,6 @@ class DeleteCluster(Conditional):
 
     sdk, limits = "managed_clusters.begin_delete", (AKS_OTHER, ARM_DELETE)
     absent_is_fine = True
-    target: ClusterId
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,6 @@ class StartCluster(Unconditional):
     """Start to start a cluster that is stopped."""
 
     sdk, limits = "managed_clusters.begin_start", (AKS_OTHER, ARM_WRITE)
-    target: ClusterId
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,6 @@ class StopCluster(Unconditional):
     """Start to stop a cluster that runs."""
 
     sdk, limits = "managed_clusters.begin_stop", (AKS_OTHER, ARM_WRITE)
-    target: ClusterId
 
 
 @dataclass(frozen=True)
@@ -252,14 +247,9 @@ class ListActivity(PageCall):
     Each has ``caller``, ``eventTimestamp``, ``resourceId``, ``operationName.value`` and ``status.value``.
     """
 
-    request, limits = Request("LIST", _EVENTS, "2015-04-01"), (ARM_READ,)
+    request, limits = Request("LIST", _EVENTS, "2015-04-01", {"$filter": "{filter}"}), (ARM_READ,)
     target: SubscriptionId
     filter: str
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The filter."""
-        return {"$filter": self.filter}
 
 
 @dataclass(frozen=True)
@@ -267,7 +257,6 @@ class PutPool(Conditional):
     """Start to create or update one agent pool; ``body`` has ``properties``."""
 
     sdk, limits = "agent_pools.begin_create_or_update", (ARM_WRITE,)
-    target: ClusterId
     pool: str
     body: Json
 
@@ -278,7 +267,6 @@ class DeletePool(Conditional):
 
     sdk, limits = "agent_pools.begin_delete", (AKS_OTHER, ARM_DELETE)
     absent_is_fine = True
-    target: ClusterId
     pool: str
 
 

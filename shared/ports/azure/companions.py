@@ -27,6 +27,12 @@ _ASSIGNMENT = f"{{target.resource}}{_ASSIGNMENTS}/{{assignment}}"
 _STATES = "{target.resource}/providers/Microsoft.PolicyInsights/policyStates/latest/queryResults"
 _MOST = 1000
 """How many states one request reads: those of fifty initiatives with twenty definitions each."""
+_OF_STATES = {
+    "$filter": "{filter}",
+    "$top": str(_MOST),
+    "$orderby": "complianceState desc",
+    "$select": "policyAssignmentName,policyDefinitionReferenceId,complianceState,timestamp",
+}
 
 
 @dataclass(frozen=True)
@@ -66,19 +72,9 @@ class DeletePolicyAssignment(Write):
 class QueryPolicyStates(AzureCall[Sequence[Json]]):
     """Return the newest states of a cluster that a filter leaves, the non-compliant first: one page."""
 
-    request, limits = Request("QUERY", _STATES, "2019-10-01"), (ARM_READ,)
+    request, limits = Request("QUERY", _STATES, "2019-10-01", _OF_STATES), (ARM_READ,)
     target: ClusterId
     filter: str
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The filter, and what of the states is asked for."""
-        return {
-            "$filter": self.filter,
-            "$top": str(_MOST),
-            "$orderby": "complianceState desc",
-            "$select": "policyAssignmentName,policyDefinitionReferenceId,complianceState,timestamp",
-        }
 
 
 def states_of(assignments: Sequence[str]) -> str:
@@ -108,7 +104,6 @@ class PutManagedNamespace(Unconditional):
     """Start to create or replace a managed namespace."""
 
     sdk, limits = "managed_namespaces.begin_create_or_update", (AKS_OTHER, ARM_WRITE)
-    target: ClusterId
     namespace: str
     body: Json
 
@@ -119,7 +114,6 @@ class DeleteManagedNamespace(Unconditional):
 
     sdk, limits = "managed_namespaces.begin_delete", (AKS_OTHER, ARM_DELETE)
     absent_is_fine = True
-    target: ClusterId
     namespace: str
 
 
@@ -220,15 +214,13 @@ class ListRoleAssignments(AzureCall[Sequence[Json]]):
 class ListRoles(AzureCall[Sequence[Json]]):
     """Return the role definitions of a subscription that have a name: none, or one."""
 
-    request, limits = Request("LIST", f"{_OF_SUBSCRIPTION}/roleDefinitions", _ROLES), (ARM_READ,)
+    request = Request(
+        "LIST", f"{_OF_SUBSCRIPTION}/roleDefinitions", _ROLES, {"$filter": "roleName eq '{role}'"}
+    )
+    limits = (ARM_READ,)
     needs = ("id", "properties")
     target: SubscriptionId
     role: str
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The filter for the name."""
-        return {"$filter": f"roleName eq '{self.role}'"}
 
 
 @dataclass(frozen=True)
@@ -297,7 +289,6 @@ class PutExtension(_WriteBelow):
     """Start to install an extension, or to change it."""
 
     service, sdk, limits = "extensions", "extensions.begin_create", (ARM_WRITE,)
-    target: ClusterId
     extension: str
     body: Json
 
@@ -315,7 +306,6 @@ class PutFluxConfiguration(_WriteBelow):
     """Start to create or replace a configuration; its body may hold a credential, and is never shown."""
 
     service, sdk, limits = "fluxconfigurations", "flux_configurations.begin_create_or_update", (ARM_WRITE,)
-    target: ClusterId
     configuration: str
     body: Json = field(repr=False)
 
@@ -326,5 +316,4 @@ class DeleteFluxConfiguration(_WriteBelow):
 
     service, sdk, limits = "fluxconfigurations", "flux_configurations.begin_delete", (ARM_DELETE,)
     absent_is_fine = True
-    target: ClusterId
     configuration: str

@@ -6,7 +6,6 @@ columns with names, and lines of values in their order. Each further page is ask
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -27,7 +26,7 @@ class GetCosts(AzureCall[Json]):
     ``properties.nextLink``; ``skip`` is what that link has, "" for the first page.
     """
 
-    request, limits = Request("POST", _QUERY, "2025-03-01"), (ARM_READ,)
+    request, limits = Request("POST", _QUERY, "2025-03-01", {"$skiptoken": "{skip}"}), (ARM_READ,)
     needs = ("properties.columns", "properties.columns[].name")
     target: SubscriptionId
     since: str
@@ -47,11 +46,6 @@ class GetCosts(AzureCall[Json]):
                 "grouping": [{"type": "Dimension", "name": "ResourceId"}],
             },
         }
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """Where the page begins."""
-        return {"$skiptoken": self.skip} if self.skip else {}
 
 
 def following(document: Json) -> str:

@@ -9,7 +9,7 @@ nobody waits for them, and each takes a few seconds at most.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from shared.azure.rate_limits import ARM_READ
 from shared.frozen import dataclass
@@ -40,14 +40,14 @@ class ListSizes(AzureCall[Sequence[Json]]):
     {"name": "vCPUs", "value": "4"}, and ``restrictions``.
     """
 
-    request = Request("LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Compute/skus", "2021-07-01")
+    request = Request(
+        "LIST",
+        f"{_SUBSCRIPTION}/providers/Microsoft.Compute/skus",
+        "2021-07-01",
+        {"$filter": "location eq '{target.location}'"},  # the one that Azure takes
+    )
     limits, needs, read_seconds = (ARM_READ,), ("name", "resourceType"), _SECONDS
     target: RegionId
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The one filter that Azure takes."""
-        return {"$filter": f"location eq '{self.target.location}'"}
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,13 @@ class ListExtensionVersions(AzureCall[Sequence[Json]]):
     """
 
     request = Request(
-        "LIST", f"{_CONFIGURATION}/{_REGION}/extensionTypes/microsoft.flux/versions", "2024-11-01-preview"
+        "LIST",
+        f"{_CONFIGURATION}/{_REGION}/extensionTypes/microsoft.flux/versions",
+        "2024-11-01-preview",
+        {"releaseTrain": "stable"},
     )
     limits, needs, read_seconds = (ARM_READ,), ("properties.version",), _SECONDS
     target: RegionId
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The release train from which an extension with a version takes it."""
-        return {"releaseTrain": "stable"}
 
 
 @dataclass(frozen=True)
@@ -124,17 +122,15 @@ class ListGrants(AzureCall[Sequence[Json]]):
     """
 
     request = Request(
-        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleAssignments", "2022-04-01"
+        "LIST",
+        f"{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleAssignments",
+        "2022-04-01",
+        {"$filter": "assignedTo('{principal}')"},
     )
     limits, read_seconds = (ARM_READ,), _SECONDS
     needs = ("properties.scope", "properties.roleDefinitionId")
     target: SubscriptionId
     principal: str
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The filter for an identity and its groups."""
-        return {"$filter": f"assignedTo('{self.principal}')"}
 
 
 @dataclass(frozen=True)
@@ -213,15 +209,15 @@ class ListAlerts(PageCall):
     """
 
     request = Request(
-        "LIST", f"{_SUBSCRIPTION}/providers/Microsoft.AlertsManagement/alerts", "2019-05-05-preview"
+        "LIST",
+        f"{_SUBSCRIPTION}/providers/Microsoft.AlertsManagement/alerts",
+        "2019-05-05-preview",
+        {
+            **{"monitorCondition": "Fired", "timeRange": "30d", "pageCount": "250"},
+            "targetResourceGroup": "{group}",
+        },
     )
     limits, read_seconds = (ARM_READ,), _SECONDS
     needs = ("properties.essentials.severity", "properties.essentials.monitorCondition")
     target: SubscriptionId
     group: str
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The filters, and the largest page."""
-        wanted = {"monitorCondition": "Fired", "timeRange": "30d", "pageCount": "250"}
-        return {**wanted, **({"targetResourceGroup": self.group} if self.group else {})}
