@@ -20,7 +20,6 @@ from bench.counting import Call, Watched
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.app.recovery import housekeeping, missed_work
 from shared.app.runs import record_run
@@ -47,15 +46,12 @@ def plan_missed_head(ports: Ports) -> None:
     missed_work.plan_missed_head(ports)
     housekeeping.measure_fleet(ports)
     missed_work.wake_notifier(ports)
-    check_changed_paths(ports)
 
 
 TIMERS = ((plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 24 * DAYS))
 """The timers, and how often they run in a month by the schedules of docs/settings.md."""
 ROUNDS = ((request_whole_sweep, 6 * DAYS), (request_whole_check, 6 * DAYS))
 """The timers whose work grows with the fleet."""
-SETTLED = 600.0
-"""Seconds after which a sweep takes a record for settled, and more than a timer waits after a plan."""
 FEW, MANY = 5, 50
 COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
 """A busy month: commits that change five clusters, commits that change all, and what part comes and goes."""
@@ -157,15 +153,9 @@ class CountedCloud(MemoryCloud):
         return self._since(before)
 
     def commit(self, files: dict[str, bytes]) -> Usage:
-        """Push, run until nothing is left to do, and return what that used.
-
-        A timer compares the commit with the one before; the month has the execution of that timer.
-        """
+        """Push, run until nothing is left to do, and return what that used."""
         before = self.usage.plus(Usage())
         push(self, files)
-        self.run(7 * 86400)
-        self.clock.advance(SETTLED)
-        check_changed_paths(self.ports)
         self.run(7 * 86400)
         return self._since(before)
 

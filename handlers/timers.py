@@ -29,7 +29,7 @@ CHECK_WITHIN = 300.0
 def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func.Blueprint:
     """Return the timers: missed heads, overdue messages, retention of records, costs, sweeps, checks.
 
-    The first one also has clusters checked whose Flux applies what a commit changed, and looks at lifetimes.
+    The first one also looks at lifetimes.
 
     The schedules of the last two are values: apps that were deployed before have no settings for them.
     """
@@ -39,7 +39,6 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
         from shared.app.api.acts.issue_requests import find_missed
-        from shared.app.check.changed_paths import check_changed_paths
         from shared.app.followed import plan_moved_sources
         from shared.app.planner.recovery import end_recovery
         from shared.app.proposals.ends import watch_lifetimes
@@ -57,7 +56,6 @@ def blueprint(ports: Ports, *, sweep_schedule: str, check_schedule: str) -> func
             watch_lifetimes,
             housekeeping.measure_fleet,
             missed_work.wake_notifier,
-            check_changed_paths,
         )
 
     @bp.function_name("resend_overdue")

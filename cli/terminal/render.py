@@ -119,8 +119,6 @@ def _sweep(sweep: schema.Sweep, head: Text) -> None:
         names = few([orphan["resource"] for orphan in sweep["orphans"]], sweep["orphanCount"])
         orphans = many(sweep["orphanCount"], "cluster")
         head.append(f"\n{orphans} with this fleet's tags that git does not have: {names}", style="yellow")
-    if sweep["paths"]["problem"]:
-        head.append(f"\n{sweep['paths']['problem']}", style="yellow")
 
 
 def to_approve(commit: str, names: Sequence[str], total: int = 0, releases: int = 0) -> str:

@@ -10,7 +10,6 @@ from datetime import timedelta
 
 from localcloud.azure.world.arm_keys import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.app.check.changed_paths import check_changed_paths
 from shared.app.outbox import request_whole_check, request_whole_sweep
 from shared.cluster.failures.errors import FluxUnhealthy
 from shared.cluster.findings.conditions import is_at_rest, is_unfinished
@@ -52,7 +51,7 @@ class Checks(ActorUpkeep):
 
     def schedule(self, seconds: float) -> None:
         """Let people act, and checks begin, at some moments of so many seconds."""
-        self._at_times(ACTS, seconds, self._act, self._check, self._compare)
+        self._at_times(ACTS, seconds, self._act, self._check)
 
     def _act(self) -> None:
         """Break Flux on a cluster that is Ready, or was and whose later job has failed or is suspended."""
@@ -102,11 +101,6 @@ class Checks(ActorUpkeep):
     def _request(self, begin: Callable[[Ports], None]) -> None:
         for cloud in self._loop.clouds:
             self._loop.run_function(cloud, begin)
-
-    def _compare(self) -> None:
-        """Let the timer look for commits that change what Flux applies."""
-        for cloud in self._loop.clouds:
-            self._loop.run_function(cloud, check_changed_paths)
 
     def check(self) -> None:
         """Let people act once more, check the clusters, compare the records with them, and resume Flux.

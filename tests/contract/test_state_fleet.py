@@ -10,7 +10,7 @@ from shared.azure.rate_limits import Bucket
 from shared.cluster.failures.errors import Stale
 from shared.cluster.failures.fleet_problem import FailedPart, FleetProblem
 from shared.ports import FleetRecord, State
-from shared.ports.state import Listing, Orphan, PathsCheck, SweepRecord, TimerRun
+from shared.ports.state import Listing, Orphan, SweepRecord, TimerRun
 from tests.support.cluster_records import NOW, later
 
 
@@ -94,8 +94,7 @@ def test_the_record_of_the_sweeps_is_written_only_over_the_version_that_was_read
     assert state.sweep() == SweepRecord()
     orphan = Orphan("/subscriptions/s/x", "one", "0a0b@main", NOW)
     listing = Listing("s", NOW, "no answer", (orphan,), "", ("one",), NOW)
-    paths = PathsCheck("a" * 40, "no answer")
-    first = SweepRecord(NOW, later(60), (listing,), paths=paths)
+    first = SweepRecord(NOW, later(60), (listing,))
     state.save_sweep(first)
     saved = state.sweep()
     assert saved == first

@@ -7,7 +7,6 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.app.api.views.clusters import fleet_view
 from shared.frozen import replace
-from shared.ports.state import PathsCheck
 from shared.ports.state.fleet import Pause
 from tests.support import fleet_files
 from tests.support.console_fleet import busy_fleet
@@ -76,12 +75,3 @@ def test_what_stops_the_fleet_is_a_sentence_with_who_ends_it() -> None:
     assert " Paused by ann since" in text
     assert " fleet.yaml:2:1: not valid YAML" in text, "a name stays as it is"
     assert "Who acts: who runs Roadstead, or wrote the commit" in text
-
-
-def test_a_commit_that_checks_could_not_compare_is_an_entry() -> None:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet("one"))
-    made.run()
-    problem = "clusters are not checked for what 1234abcd changes: the branch was rewritten"
-    made.state.save_sweep(replace(made.state.sweep(), paths=PathsCheck(problem=problem)))
-    assert "Clusters are not checked for what 1234abcd changes" in shown(made.ports, "/").text

@@ -51,30 +51,17 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class PathsCheck:
-    """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
-
-    ``covered`` is that commit, "" for none. ``problem`` is why it could not be compared, "" for nothing.
-    """
-
-    covered: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True)
 class SweepRecord:
     """When the last sweep started, when one reached every subscription, and the list of each subscription.
 
-    ``paths`` is how far checks after a commit have come. ``proposals`` is why pull requests about drift are
-    not opened that should be, "" for nothing. ``etag`` is the version that was read, "" for a record not
-    saved yet.
+    ``proposals`` is why pull requests about drift are not opened that should be, "" for nothing. ``etag`` is
+    the version that was read, "" for a record not saved yet.
     """
 
     started: datetime | None = None
     finished: datetime | None = None
     listings: tuple[Listing, ...] = ()
     proposals: str = ""
-    paths: PathsCheck = PathsCheck()
     etag: str = field(default="", compare=False)
 
     def listed_at(self, subscription: str, cluster: str = "") -> datetime | None:

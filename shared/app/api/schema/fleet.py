@@ -124,16 +124,6 @@ class OrphanView(TypedDict):
     since: str | None
 
 
-class PathsCheckView(TypedDict):
-    """Up to which commit clusters were checked for what it changes in the folders that Flux applies.
-
-    ``problem`` is why it could not be compared. Each is "" for nothing.
-    """
-
-    covered: str
-    problem: str
-
-
 class Sweep(TypedDict):
     """When the fleet was compared with Azure, and what no cluster shows of it; the first of each list."""
 
@@ -143,7 +133,6 @@ class Sweep(TypedDict):
     problemCount: int
     orphans: list[OrphanView]
     orphanCount: int
-    paths: PathsCheckView
 
 
 class FailingRoute(TypedDict):

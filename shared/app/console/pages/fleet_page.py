@@ -211,8 +211,6 @@ def _of_app(view: schema.FleetView, health: Mapping[str, Any]) -> Iterator[OpenT
     for problem in sweep["problems"] if sweep else ():
         what = f"The clusters of the subscription {problem['subscription']} cannot be listed"
         yield OpenTask(what, "the subscription's owner", problem["listedAt"], problem["problem"])
-    if sweep and sweep["paths"]["problem"]:
-        yield OpenTask(capital(sweep["paths"]["problem"]), "who runs Roadstead")
     for orphan in sweep["orphans"] if sweep else ():
         what = f"{orphan['cluster']} has this fleet's tags, and the fleet does not know it"
         yield OpenTask(what, "who runs Roadstead", orphan["since"], orphan["resource"])
