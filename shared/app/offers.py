@@ -25,7 +25,6 @@ from shared.azure.availability.permissions import (
     grants_of,
     lacking,
     needs_of,
-    new_keys,
     principals_of,
     registered_features,
     registered_providers,
@@ -149,7 +148,6 @@ def what_is_short(
         *_unknown(said),
         *shortages(requests, {place: _offer(place, subnets, said) for place in looked}),
         *lacking(needs, _grants(said, worker, principals)),
-        *_keys(clusters, records),
         *_unregistered(requests, said),
         *_not_ready(requests, records, ports),
     ]
@@ -251,15 +249,6 @@ def _principals(needs: Iterable[Need], said: Said) -> Mapping[tuple[str, str], L
 
 def _of_subscriptions(said: Said) -> Counter[SubscriptionId]:
     return Counter(call.target for call in said if isinstance(call.target, SubscriptionId))
-
-
-def _keys(clusters: Iterable[Desired], records: Mapping[str, ClusterRecord]) -> Iterator[str]:
-    """Yield the keys of which nobody knows whether the identity of a cluster may use them."""
-    for wanted in clusters:
-        record = records.get(wanted.name)
-        before = record.desired.document()["spec"] if record is not None else None
-        if new_keys(wanted.document()["spec"], before):
-            yield f"permission: whether {wanted.name} may use its key is unknown: its vault decides"
 
 
 def _read(calls: Sequence[AzureCall[Any]], ports: Ports, end: float) -> Said:

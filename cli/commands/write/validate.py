@@ -23,7 +23,6 @@ from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.azure.availability.announcements import AS_OF
 from shared.azure.availability.retirements import retirement_warnings, stale
-from shared.azure.companions.maintenance_windows import past_starts
 from shared.azure.drift.policy import exemption_warnings
 from shared.language.resolve.desired_fleet import DesiredFleet
 from shared.language.resolve.problems import Problem, number_of
@@ -66,16 +65,15 @@ def validate(
     What Flux applies is built with kustomize or kubectl, where one of them is installed. A note is of what is
     right for some platforms, or what only a cluster can know; --output wide shows all of them.
 
-    Warns of what AKS has retired, or will retire within 180 days, of exemptions from drift that have ended,
-    or will within 30 days, and of maintenance windows that begin in the past; such a manifest is valid.
+    Warns of what AKS has retired, or will retire within 180 days, and of exemptions from drift that have
+    ended, or will within 30 days; such a manifest is valid.
     """
     today = datetime.now(UTC).date() if on is None else day("--on", on)
     tree = open_worktree(path)
     desired = tree.resolve()
     retired, old = retirement_warnings(desired, desired.clusters, today), stale(today)
     ending = exemption_warnings(desired, desired.clusters, today)
-    begun = past_starts(desired, desired.clusters, today)
-    warnings = sorted([*retired, *ending, *begun])
+    warnings = sorted([*retired, *ending])
     platform = platform_of(tree, desired)
     problems = (*desired.problems, *platform.problems)
     last = [Text(text, style="yellow") for text in (platform.note, old) if text]

@@ -81,7 +81,6 @@ class PullWarnings:
     retirements: tuple[Problem, ...] = ()
     stale: str = ""
     exemptions: tuple[Problem, ...] = ()
-    past_starts: tuple[Problem, ...] = ()
     short: tuple[str, ...] = ()
 
 
@@ -232,7 +231,6 @@ def _parts(view: PullPlan) -> Iterator[str]:
     if view.warnings.stale:
         yield f"> [!NOTE]\n> {prose(view.warnings.stale)}"
     yield from warnings_of("Exemptions from drift that end", view.warnings.exemptions)
-    yield from warnings_of("Maintenance windows that begin in the past", view.warnings.past_starts)
     yield from shortages_of(view.warnings.short)
     yield from stages_of(view.rollout, view.durations)
     yield from held_items(view.held)

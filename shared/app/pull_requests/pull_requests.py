@@ -34,7 +34,6 @@ from shared.app.repository import (
     tombstones_of,
 )
 from shared.azure.availability.retirements import retirement_warnings, stale
-from shared.azure.companions.maintenance_windows import past_starts
 from shared.azure.drift.policy import exemption_warnings
 from shared.cluster.failures.errors import ReconcileError, TooLarge
 from shared.cluster.queues.messages import OutdatedRequest, PreviewRequest, QueueRequest
@@ -240,7 +239,6 @@ def _planned(
             retirements=tuple(retirement_warnings(desired, warned, today)),
             stale=stale(today) if changed else "",
             exemptions=tuple(exemption_warnings(desired, warned, today)),
-            past_starts=tuple(past_starts(desired, warned, today)),
             short=what_is_short(asked_of_azure(plan.items, desired.clusters), records, ports),
         ),
         rollout=_rollout(plan, desired, records, pull, fleet.rollout, ports),

@@ -200,15 +200,6 @@ def _needs_of_identity(cluster: str, spec: Json) -> Iterator[Need]:
             yield Need(cluster, action, resource, identity)
 
 
-def new_keys(spec: Json, before: Json | None) -> str:
-    """Return the key by which a cluster is to encrypt its secrets, "" for none, or for that of ``before``."""
-    kms, was = (
-        ((found or {}).get("securityProfile") or {}).get("azureKeyVaultKms") or {} for found in (spec, before)
-    )
-    key = str(kms.get("keyId") or "")
-    return key if key != was.get("keyId") else ""
-
-
 def _needs(cluster: str, value: object, section: str) -> Iterator[Need]:
     if isinstance(value, Mapping):
         place = str(value.get(_PLACES.get(section, "")) or "")

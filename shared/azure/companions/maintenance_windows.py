@@ -8,7 +8,7 @@ such date here: none is compared, and none is sent back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Self
 
@@ -19,8 +19,6 @@ from shared.azure.differences import Difference
 from shared.frozen import dataclass, replace
 from shared.json_tree import Json, Path
 from shared.language.desired import Desired
-from shared.language.resolve.desired_fleet import DesiredFleet, warnings_in
-from shared.language.resolve.problems import Problem
 
 
 @dataclass(frozen=True)
@@ -78,19 +76,3 @@ def _begun(fields: Mapping[str, Any], today: str) -> Mapping[str, Any]:
         return fields
     kept = {key: value for key, value in window.items() if key != "startDate"}
     return {**fields, "maintenanceWindow": kept}
-
-
-def past_starts(desired: DesiredFleet, names: Iterable[str], today: date) -> list[Problem]:
-    """Return a warning for each window of these clusters that is to begin on a day of the past."""
-    return warnings_in(desired, names, lambda spec: _begun_before(spec, today.isoformat()))
-
-
-def _begun_before(spec: Mapping[str, Any], today: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    for window in spec.get("maintenanceWindows") or ():
-        start = str((window.get("maintenanceWindow") or {}).get("startDate") or today)
-        if start < today:
-            yield (
-                ("maintenanceWindows", str(window["name"]), "maintenanceWindow", "startDate"),
-                f"{start} has passed, and AKS refuses a window that begins in the past: it is left out, and "
-                "the window begins at once; remove this line",
-            )

@@ -32,13 +32,3 @@ def test_an_exemption_that_ends_is_shown_with_its_place_its_owner_and_the_reason
 
 def test_one_that_lasts_is_not_shown(repo: Repo) -> None:
     assert "Exemptions" not in repo.proposed(exempt(repo, 31))
-
-
-def test_a_window_that_begins_in_the_past_is_shown(repo: Repo) -> None:
-    yesterday = repo.cloud.clock() - timedelta(days=1)
-    when = f"durationHours: 4, startTime: '02:00', startDate: '{yesterday:%Y-%m-%d}'"
-    schedule = "schedule: {weekly: {intervalWeeks: 1, dayOfWeek: Sunday}}"
-    window = f"{{name: aksManagedAutoUpgradeSchedule, maintenanceWindow: {{{schedule}, {when}}}}}"
-    comment = repo.proposed(f"  maintenanceWindows: [{window}]\n")
-    assert "#### Maintenance windows that begin in the past" in comment
-    assert f"{yesterday:%Y-%m-%d} has passed" in comment
