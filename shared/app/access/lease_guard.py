@@ -6,9 +6,8 @@ record would show it. So the guard reads the record before each write, or saves 
 still to be done: both show that nobody else has written it. It refuses the write in the last part of the
 lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step makes
 many small writes to a cluster, so there the record is read once a second. A slow read does not count: the
-step is retried. So it is where the step has read the head of the branch, and that was too long ago: a delete
-relies on it, and so does what is written once more before a cluster is Ready. Ages are measured without the
-clock, which may jump while a worker is frozen.
+step is retried. So it is where the step has read the head of the branch, as a delete does, and that was too
+long ago. Ages are measured without the clock, which may jump while a worker is frozen.
 """
 
 from __future__ import annotations
