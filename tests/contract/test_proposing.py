@@ -247,13 +247,6 @@ def test_a_rule_guards_branches_by_name_also_before_they_exist(case: Case) -> No
     assert not case.host.is_guarded("main")
 
 
-@pytest.mark.parametrize("case", ON_GITHUB, indirect=True)
-def test_a_rule_of_github_is_about_any_number_of_slashes_only_where_it_says_so(case: Case) -> None:
-    case.git.guarded = ("roadstead/pin/**", "roadstead/*")
-    assert case.host.is_guarded("roadstead/pin/a")
-    assert not case.host.is_guarded("roadstead/pin/example/a")
-
-
 def test_a_pull_request_is_opened_once(case: Case) -> None:
     commit = proposed(case)
     opened = case.host.open_pull(BRANCH, "main", TEXT)
