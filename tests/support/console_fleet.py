@@ -61,7 +61,8 @@ def busy_fleet(size: int = 4) -> MemoryCloud:
     drifted = ClusterId("00000000-0000-0000-0000-000000000001", f"rg-shop-eus-{size}", f"shop-eus-{size}")
     tag_by_hand(cloud, drifted, release="by-hand")
     sweep(cloud)
-    cloud.azure.interventions.fail_next("shop-weu-1", "InvalidParameter", "no vCPUs are left in westeurope")
+    wrong = "The value of parameter agentPoolProfile.osDiskSizeGB is invalid."
+    cloud.azure.interventions.fail_next("shop-weu-1", "InvalidParameter", wrong)
     push(cloud, files(size, "r2", gone=(f"shop-sea-{size}", f"shop-neu-{size}")))
     propose(cloud, files(size, "r3", gone=(f"shop-sea-{size}", f"shop-neu-{size}", f"shop-weu-{size}")))
     cloud.run(600)
