@@ -16,11 +16,11 @@ from shared import logs
 from shared.cluster.failures.errors import Unavailable
 from shared.cluster.history import Act
 from shared.configuration.load_settings import load_settings
-from shared.language.model.notification_kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind, RouteType
 from shared.masking import Masker
 from shared.notifications.digest import Links, body_of, messages
 from shared.notifications.notification import Notification
-from shared.notifications.routes import Route, RouteType
+from shared.notifications.routes import Route
 from shared.ports.masked import masked
 from tests.support.notifications import notified
 from tests.support.replaced_ports import around

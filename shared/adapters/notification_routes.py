@@ -24,9 +24,9 @@ from shared.cluster.failures.errors import (
     from_address,
 )
 from shared.cluster.failures.retry import retry_after
-from shared.language.model.notification_kinds import Severity
+from shared.language.model.notification_kinds import RouteType, Severity
 from shared.notifications.digest import OutgoingMessage, body_of
-from shared.notifications.routes import Route, RouteType
+from shared.notifications.routes import Route
 from shared.standard_webhooks import standard_webhooks_key
 
 # One POST over HTTPS, to an address that is a secret: no error names more of it than the status.

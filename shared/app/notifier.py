@@ -23,7 +23,7 @@ from shared.cluster.queues.messages import NotifyRequest
 from shared.cluster.record import ClusterRecord
 from shared.frozen import replace
 from shared.json_tree import digest_of
-from shared.language.model.notification_kinds import KINDS, NotificationKind
+from shared.language.model.notification_kinds import KINDS, NotificationKind, RouteType
 from shared.logs import about
 from shared.masking import cut
 from shared.notifications import record
@@ -31,7 +31,7 @@ from shared.notifications.digest import DigestGroup, Links, OutgoingMessage, mes
 from shared.notifications.notification import DETAIL_LIMIT, Notification
 from shared.notifications.of_clusters import still_so
 from shared.notifications.record import NotifierRecord, SentMessage
-from shared.notifications.routes import LIMITS, Route, RouteType
+from shared.notifications.routes import LIMITS, Route
 from shared.ports import FleetRecord, Ports
 
 # Issues of the fleet repository: one for each group of problems, closed when the group is over.

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
 from shared.frozen import dataclass, field
 from shared.language.model.fleet_rules import RouteSpec as RouteManifest
-from shared.language.model.notification_kinds import NotificationKind, Severity
+from shared.language.model.notification_kinds import NotificationKind, RouteType, Severity
 from shared.notifications.notification import Notification
-
-
-class RouteType(StrEnum):
-    """The kinds of routes."""
-
-    SLACK = "slack"
-    TEAMS = "teams"
-    WEBHOOK = "webhook"
-    EMAIL = "email"
-    APPRISE = "apprise"
-    ISSUES = "issues"
 
 
 @dataclass(frozen=True)
@@ -56,7 +44,7 @@ def routes_of(manifests: Sequence[RouteManifest]) -> tuple[Route, ...]:
     return tuple(
         Route(
             name=manifest.name,
-            type=RouteType(manifest.type),
+            type=manifest.type,
             address=manifest.address,
             severity=manifest.severity,
             events=manifest.events,

@@ -24,8 +24,9 @@ from shared.cluster.failures.errors import (
     Unavailable,
     Unexpected,
 )
+from shared.language.model.notification_kinds import RouteType
 from shared.notifications.digest import messages
-from shared.notifications.routes import LIMITS, RouteType
+from shared.notifications.routes import LIMITS
 from tests.support.notification_routes import KEY, LINKS, login, message, send
 from tests.support.notifications import notified
 from tests.support.receivers import Inbox, answering, https_inbox, mail_server, silent_server

@@ -10,7 +10,7 @@ import pytest
 from localcloud.common.certificates import Authority
 from localcloud.common.http_server import HttpServer
 from shared.cluster.failures.errors import Dependency, Unavailable, Unexpected
-from shared.notifications.routes import RouteType
+from shared.language.model.notification_kinds import RouteType
 from tests.support.notification_routes import login, send
 from tests.support.receivers import Inbox, https_inbox, mail_server
 from tests.support.webhook_receiver import Receiver

@@ -16,8 +16,8 @@ from tests.support.receivers import https_inbox
 ROOT = Path(__file__).parents[2]
 SENDS = """
 from shared.notifications.digest import OutgoingMessage
-from shared.language.model.notification_kinds import Severity
-from shared.notifications.routes import Route, RouteType
+from shared.language.model.notification_kinds import RouteType, Severity
+from shared.notifications.routes import Route
 from shared.configuration.load_settings import load_settings
 from shared.configuration.production import build_ports
 route = Route("ops", RouteType.SLACK, "OPS")

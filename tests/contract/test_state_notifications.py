@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from shared.cluster.failures.errors import Stale
-from shared.language.model.notification_kinds import NotificationKind, Severity
+from shared.language.model.notification_kinds import NotificationKind, RouteType, Severity
 from shared.notifications.notification import Notification
 from shared.notifications.record import NotifierRecord, confirm, failed, take
-from shared.notifications.routes import Route, RouteType
+from shared.notifications.routes import Route
 from shared.ports import FleetRecord, State
 from shared.ports.state import FleetRules
 from shared.ports.state.app import NOTIFICATION

@@ -18,7 +18,7 @@ from localcloud.runtime.up import show_notifications
 from localcloud.teams.teams_server import MOST_BYTES, TeamsServer
 from shared.adapters.notification_routes import teams_body
 from shared.cluster.failures.errors import Unauthenticated, Unavailable
-from shared.notifications.routes import RouteType
+from shared.language.model.notification_kinds import RouteType
 from tests.support.notification_routes import message, send
 from tests.support.waiting import until
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.language.model.notification_kinds import NotificationKind, Severity
+from shared.language.model.notification_kinds import NotificationKind, RouteType, Severity
 from shared.notifications.digest import MOST_MESSAGES
 from shared.notifications.notification import Notification
 from shared.notifications.record import COLLECT, LONGEST
-from shared.notifications.routes import Route, RouteType
+from shared.notifications.routes import Route
 from tests.support.hypothesis_settings import GENERATED
 from tests.support.notifications import ROUTES, after, notified
 from tests.support.notifier_driver import Driver

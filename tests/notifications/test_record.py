@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from shared.app.notifications import OF_PLANS, OTHERS
-from shared.language.model.notification_kinds import KINDS, NotificationKind, Severity
+from shared.language.model.notification_kinds import KINDS, NotificationKind, RouteType, Severity
 from shared.notifications.digest import MOST_MESSAGES, Links, messages
 from shared.notifications.notification import Notification
 from shared.notifications.record import (
@@ -32,7 +32,7 @@ from shared.notifications.record import (
     unconfirmed,
     with_message,
 )
-from shared.notifications.routes import Route, RouteType
+from shared.notifications.routes import Route
 from tests.support.notifications import ROUTES, T0, after, notified
 from tests.support.notifier_driver import Driver
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.language.model.notification_kinds import KINDS, NotificationKind, Severity
+from shared.language.model.notification_kinds import KINDS, NotificationKind, RouteType, Severity
 from shared.notifications.notification import Topic
 from shared.notifications.of_clusters import NEWS
-from shared.notifications.routes import LIMITS, Route, RouteType
+from shared.notifications.routes import LIMITS, Route
 from tests.support.notifications import notified
 
 SHARED = Path(__file__).parents[2] / "shared"

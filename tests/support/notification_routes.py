@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from shared.adapters.notification_routes import NotificationRoutes
+from shared.language.model.notification_kinds import RouteType
 from shared.notifications.digest import Links, OutgoingMessage, messages
-from shared.notifications.routes import LIMITS, Route, RouteType
+from shared.notifications.routes import LIMITS, Route
 from tests.support.notifications import notified
 from tests.support.receivers import Mailbox
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from shared.language.model.notification_kinds import NotificationKind
+from shared.language.model.notification_kinds import NotificationKind, RouteType
 from shared.notifications.notification import Notification
-from shared.notifications.routes import Route, RouteType
+from shared.notifications.routes import Route
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ROUTES = (Route("ops", RouteType.SLACK, "OPS"),)

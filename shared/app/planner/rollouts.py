@@ -188,7 +188,7 @@ def _since(
     """
     newest = fleet.last_valid or fleet.commit
     last = before or (ports.state.rollout(newest) if newest else None)
-    if last is not None and (last.state is not RolloutState.COMPLETED or _waits_for(last, records, records)):
+    if last is not None and (last.state is not RolloutState.COMPLETED or _waits_for(last, records)):
         return last.since or newest
     return newest
 
@@ -199,13 +199,10 @@ def _superseded(earlier: Rollout | None, commit: str, now: datetime) -> tuple[Ro
     return (superseded(earlier, commit, now),) if ends and earlier else ()
 
 
-def _waits_for(rollout: Rollout, names: Collection[str], records: Mapping[str, ClusterRecord]) -> bool:
+def _waits_for(rollout: Rollout, records: Mapping[str, ClusterRecord]) -> bool:
     """Return whether a rollout has one of these clusters, and has not given it its generation."""
-    own = (member for member in rollout.members if member.cluster in names and member.cluster in records)
-    return any(
-        records[member.cluster].uid == member.uid and records[member.cluster].generation < member.generation
-        for member in own
-    )
+    own = ((member, records[member.cluster]) for member in rollout.members if member.cluster in records)
+    return any(record.uid == member.uid and record.generation < member.generation for member, record in own)
 
 
 def _covers(rollout: Rollout, updates: Collection[Item]) -> bool:

@@ -7,7 +7,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from shared.language.model.base import LabelKey, Labels, Location, Manifest, ObjectName, Uuid, rule, twice
 from shared.language.model.change_windows import Lifetime
-from shared.language.model.notification_kinds import NotificationKind, Severity
+from shared.language.model.notification_kinds import NotificationKind, RouteType, Severity
 from shared.language.model.rollout import Soak
 
 
@@ -132,7 +132,7 @@ class RouteSpec(Manifest):
 
     name: ObjectName
     """The route's name."""
-    type: Literal["teams", "slack", "webhook", "email", "apprise", "issues"]
+    type: RouteType
     """The kind of route; ``issues`` writes issues of the fleet repository."""
     address: SettingName = ""
     """The name of the address, which can be a secret: the app setting ``NOTIFY_<address>`` has it. Every type

@@ -8,6 +8,17 @@ from enum import StrEnum
 from shared.frozen import dataclass
 
 
+class RouteType(StrEnum):
+    """The kinds of routes."""
+
+    TEAMS = "teams"
+    SLACK = "slack"
+    WEBHOOK = "webhook"
+    EMAIL = "email"
+    APPRISE = "apprise"
+    ISSUES = "issues"
+
+
 class Severity(StrEnum):
     """How urgent a notification is; a route takes its own severity and every higher one."""
 

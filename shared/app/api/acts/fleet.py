@@ -22,10 +22,9 @@ from shared.cluster.history import FoundBy
 from shared.cluster.queues.envelopes import Envelope
 from shared.cluster.queues.messages import ExamineRequest, PlanRequest, PreviewRequest
 from shared.frozen import replace
-from shared.language.model.notification_kinds import Severity
+from shared.language.model.notification_kinds import RouteType, Severity
 from shared.masking import cut
 from shared.notifications.digest import OutgoingMessage
-from shared.notifications.routes import RouteType
 from shared.ports import Capability, DeadLetter, FleetRecord, Ports
 from shared.ports.state.fleet import Pause
 from shared.sentences import some_of
