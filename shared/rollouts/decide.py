@@ -120,13 +120,15 @@ def decide(rollout: Rollout, seen: Seen, now: datetime) -> Decision:
     gated += [len(rollout.stages) - 1] if final and final.reason is WaitReason.CHECK else []
     start, waits = list[str](), dict[str, StartWait]()
     entered = {*rollout.entered}
+    at_once = {member.cluster for member in rollout.members if member.at_once}
     for part in groups:
         stops = _stop(rollout, part, groups, block)
         stops = stops or before[part.stage, part.number]
         free, held = _starts(part, stops, shut, busy)
         start += free
         waits |= held
-        entered |= {part.stage} if free and stops is None and rollout.stages[part.stage].is_gated else set()
+        begun = stops is None and rollout.stages[part.stage].is_gated and not at_once.issuperset(free)
+        entered |= {part.stage} if begun else set()
         opening += [shut[name].until for name in held if name in shut and stops is None]
     times = [
         until,

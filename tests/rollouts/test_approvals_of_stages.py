@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.cluster.record_parts import Phase
+from shared.rollouts.begin import begin
+from shared.rollouts.decide import decide
 from shared.rollouts.report import describe_wait
 from shared.rollouts.rollout import StageDecision
 from shared.rollouts.rollout_acts import ActKind, act_on
 from shared.rollouts.strategy import Gate, GroupRule, StageRule
 from shared.rollouts.waits import StartWait, WaitReason
-from tests.support.rollout_fleets import NOW, Fleet, stage
+from tests.support.rollout_fleets import NOW, Fleet, candidate, stage, summary
 
 TWO = Gate(approvers=2)
 FIVE = {"a": "dev", "b": "dev", "c": "prod", "d": "prod", "e": "prod"}
@@ -87,3 +89,12 @@ def test_the_same_approval_again_in_whatever_order_changes_nothing() -> None:
     for at in (NOW, NOW + timedelta(seconds=5)):
         approved(fleet, "one", at)
         assert fleet.rollout == before
+
+
+def test_a_change_that_waits_for_nobody_does_not_let_its_stage_begin() -> None:
+    """What the same commit brings to the cluster later still needs the approval."""
+    at_once = candidate("a", "prod")
+    at_once = replace(at_once, member=replace(at_once.member, at_once=True))
+    rollout = begin("a" * 40, (stage("prod", approval=True),), [at_once], None, NOW)
+    decision = decide(rollout, {"a": summary("a")}, NOW)
+    assert (decision.start, decision.rollout.entered) == (("a",), ())
