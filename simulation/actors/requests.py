@@ -112,8 +112,15 @@ class Requests(ActorUpkeep):
         return act
 
     def _pass(self, operators: Operators) -> None:
-        """Let the plans of all open pull requests of theirs pass: the host merges those that it is to."""
+        """Let the plans of all open pull requests of theirs pass: the host merges those that it is to.
+
+        Somebody closes one that would bring back what a push by force has dropped (docs/limits.md).
+        """
+        repository = operators.cloud.repository
         for pull in self._pulls(operators, "open"):
+            if len(repository.commits_of(repository.head(pull.base), pull.sha)) > 1:
+                repository.pulls.change(pull.number, state="closed")
+                continue
             passed = CommitStatus("success", "planned", REQUIRED)
             operators.cloud.ports.git_host.set_status(pull.sha, passed)
             self._note(operators)
