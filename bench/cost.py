@@ -52,6 +52,8 @@ TIMERS = ((plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 
 """The timers, and how often they run in a month by the schedules of docs/settings.md."""
 ROUNDS = ((request_whole_sweep, 6 * DAYS), (request_whole_check, 6 * DAYS))
 """The timers whose work grows with the fleet."""
+SETTLED = 600.0
+"""Seconds after which a sweep takes a record for settled, and no connection of a job is left."""
 FEW, MANY = 5, 50
 COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
 """A busy month: commits that change five clusters, commits that change all, and what part comes and goes."""
@@ -157,6 +159,7 @@ class CountedCloud(MemoryCloud):
         before = self.usage.plus(Usage())
         push(self, files)
         self.run(7 * 86400)
+        self.clock.advance(SETTLED)
         return self._since(before)
 
     def _since(self, before: Usage) -> Usage:
