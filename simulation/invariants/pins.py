@@ -53,24 +53,23 @@ class PinInvariant:
             self._true_status(cloud, operators)
 
     def ended(self, cloud: MemoryCloud) -> None:
-        """Check that each cluster has what the head has.
-
-        One that another installation took over is not this one's: a sweep finds that within hours.
-        """
+        """Check that each cluster has what the head has."""
         operators = self.operators.get(cloud)
         if operators is None:
             return
-        fleet, history, mine = operators.fleet, operators.history, cloud.state.fleet().app.installation
+        fleet, history = operators.fleet, operators.history
         for name, world in self._worlds(operators):
-            if name not in history.now.clusters or not pinned_commit(world):
-                continue
-            live = self._context.oracle.live(cluster_id(name))
-            owner = live["tags"].get("roadstead-installation", "") if live else ""
-            if owner and not owner.startswith(f"{mine}@"):
+            if name not in history.now.clusters or not pinned_commit(world) or self._was_taken(cloud, name):
                 continue
             lag = self._lag(history, name, world, history.line(name).head_line[-1])
             if lag:
                 raise RuleViolated("late pin", f"{fleet}: {lag}")
+
+    def _was_taken(self, cloud: MemoryCloud, name: str) -> bool:
+        """Return whether another installation took a cluster over, which a sweep finds within hours."""
+        live, mine = self._context.oracle.live(cluster_id(name)), cloud.state.fleet().app.installation
+        owner = live["tags"].get("roadstead-installation", "") if live else ""
+        return bool(owner) and not owner.startswith(f"{mine}@")
 
     def _worlds(self, operators: Operators) -> Iterator[tuple[str, KubernetesWorld]]:
         for name in operators.names:
@@ -200,7 +199,7 @@ class PinInvariant:
                 cluster = desired.clusters.get(name)
                 if cluster is None or cluster.invalid or cluster.suspended or not pinned_commit(world):
                     continue
-                if name in history.sources:
+                if name in history.sources or self._was_taken(cloud, name):
                     continue  # what it pulls is newer than the commit, or older, until the app reads it
                 if lag := self._lag(history, name, world, head):
                     raise RuleViolated("early success", f"{operators.fleet}: {head[:8]} succeeded: {lag}")
