@@ -67,7 +67,9 @@ def decide_head(
         text = describe_confirmation(request, confirmation, now, passes)
         waits = replace(fleet, waiting=text) if begins else fleet
         return HeadDecision(waits, again=again, is_new=is_new)
-    if head.commit != fleet.commit or request.again or fleet.planning not in ("", head.commit):
+    # A request to plan this head again may be among those that failed, and nobody sends that once more.
+    failed = fleet.problem is not None and fleet.problem.failed in (FailedPart.READ, FailedPart.REQUEST)
+    if failed or head.commit != fleet.commit or request.again or fleet.planning not in ("", head.commit):
         return HeadDecision(fleet, head, is_new=is_new)
     # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
     # another commit does not: it would make those of the same second wait.

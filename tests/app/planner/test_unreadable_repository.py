@@ -204,3 +204,20 @@ def test_a_planner_that_read_the_branch_meanwhile_knows_better_than_the_timer() 
     frozen(cloud, "state", "save_fleet", meanwhile)
     missed_work.plan_missed_head(cloud.ports)
     assert cloud.state.fleet().problem is None
+
+
+@pytest.mark.parametrize("failed", [FailedPart.READ, FailedPart.REQUEST])
+def test_a_head_is_planned_again_after_requests_to_plan_it_have_failed(failed: FailedPart) -> None:
+    """One of them may have been about what changed since, such as a pin that nobody knew."""
+    cloud = ready("one")
+    before = cloud.state.fleet()
+    plan = cloud.state.plan(before.commit)
+    cloud.clock.advance(600)
+    cloud.state.save_fleet(replace(before, problem=FleetProblem("503", failed, "Unavailable")))
+    missed_work.plan_missed_head(cloud.ports)
+    cloud.run(60)
+    after = cloud.state.plan(before.commit)
+    assert plan is not None
+    assert after is not None
+    assert after.at > plan.at
+    assert cloud.state.fleet().problem is None
